@@ -51,7 +51,7 @@ describe('a guild', () => {
     expect(sink.dispatches.map(({ seq }) => seq)).toEqual(sink.dispatches.map((_, index) => index + 1));
   });
 
-  it('answers a fault when it could not commit, shows nothing, and is reloaded from the database', async () => {
+  it('answers a failed commit with an error, dispatches nothing, and is reloaded from the database', async () => {
     house = await openHouse();
     const { sink } = await house.connect();
     await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
@@ -69,7 +69,7 @@ describe('a guild', () => {
     await until(() => sink.names.includes('GUILD_UPDATE'), 'GUILD_UPDATE');
   });
 
-  it('counts a bug that ends it, answers its callers, harms no other, and comes back', async () => {
+  it('restarts after a bug, which is counted, answered to the caller and harms no other guild', async () => {
     house = await openHouse();
     const other = (await house.operator.createGuild({ name: 'Other', ownerId: house.ownerId })).id as GuildId;
     const planted = vi.spyOn(guildRules.commands.previewGuild, 'decide').mockImplementation(() => {
@@ -86,7 +86,7 @@ describe('a guild', () => {
     expect((await preview()).ok).toBe(true);
   });
 
-  it('is shown with all its members when it is not large, to sessions that hear presences', async () => {
+  it('lists all its members in GUILD_CREATE for sessions with the presence intent, when it is not large', async () => {
     house = await openHouse();
     const ids = await Promise.all(
       ['aa', 'bb', 'cc'].map(async (username) => {
@@ -108,7 +108,7 @@ describe('a guild', () => {
     );
   });
 
-  it('says so to everyone when it is deleted, takes no more commands, and leaves nothing behind', async () => {
+  it('sends GUILD_DELETE to every session when it is deleted, rejects commands, and leaves no data', async () => {
     house = await openHouse();
     const { sink } = await house.connect();
     await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
@@ -133,7 +133,7 @@ describe('a guild', () => {
     await house.storage.writer.flush();
   });
 
-  it('stays for as long as a slow mode runs, and no longer', async () => {
+  it('stays in memory for as long as a slow mode runs, and no longer', async () => {
     house = await openHouse();
     const idleMs = house.foundation.config.guild_idle_ms;
     const { user } = await house.operator.createUser({ username: 'guest' });
@@ -156,7 +156,7 @@ describe('a guild', () => {
     expect(await say()).toMatchObject({ ok: true });
   });
 
-  it('does not grow with its offline members: they are read through, within a bound', async () => {
+  it('holds a bounded number of offline members in memory, and reads the others from the database', async () => {
     house = await openHouse({ guild_member_window_max: 100 });
     const ids = Array.from({ length: 300 }, () => house.foundation.nextId() as UserId);
     const users = ids.map((id) => newUser({ id, username: `user${id}`, globalName: null, bot: false }));
@@ -181,7 +181,7 @@ describe('a guild', () => {
 });
 
 describe('a session', () => {
-  it('is in step with memberships: GUILD_CREATE on joining, GUILD_DELETE and silence after leaving', async () => {
+  it('receives GUILD_CREATE on joining, and after leaving GUILD_DELETE and no further guild event', async () => {
     house = await openHouse();
     const { user, token } = await house.operator.createUser({ username: 'guest' });
     const userId = user.id as UserId;
@@ -241,7 +241,7 @@ describe('a session', () => {
     await expect(house.connect()).rejects.toThrow('4004');
   });
 
-  it('shows its user as its sessions do together, and offline when the last has ended', async () => {
+  it('merges the presence of its user’s sessions, and shows offline when the last one ends', async () => {
     house = await openHouse();
     const watcher = await house.connect();
     await until(() => watcher.sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');

@@ -41,7 +41,7 @@ const quiet = async () => {
 };
 
 describe('a session of an OAuth2 token', () => {
-  it('is told of its application and its user, and of no guild, joined before or after', async () => {
+  it('receives its application and its user, and no guild, joined before or after', async () => {
     const { token, applicationId } = await play();
     const { sink } = await identify(token);
     expect(sink.dispatches[0]?.d).toMatchObject({
@@ -84,7 +84,7 @@ describe('a session of an OAuth2 token', () => {
     ]);
   });
 
-  it('begins and ends in its lobbies, if it was granted them', async () => {
+  it('connects to its lobbies at its start and leaves at its end, only with the scope for them', async () => {
     const { token, issue } = await play();
     const opened = vi.spyOn(house.features.lobbies, 'opened').mockResolvedValue([{ id: '5' }]);
     const ended = vi.spyOn(house.features.lobbies, 'ended');
@@ -101,7 +101,7 @@ describe('a session of an OAuth2 token', () => {
     expect(opened).toHaveBeenCalledOnce();
   });
 
-  it('is told and closed when it is revoked, and its token opens no other', async () => {
+  it('is notified and closed when its token is revoked, and the token opens no other', async () => {
     const { token, applicationId } = await play();
     const { sink, outcome } = await identify(token);
     const own = await house.connect((await house.identity.issue(house.ownerId, 'user')).reveal());
@@ -127,7 +127,7 @@ describe('a session of an OAuth2 token', () => {
     expect((await identify(token)).outcome).toMatchObject({ kind: 'closed', code: 4004 });
   });
 
-  it('hears of its user’s changes', async () => {
+  it('receives USER_UPDATE when its user changes', async () => {
     const { token } = await play();
     const { sink } = await identify(token);
     await house.users.update(house.ownerId as UserId, { global_name: 'Renamed' });

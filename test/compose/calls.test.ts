@@ -66,7 +66,7 @@ beforeEach(async () => {
 afterEach(() => house.close());
 
 describe('a call', () => {
-  it('is told to both, seats who joins, and ends with the last', async () => {
+  it('rings the other person, takes in both, and ends when the last one leaves', async () => {
     ann.session.ask({ name: 'voiceState', input: request() });
     await until(() => names(ben).includes('VOICE_STATE_UPDATE'), 'the call');
     expect(names(ben)).toEqual(['CALL_CREATE', 'VOICE_STATE_UPDATE']);
@@ -105,7 +105,7 @@ describe('a call', () => {
     expect(house.registries.privateChannel.peek(channelId)).toBeDefined();
   });
 
-  it('leaves no wait behind when it was answered or ended', async () => {
+  it('leaves no ring timer behind when it was answered or ended', async () => {
     const { wheel } = house.foundation;
     const round = async (...then: (() => void)[]) => {
       const ends = () => names(ann).filter((name) => name === 'CALL_DELETE').length;
@@ -148,7 +148,7 @@ describe('a call', () => {
     expect(last(ann)).toMatchObject({ ringing: [] });
   });
 
-  it('is left by a session that ends, and by a user whom the calls have lost', async () => {
+  it('loses the user whose session ends, and the user whose voice connection is lost', async () => {
     ann.session.ask({ name: 'voiceState', input: request() });
     ben.session.ask({ name: 'voiceState', input: request() });
     await until(() => told.log.length === 2, 'both');
@@ -159,7 +159,7 @@ describe('a call', () => {
     await until(() => names(ben).includes('CALL_DELETE'), 'the end');
   });
 
-  it('is lost with its actor: those in it are told, and the calls too', async () => {
+  it('ends with its actor; the members receive CALL_DELETE, and the voice server ends the call', async () => {
     ann.session.ask({ name: 'voiceState', input: request() });
     await until(() => names(ben).includes('VOICE_STATE_UPDATE'), 'the call');
     house.registries.privateChannel.drain();
@@ -167,7 +167,7 @@ describe('a call', () => {
     expect(told.log.at(-1)).toBe(`ended ${channelId}`);
   });
 
-  it('is not for bots, nor for channels that are not there', async () => {
+  it('ignores bots and unknown channels', async () => {
     const bot = await house.connect();
     bot.session.ask({ name: 'voiceState', input: request() });
     ann.session.ask({ name: 'voiceState', input: request({ channelId: '1' as ChannelId }) });
@@ -186,7 +186,7 @@ describe('a person', () => {
     return made.value.id;
   };
 
-  it('is in one place at a time, and hangs up without saying where', async () => {
+  it('is in one voice channel or call at a time, and leaves it without naming it', async () => {
     const guildId: GuildId = house.guildId;
     await house.operator.addMember({ guildId, userId: ann.userId, permissions: 8n });
     await until(() => ann.sink.names.includes('GUILD_CREATE'), 'the guild');
@@ -212,7 +212,7 @@ describe('a person', () => {
 });
 
 describe('a guild', () => {
-  it('stays at hand while someone is in voice there, however long nobody asks anything of it', async () => {
+  it('stays in memory while a member is in voice, however long it gets no command', async () => {
     const { guilds, guildId, clock, foundation } = house;
     const owner: Authority = { ...SYSTEM, by: { ...SYSTEM.by, userId: house.ownerId } };
     const made = await guilds.call(guildId, 'createChannel', { draft: { name: 'Deck', type: 2 } }, owner);
@@ -230,7 +230,7 @@ describe('a guild', () => {
 });
 
 describe('Request Channel Info', () => {
-  it('answers what was asked for, to members only', async () => {
+  it('answers with the requested fields, to members only', async () => {
     const bot = await house.connect();
     const draft = { name: 'hall', type: 2 };
     const made = await house.guilds.call(house.guildId, 'createChannel', { draft }, SYSTEM);

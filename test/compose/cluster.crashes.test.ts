@@ -34,7 +34,7 @@ async function arrange() {
 
 describe('clients of a cluster', () => {
   it(
-    'miss nothing, and hear nothing twice, over crashes, moves and breaks',
+    'receive every event once over crashes, ownership moves and broken links',
     () => holdsOverMishaps(arrange),
     300_000,
   );

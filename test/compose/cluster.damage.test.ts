@@ -96,7 +96,7 @@ async function afterwards(where: string, tokens: readonly (readonly [string, Con
   return { outcomes, lines: lines.map(([details]) => details) };
 }
 
-it('ends the session whose dispatch is damaged, and resumes the others', async () => {
+it('a damaged journal ends the session whose dispatch is damaged, and the others resume', async () => {
   const owner = await connected(world.ownerToken, INTENTS.GUILDS | INTENTS.GUILD_MESSAGES);
   const bot = await connected(world.botToken, INTENTS.GUILDS);
   await say('to one of them');
@@ -110,7 +110,7 @@ it('ends the session whose dispatch is damaged, and resumes the others', async (
   expect(lines).toEqual([{ shard: victim.id, instance: victim.info.instance, damages: 1 }]);
 });
 
-it('ends those of whom cannot be said what they were sent last', async () => {
+it('a damaged journal ends every session whose last sent dispatch it no longer proves', async () => {
   const bots = [
     await connected(world.botToken, INTENTS.GUILDS),
     await connected(world.botToken, INTENTS.GUILDS),

@@ -93,7 +93,7 @@ const texts = (count: number, from = 0): string[] =>
   Array.from({ length: count }, (_, index) => `text ${from + index}`);
 
 describe('a direct message', () => {
-  it('is sent by the owners of its readers when its own owner died before sending it', async () => {
+  it('is delivered by the owner shards of its readers when the channel’s owner died before sending it', async () => {
     await open(3);
     const [first, second, third] = cluster.houses as [ClusterHouse, ClusterHouse, ClusterHouse];
     const { ann, bob, channelId } = await pair(first, second, third);
@@ -116,7 +116,7 @@ describe('a direct message', () => {
     }
   });
 
-  it('comes from the next owner of its reader when the last one died before passing it on', async () => {
+  it('is delivered by the reader’s next owner shard when the previous one died before forwarding it', async () => {
     const { second, third, ann, channelId, client } = await reading();
     const orphaned = cluster.kill(second);
     for (const text of texts(3, 1)) await wait(say(third, channelId, text, ann));
@@ -126,7 +126,7 @@ describe('a direct message', () => {
     inOrder(client);
   });
 
-  it('comes with RESUME when it was sent while the home was dead, and never again', async () => {
+  it('is replayed once on RESUME when it was sent while the session’s home shard was dead', async () => {
     const { first, second, third, ann, channelId, client } = await reading();
     client.lose();
     const orphaned = cluster.kill(first);
@@ -144,7 +144,7 @@ describe('a direct message', () => {
     inOrder(client);
   });
 
-  it('is not sent to a session that began after it, whatever moves', async () => {
+  it('is not delivered to a session that began later, even when its user and channel change shards', async () => {
     await open(2);
     const { ann, bob, channelId } = await pair();
     for (const text of texts(2)) await wait(say(cluster.house(0), channelId, text, ann));
@@ -170,7 +170,7 @@ describe('a direct message', () => {
     expect(idOf(again)).toBe(idOf(first));
   });
 
-  it('is followed by its changes, in order', async () => {
+  it('is delivered with its changes in order', async () => {
     await open(2);
     const { ann, bob, channelId } = await pair();
     const client = await roamer(bob, cluster.strangerTo(bob.userId));
@@ -213,7 +213,7 @@ async function arrange() {
 
 describe('people who write to each other', () => {
   it(
-    'hear everything once and in order, over crashes, moves and breaks',
+    'receive every message once and in order over crashes, ownership moves and broken links',
     () => holdsOverMishaps(arrange),
     300_000,
   );

@@ -12,7 +12,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => cluster.close());
 
-it('is refused at every shard unless the session is open at some shard', async () => {
+it('an invocation is rejected at every shard unless its session is open at some shard', async () => {
   const { user, token } = await cluster.while(cluster.house(0).operator.createUser({ username: 'ann' }));
   const other = await cluster.while(cluster.house(0).operator.createUser({ username: 'bob' }));
   const { session } = await cluster.while(cluster.house(2).connect(token));
@@ -34,7 +34,7 @@ it('is refused at every shard unless the session is open at some shard', async (
   }
 });
 
-it('is answered by the owner of its place alone: another shard cannot write there in its stead', async () => {
+it('a guild command runs at the owner shard of the guild alone; another shard cannot write there', async () => {
   const { guildId, ownerId } = await cluster.found();
   const by = { userId: ownerId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
   const authority = { by, requires: 0n };

@@ -91,7 +91,7 @@ describe('lobbies over three shards', () => {
   const shown = async (house: ClusterHouse, lobbyId: ChannelId, { authority }: Player) =>
     must(await wait(house.features.lobbies.call(lobbyId, 'getLobby', {}, authority)));
 
-  it('are one, however many join by a secret at all shards at once', async () => {
+  it('become one lobby when twelve players join by one secret at all shards at once', async () => {
     await open();
     const { id } = await game();
     const players = await playersOf(id, 12);
@@ -115,7 +115,7 @@ describe('lobbies over three shards', () => {
     expect((await shown(at(0), lobbyId, players[0])).members.length).toBe(9);
   });
 
-  it('tell sessions wherever they are, and go on telling them when they change hands', async () => {
+  it('deliver messages to sessions at any shard, also after the lobby moves to another shard', async () => {
     await open();
     const { id } = await game();
     const [ann, bob] = [await player(id), await player(id)];
@@ -137,7 +137,7 @@ describe('lobbies over three shards', () => {
     }
   });
 
-  it('tell what the shard that died has written and not told', async () => {
+  it('deliver the messages that a shard stored but had not sent when it died', async () => {
     await open();
     const { id } = await game();
     const [ann, bob] = [await player(id), await player(id)];
@@ -181,7 +181,7 @@ describe('lobbies over three shards', () => {
 });
 
 describe('people on three shards', () => {
-  it('become friends and see each other come', async () => {
+  it('become friends and receive each other’s presence', async () => {
     await open();
     const ann = await person(cluster.house(0));
     const bob = await person(cluster.house(1));
@@ -196,7 +196,7 @@ describe('people on three shards', () => {
     expect(JSON.stringify(ready)).toContain(ann.userId);
   });
 
-  it('hear of a friend although the shard that knew first died before it told', async () => {
+  it('receive RELATIONSHIP_ADD once when the deciding shard dies before it sends the event', async () => {
     await open();
     const [first, second, third] = [at(0), at(1), at(2)];
     for (;;) {
@@ -228,7 +228,7 @@ describe('people on three shards', () => {
     }
   });
 
-  it('write to each other, once, whoever is asked', async () => {
+  it('share one private channel whichever shard opens it, and receive each message once', async () => {
     await open();
     const ann = await person(cluster.house(0));
     const bob = await person(cluster.house(1));
@@ -283,7 +283,7 @@ describe('grants over three shards', () => {
     return made;
   }
 
-  it('give a code on one shard for tokens on another, which all know; twice at once, it ends', async () => {
+  it('exchange a code at any shard, and revoke the tokens when the code is used twice at once', async () => {
     await open();
     const app = await client();
     const ann = await person();
@@ -342,7 +342,7 @@ describe('grants over three shards', () => {
 describe('voice over three shards', () => {
   const nowhere = { channelId: null, selfMute: false, selfDeaf: false, selfVideo: false };
 
-  it('takes in who lives at another shard than the guild, and lets them out by their own session', async () => {
+  it('lets a session at another shard than the guild join and leave', async () => {
     await open();
     const world = await cluster.found();
     const home = cluster.strangerTo(world.guildId);
@@ -369,7 +369,7 @@ describe('voice over three shards', () => {
     expect(told(sink, 'VOICE_STATE_UPDATE')[1]).toMatchObject({ channel_id: null });
   });
 
-  it('goes on in a private channel that changes hands', async () => {
+  it('continues when the private channel moves to another shard', async () => {
     await open();
     const [ann, bob] = [await person(cluster.house(0)), await person(cluster.house(1))];
     const { id: channelId } = must(await wait(at(0).openPrivate(ann.userId, bob.userId)));
@@ -386,7 +386,7 @@ describe('voice over three shards', () => {
     expect(told(sink, 'CALL_CREATE')[0]).toMatchObject({ voice_states: [{ user_id: ann.userId }] });
   });
 
-  it('goes on in a private channel whose owner was killed, and nothing of it is left when it has ended', async () => {
+  it('continues when the private channel’s owner shard is killed, and stores nothing after its end', async () => {
     await open();
     const ann = await person(cluster.house(0));
     let channelId: ChannelId;

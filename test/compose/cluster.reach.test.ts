@@ -58,7 +58,7 @@ const joins = (house: ClusterHouse, channelId: ChannelId, { authority }: Someone
 };
 
 describe('a block over three shards', () => {
-  it('holds at the owner of the channel, and has ended the call, once it is answered', async () => {
+  it('applies at the channel’s owner shard, and has ended the call, once it is answered', async () => {
     cluster = await openCluster(3);
     const { ann, bob, channelId } = await pair();
     const { sink } = await wait(cluster.house(2).connect(ann.token));
@@ -72,7 +72,7 @@ describe('a block over three shards', () => {
     expect(cluster.house(1).privateChannels.peek(channelId)?.isBusy).toBe(false);
   });
 
-  it('holds although the shard that stored it died before it could tell anybody', async () => {
+  it('applies although the shard that stored it died before it notified any other', async () => {
     cluster = await openCluster(3);
     const { ann, bob, channelId } = await pair();
     expect((await wait(joins(cluster.house(2), channelId, ann))).ok).toBe(true);
@@ -89,7 +89,7 @@ describe('a block over three shards', () => {
     void lost;
   });
 
-  it('holds while the channel changes hands, wherever it is by then', async () => {
+  it('applies while the channel moves between shards, at every owner', async () => {
     cluster = await openCluster(3);
     for (let round = 0; round < 4; round += 1) {
       const { ann, bob, channelId } = await pair();

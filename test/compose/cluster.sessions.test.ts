@@ -57,7 +57,7 @@ async function moved(
 }
 
 describe('a session', () => {
-  it('hears a guild of another shard, in order, whichever shard its commands came to', async () => {
+  it('receives the events of a guild at another shard in order, whichever shard ran the commands', async () => {
     await open(3);
     const sinks: RecordingSink[] = [];
     for (const house of cluster.houses) sinks.push((await connected(house, world.botToken)).sink);
@@ -88,7 +88,7 @@ describe('a session', () => {
     inOrder(sink);
   });
 
-  it('shares one frame with the others of its home, which gets none that nobody there receives', async () => {
+  it('shares one frame with the other recipients at its home shard; a shard without recipients gets none', async () => {
     await open();
     const away = cluster.strangerTo(world.guildId);
     const deaf = await cluster.while(away.connect(world.botToken, INTENTS.GUILD_MESSAGES));
@@ -116,7 +116,7 @@ describe('a session', () => {
     ]);
   });
 
-  it('goes on with the next owner of its guild, having missed nothing', async () => {
+  it('misses nothing when its guild moves to the next owner shard', async () => {
     await open(3);
     const sinks: RecordingSink[] = [];
     for (const house of cluster.houses) sinks.push((await connected(house, world.botToken)).sink);
@@ -135,7 +135,7 @@ describe('a session', () => {
     }
   });
 
-  it('hears that its guild is unavailable when nobody has it for long, and is shown it when somebody does', async () => {
+  it('receives GUILD_DELETE when its guild has no owner for long, and GUILD_CREATE from the next owner', async () => {
     await open();
     const { sink } = await connected(cluster.strangerTo(world.guildId), world.botToken);
     const next = cluster.strangerTo(world.guildId);
@@ -154,7 +154,7 @@ describe('a session', () => {
     await cluster.until(() => renamesOf(sink).includes('Back'), 'its name');
   });
 
-  it('has what a broken link lost', async () => {
+  it('receives every event, once and in order, over broken links between the shards', async () => {
     await open();
     const away = cluster.strangerTo(world.guildId);
     const owner = cluster.ownerOf(world.guildId);
@@ -187,7 +187,7 @@ describe('a session', () => {
     for (const sink of sinks) expect(renamesOf(sink)).toEqual([]);
   });
 
-  it('is sent GUILD_DELETE when its user was removed while nobody served the guild', async () => {
+  it('receives GUILD_DELETE when its user was removed while no shard owned the guild', async () => {
     await open();
     const made = await cluster.while(cluster.house(0).operator.createUser({ username: 'guest' }));
     const userId = made.user.id as UserId;
@@ -205,7 +205,7 @@ describe('a session', () => {
     expect(sink.dispatches.find(({ t }) => t === 'GUILD_DELETE')?.d).not.toHaveProperty('unavailable');
   });
 
-  it('is sent the members of a guild of another shard as fast as it takes them', async () => {
+  it('receives the members of a guild at another shard as fast as it reads them', async () => {
     await open();
     const { sink, session } = await connected(cluster.strangerTo(world.guildId), world.botToken);
     const waiting: (() => void)[] = [];
@@ -222,8 +222,8 @@ describe('a session', () => {
   });
 });
 
-describe('a session that changes homes', () => {
-  it('is taken from a home that lives, and hears everything once', async () => {
+describe('a session that moves to another home shard', () => {
+  it('is handed over by a live home shard, and receives everything once', async () => {
     await open(3);
     const bot = await connected(cluster.house(0), world.botToken);
     const owner = await connected(cluster.house(1), world.ownerToken);
@@ -247,7 +247,7 @@ describe('a session that changes homes', () => {
     await cluster.until(() => renamesOf(sink).includes('Later'), 'a name');
   });
 
-  it('is taken from the journal of one that died, with what was said meanwhile', async () => {
+  it('is restored from the journal of a dead home shard, with the events since then', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'guildhall-cluster-'));
     cluster = await openCluster(3, { journal_dir: folder });
     world = await cluster.found();
@@ -290,7 +290,7 @@ describe('a user', () => {
       return t === 'PRESENCE_UPDATE' && user?.id === world.ownerId ? [status] : [];
     });
 
-  it('appears as the sessions of all homes say together', async () => {
+  it('has one presence, merged from its sessions at all shards', async () => {
     await open(3);
     const { sink } = await connected(cluster.house(0), world.botToken);
     const [a, b] = [
@@ -310,7 +310,7 @@ describe('a user', () => {
     expect(shownTo(sink)).toEqual(['online', 'dnd', 'idle', 'offline']);
   });
 
-  it('changes hands without a flicker, and appears again where the guild has forgotten', async () => {
+  it('keeps its presence when it or its guild moves to another shard', async () => {
     await open(3);
     const { sink } = await connected(cluster.house(0), world.botToken);
     const { session } = await connected(cluster.house(1), world.ownerToken);
@@ -330,7 +330,7 @@ describe('a user', () => {
     await cluster.until(() => shownTo(sink).at(-1) === 'dnd', 'dnd');
   });
 
-  it('stays online while a home that is gone may be taken over, and is offline then', async () => {
+  it('stays online for the resume window after its home shard died, and is offline afterwards', async () => {
     await open(3);
     const homeless = cluster.houses.find(
       (house) => house !== cluster.ownerOf(world.ownerId) && house !== cluster.ownerOf(world.guildId),
@@ -348,7 +348,7 @@ describe('a user', () => {
     expect(shownTo(sink).at(-1)).toBe('offline');
   });
 
-  it('is signed out everywhere', async () => {
+  it('is signed out at every shard', async () => {
     await open(3);
     const sinks: RecordingSink[] = [];
     for (const house of cluster.houses) sinks.push((await connected(house, world.ownerToken)).sink);
@@ -374,8 +374,8 @@ describe('a bot', () => {
   });
 });
 
-describe('a guild that changes hands while messages flow', () => {
-  it('is heard whole, once and in order, whatever the delays', async () => {
+describe('a guild that moves between shards under load', () => {
+  it('delivers every message once and in order, whatever the network delays', async () => {
     const run = async (seed: number, moves: readonly number[]): Promise<void> => {
       await open(3);
       let state = seed;

@@ -76,7 +76,7 @@ describe('two engines', () => {
     expect(await b.metrics()).toContain('guildhall_partitions_owned');
   });
 
-  it('go on as one when the other is drained', { timeout: 30_000 }, async () => {
+  it('continue as one server when one of them is drained', { timeout: 30_000 }, async () => {
     const [a, b] = engines as [Engine, Engine];
     await a.drain();
     const { shards, partitions_unserved } = await b.cluster.status();
@@ -95,7 +95,7 @@ describe('two engines', () => {
 });
 
 describe('an engine that is alone', () => {
-  it('says the same of itself', { timeout: 30_000 }, async () => {
+  it('reports itself as one serving shard', { timeout: 30_000 }, async () => {
     const engine = await createEngine({ config: { listen_port: 0, voice: false, log_level: 'silent' } });
     engines.push(engine);
     const { cluster_id, partitions_unserved, shards } = await engine.cluster.status();

@@ -51,8 +51,8 @@ function isValid({ token }: Ticket): boolean {
   return codeOf(outcome) === VOICE_CLOSE.SESSION_INVALID.code;
 }
 
-describe('who is in the call of a guild', () => {
-  it('is told where it goes on when the guild changes hands, and nothing before', async () => {
+describe('a member in the call of a guild', () => {
+  it('receives one new voice ticket after each move of the guild, which invalidates the earlier ones', async () => {
     cluster = await openCluster(3);
     world = await cluster.found();
     const { sink } = await inVoice(cluster.strangerTo(world.guildId));
@@ -65,7 +65,7 @@ describe('who is in the call of a guild', () => {
     }
   });
 
-  it('is told so when the shard dies that holds the call, the session and its user', async () => {
+  it('receives one valid voice ticket after RESUMED when the shard of its call and session dies', async () => {
     cluster = await openCluster(2, { journal_dir: folder });
     world = await cluster.found();
     const owner = cluster.ownerOf(world.guildId);
@@ -88,7 +88,7 @@ describe('who is in the call of a guild', () => {
     expect([resumed, rest]).toEqual(['RESUMED', ['VOICE_SERVER_UPDATE']]);
   });
 
-  it('is told so after a break of the link on which it was told first', async () => {
+  it('receives the same voice ticket again after a link between the shards breaks', async () => {
     cluster = await openCluster(2);
     world = await cluster.found();
     const home = cluster.strangerTo(world.guildId);
@@ -101,7 +101,7 @@ describe('who is in the call of a guild', () => {
     expect(ticketsOf(sink).map(isValid)).toEqual([true, true]);
   });
 
-  it('is refused by other shards with the reason', async () => {
+  it('is rejected by the voice gateway of other shards, with the reason', async () => {
     cluster = await openCluster(2);
     world = await cluster.found();
     const { sink, sessionId } = await inVoice(cluster.strangerTo(world.guildId));
@@ -124,8 +124,8 @@ describe('who is in the call of a guild', () => {
   });
 });
 
-describe('who is in the call of a private channel', () => {
-  it('is told where it goes on although it goes while the session is at no home', async () => {
+describe('a member in the call of a private channel', () => {
+  it('receives a voice ticket on RESUME when the call moved after its home shard died', async () => {
     cluster = await openCluster(3, { journal_dir: folder });
     const [owner, home, third] = cluster.houses as [ClusterHouse, ClusterHouse, ClusterHouse];
     const person = async (username: string) => {

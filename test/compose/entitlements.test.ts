@@ -101,7 +101,7 @@ describe('entitlements', () => {
     expect((await ask(`Bot ${other.botToken}`, path())).status).toBe(403);
   });
 
-  test('are listed for an application that acts for a person, those of that person alone', async () => {
+  test('are limited to one person’s own for an application that acts for that person', async () => {
     const [all, own] = [await ask(`Bot ${shop.botToken}`, path()), await ask(await actingFor(ada), path())];
     expect(own.body).toEqual((all.body as { user_id: string }[]).filter((each) => each.user_id === ada.id));
     expect(idsOf(own)).toHaveLength(1);
@@ -119,13 +119,13 @@ describe('entitlements', () => {
 describe('subscriptions', () => {
   const path = (userId: UserId) => `/skus/${subscription}/subscriptions?user_id=${userId}`;
 
-  test('are listed for the bot of their application, whoever has them, and for no other bot', async () => {
+  test('are listed by user for the bot of their application, and for no other bot', async () => {
     expect(idsOf(await ask(`Bot ${shop.botToken}`, path(grace.id)))).toHaveLength(1);
     expect(idsOf(await ask(`Bot ${shop.botToken}`, path(ada.id)))).toEqual([]);
     expect((await ask(`Bot ${other.botToken}`, path(grace.id))).status).toBe(403);
   });
 
-  test('are listed for no person who asks about another', async () => {
+  test('are listed for a person only when they are their own', async () => {
     expect(idsOf(await ask(`Bearer ${ada.token}`, path(grace.id)))).toEqual([]);
     const [id] = idsOf(await ask(`Bearer ${grace.token}`, path(grace.id)));
     const one = `/skus/${subscription}/subscriptions/${id}`;

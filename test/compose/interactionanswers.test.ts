@@ -96,7 +96,7 @@ describe('a select of a message', () => {
     }
   });
 
-  test('is refused with what is not in the guild, or of another type', async () => {
+  test('is rejected with a value outside the guild or of another type', async () => {
     const select = async (type: number, value: string, more: object = {}) => {
       const { id } = await shown(row({ type, custom_id: 'c', ...more }));
       return wrongIn(await at.ask(chosen(id, type, [value])));
@@ -186,7 +186,7 @@ describe('a form', () => {
     ]);
   });
 
-  test('names people outside of the guild as users, and nobody who does not exist', async () => {
+  test('resolves people outside of the guild as users, and rejects unknown ids', async () => {
     const { id } = await opened(select(USER));
     const named = (userId: string) =>
       submission(id, [{ type: 18, component: { custom_id: 's5', values: [userId] } }]) as never;
@@ -269,7 +269,7 @@ describe('the press of a button', () => {
     expect(wellDone(answered).written?.message).toMatchObject({ id, content: 'filled in', components: [] });
   });
 
-  test('is refused when the message was deleted meanwhile, and an answer to it says so', async () => {
+  test('is rejected when the message was deleted meanwhile, and so is an update of that message', async () => {
     const { id, sent } = await shown(BUTTON);
     const pressed = await at.send(at.click(id, 'go'));
     wellDone(await (await original(sent)).delete('@original', undefined));
@@ -335,7 +335,7 @@ describe('a change of the message of a button, while the server stops', () => {
   });
 });
 
-test('a message that its reader dismissed is not told as deleted again when the token ends', async () => {
+test('a message that its reader dismissed is not dispatched as deleted again when the token expires', async () => {
   at.house.close();
   at = await openInteractions();
   const { house, channelId, person } = at;

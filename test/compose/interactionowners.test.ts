@@ -295,7 +295,7 @@ describe('a token', () => {
   });
 });
 
-test('a button is pressed for the application that sent it, and a command used by those who may', async () => {
+test('a button is pressed only for its own application, and a reserved command only with permission', async () => {
   const { application } = await at.house.operator.createApplication({ name: 'Third' });
   const other = { ...at.own, id: application.id as typeof at.own.id };
   const sent = await at.use(await at.command(PING));
@@ -328,7 +328,7 @@ test('a command of one guild is unknown in another', async () => {
   expect(await ask(await at.command(PING))).toBeNull();
 });
 
-test('an application learns of what its user has bought for this guild, and not for another', async () => {
+test('an interaction carries the user’s entitlements for this guild, and not for another', async () => {
   const { house, own } = at;
   const run = async (command: PremiumCommand) => wellDone(await house.features.premium.run(own.id, command));
   const { skus } = await run({ kind: 'createSku', name: 'Patron', type: 'subscription', owner: 'guild' });

@@ -304,7 +304,7 @@ describe('an application that is not in the guild', () => {
     expect(codeOf(await ask())).toBe(10_063);
   });
 
-  test('writes nothing between two people of whom one may not write to the other', async () => {
+  test('is rejected in a private channel where one person may not write to the other', async () => {
     at = await openInteractions();
     const { house } = at;
     const { use, install, id } = await tool();
@@ -331,7 +331,7 @@ describe('an application that is not in the guild', () => {
     expect([await ask(), await press()]).toEqual([50_007, 50_007]);
   });
 
-  test('answers only the invoker who may not use external apps, and notifies nobody whom the invoker could not', async () => {
+  test('answers ephemerally without the permission for external apps, and pings only whom the invoker may', async () => {
     at = await openInteractions();
     const { house, bot } = at;
     const { use, install } = await tool();
@@ -362,7 +362,7 @@ describe('an application that is not in the guild', () => {
   });
 });
 
-test('overwrites of a command are told to the bot and noted in the audit log when a member sets them', async () => {
+test('permission overwrites of a command are dispatched to its bot and written to the audit log', async () => {
   at = await openInteractions();
   const { house, bot } = at;
   const { id } = await at.command(PING);
@@ -380,7 +380,7 @@ test('overwrites of a command are told to the bot and noted in the audit log whe
   });
 });
 
-test('begins once, when the database is lost as it stores the first of two uses with one nonce', async () => {
+test('an interaction begins once when the database is lost while it stores the first use of a nonce', async () => {
   at = await openInteractions();
   const { house, bot } = at;
   const one = await at.command(PING);

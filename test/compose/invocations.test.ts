@@ -23,7 +23,7 @@ async function connected(userId: UserId = at.house.ownerId) {
 }
 
 describe('the session that an invocation names', () => {
-  test('alone of all sessions receives what becomes of it', async () => {
+  test('receives the events of the invocation, and no other session does', async () => {
     const others = [await connected(), at.bot];
     const sent = await at.use(await at.command(PING));
     const form = {

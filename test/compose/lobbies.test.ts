@@ -43,7 +43,7 @@ const exists = async (id: ChannelId): Promise<boolean> => (await house.storage.l
 const lobbyNames = (names: readonly string[]): string[] => names.filter((name) => name.startsWith('LOBBY'));
 
 describe('joining by secret', () => {
-  test('two players meet, and hear each other', async () => {
+  test('two players with one secret share a lobby and receive each other’s messages', async () => {
     const [a, b] = [await house.player(), await house.player()];
     const [first, second] = [await a.connect(), await b.connect()];
     const made = await join(a, 'meeting', { lobby: { metadata: { mode: 'duel' } } });
@@ -81,7 +81,7 @@ describe('joining by secret', () => {
     );
   });
 
-  test('a secret is one of its application, and stored as nothing that tells it', async () => {
+  test('one secret names different lobbies in different applications, which cannot reach each other’s', async () => {
     const player = await house.player();
     const mine = await join(player, 'shared words');
     const other = { ...player.authority.by, applicationId: '77' as ApplicationId };
@@ -97,7 +97,7 @@ describe('joining by secret', () => {
     expect(codeOf(await house.lobbies.call(mine.id, 'leaveLobby', {}, from))).toBe(UNKNOWN_LOBBY);
   });
 
-  test('a secret that is over names a new lobby, and the old one stays', async () => {
+  test('an expired secret names a new lobby, and the old lobby stays', async () => {
     const [a, b] = [await house.player(), await house.player()];
     await a.connect();
     const before = await join(a, 'monthly');
@@ -115,7 +115,7 @@ describe('joining by secret', () => {
     fresh.close();
   });
 
-  test('a player in as many lobbies as one may be is refused another, and may still come back to those', async () => {
+  test('a player at the limit of lobbies is rejected from another, and may still rejoin their own', async () => {
     const player = await house.player();
     const ids: ChannelId[] = [];
     for (let count = 0; count < 100; count += 1) ids.push((await join(player, `room ${count}`)).id);
@@ -128,7 +128,7 @@ describe('joining by secret', () => {
     expect((await join(player, 'room 7')).id).toBe(ids[7]);
   });
 
-  test('people themselves, who act through no application, have no lobbies', async () => {
+  test('a person without an application cannot create or join a lobby', async () => {
     const { authority } = await house.player();
     const alone = { by: { ...authority.by, applicationId: null }, requires: 0n };
     const reply = await house.lobbies.createOrJoin({ secret: 'x', lobby: {}, member: {} }, alone);
@@ -139,7 +139,7 @@ describe('joining by secret', () => {
 describe('an idle lobby', () => {
   const idle = { lobby: { idle_timeout_seconds: 60 } };
 
-  test('ends once, when nobody has been connected for its time', async () => {
+  test('ends once, after its timeout without a connected member', async () => {
     const [a, b] = [await house.player(), await house.player()];
     const first = await a.connect();
     const { id } = await join(a, 'short', idle);
@@ -174,7 +174,7 @@ describe('an idle lobby', () => {
     await untilGone(id);
   });
 
-  test('ends in time after a restart too, and one that was in use gets its time anew', async () => {
+  test('ends in time after a restart too; a lobby in use gets its full timeout again', async () => {
     const [a, b] = [await house.player(), await house.player()];
     const left = await join(a, 'left behind', idle);
     await b.connect();
@@ -236,7 +236,7 @@ describe('a linked channel', () => {
   const channelNow = async (guildId: typeof house.guildId, id: ChannelId) =>
     house.guilds.look(guildId, (guild) => guild.channels.get(id));
 
-  test('shows what is said in the lobby, and the other way round, and nothing twice', async () => {
+  test('receives each message of the lobby once, and the lobby each message of the channel', async () => {
     const { owner, friend, guildId, channel, lobby, link } = await linked('both ways');
     const session = await owner.connect();
     expect(must(await link())).toMatchObject({ linked_channel: { id: channel.id, guild_id: guildId } });
@@ -274,7 +274,7 @@ describe('a linked channel', () => {
     expect(must(await house.lobbies.history(lobby.id, 50, owner.authority))).toHaveLength(1);
   });
 
-  test('is let go when it is deleted, when the lobby is, and when asked', async () => {
+  test('is unlinked when the channel or the lobby is deleted, and on request of either side', async () => {
     const first = await linked('deleted channel');
     must(await first.link());
     const { guildId, channel, owner, lobby } = first;
@@ -305,7 +305,7 @@ describe('a linked channel', () => {
     await untilUnlinked(fourth.lobby.id);
   });
 
-  test('is linked only by a member who may, to one lobby, in a channel that it can be', async () => {
+  test('is linked only by an eligible member, to one lobby, and not when age-restricted', async () => {
     const { owner, friend, guildId, channel, lobby, link } = await linked('conditions');
     const as = (player: Player, id = channel.id) => house.lobbies.link(lobby.id, id, player.authority);
     expect(codeOf(await as(friend))).toBe(50013);
@@ -333,7 +333,7 @@ describe('a linked channel', () => {
     expect(codeOf(await house.lobbies.link(other.id, channel.id, owner.authority))).toBe(50035);
   });
 
-  test('names in the channel what the lobby asks of those who write there, also later', async () => {
+  test('shows in the channel object whether the lobby requires authorization from authors, also after a change', async () => {
     const { guildId, channel, lobby, link } = await linked('asking');
     must(await link());
     const asked = async () =>
@@ -385,7 +385,7 @@ describe('a linked channel', () => {
 });
 
 describe('lobby voice', () => {
-  test('is where op 17 says, as a whole, and ends with the session', async () => {
+  test('follows the whole list of the last op 17, and ends with the session', async () => {
     const [a, b] = [await house.player(), await house.player()];
     const [first, second] = [await a.connect(), await b.connect()];
     const [one, two] = [await join(a, 'voice one'), await join(a, 'voice two')];
@@ -421,7 +421,7 @@ describe('lobby voice', () => {
     await until(() => seats.at(-1)?.said === `unseated ${two.id} ${a.userId}`);
   });
 
-  test('is lost to who is taken out of the lobby, and to a member without a session', async () => {
+  test('ends for a member removed from the lobby, and rejects that player from then on', async () => {
     const a = await house.player();
     const { sink, session } = await a.connect();
     const { id } = await join(a, 'kicked');
@@ -437,7 +437,7 @@ describe('lobby voice', () => {
   });
 });
 
-test('a member is shown as its account is now', async () => {
+test('a lobby member shows the current name of its account', async () => {
   const [a, b] = [await house.player(), await house.player()];
   const first = await a.connect();
   await join(a, 'renaming');
@@ -468,7 +468,7 @@ describe('accounts that become one', () => {
   });
 });
 
-test('an application that comes under a parent has no lobbies left', async () => {
+test('an application linked under a parent loses all its lobbies', async () => {
   const parent = await house.operator.createApplication({ name: 'Publisher' });
   const made = await house.operator.createApplication({ name: 'Child' });
   const childId = made.application.id as ApplicationId;
@@ -484,7 +484,7 @@ test('an application that comes under a parent has no lobbies left', async () =>
 });
 
 describe('a lobby whose commit fails', () => {
-  test('answers with the fault, and knows its sessions again', async () => {
+  test('answers with the error, and still delivers to its sessions', async () => {
     const [a, b] = [await house.player(), await house.player()];
     const { sink } = await a.connect();
     const { id } = await join(a, 'unlucky');

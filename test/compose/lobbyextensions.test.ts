@@ -46,7 +46,7 @@ const heard = ({ dispatched }: Connection): { type: string; data: unknown; user_
   dispatched('GUILDHALL_LOBBY_MESSAGE');
 
 describe('joining', () => {
-  test('follows the rules of the lobby, and says which one stands in the way', async () => {
+  test('follows the rules of the lobby, and names the rule that rejects a player', async () => {
     const [host, guest, late] = [await house.player(), await house.player(), await house.player()];
     const hidden = await room(host, {});
     expect(codeOf(await enter(hidden.id, guest))).toBe(10_031);
@@ -67,7 +67,7 @@ describe('joining', () => {
     expect(codeOf(await house.lobbies.beyond.configure(id, { change: {} }, late.authority))).toBe(900_004);
   });
 
-  test('search finds what is listed, as it is now', async () => {
+  test('search finds listed lobbies in their current state', async () => {
     const host = await house.player();
     const guest = await house.player();
     const { id } = await room(host, { listed: true, game: 'only-here' });
@@ -85,7 +85,7 @@ describe('joining', () => {
 });
 
 describe('a host', () => {
-  test('is who has been here longest; another takes over after the grace, and keeps it', async () => {
+  test('is the longest-standing member; another takes over after the grace period and stays host', async () => {
     const [a, b, c] = [await house.player(), await house.player(), await house.player()];
     const [first, second] = [await a.connect(), await b.connect()];
     const { id } = await room(a, { listed: true, host_grace_seconds: 10 });
@@ -107,7 +107,7 @@ describe('a host', () => {
 });
 
 describe('a ready check', () => {
-  test('asks who is connected, and ends with the last answer, the first no, or its time', async () => {
+  test('asks connected members, and ends with the last answer, the first refusal or its timeout', async () => {
     const [a, b] = [await house.player(), await house.player()];
     const [first] = [await a.connect(), await b.connect()];
     const { id } = await room(a, { listed: true });
@@ -133,7 +133,7 @@ describe('a ready check', () => {
 });
 
 describe('a game', () => {
-  test('hears who comes, speaks and goes, in order, and answers everyone with one body', async () => {
+  test('receives joins, messages and leaves in order, and broadcasts one body to everyone', async () => {
     const [a, b] = [await house.player(), await house.player()];
     const [first, second] = [await a.connect(), await b.connect()];
     const told: string[] = [];
@@ -162,7 +162,7 @@ describe('a game', () => {
     expect(told).toEqual([`+${a.userId}`, `+${b.userId}`, `-${b.userId}`, 'deleted']);
   });
 
-  test('ticks without drift, and what was missed comes as one tick', async () => {
+  test('ticks without drift, and merges missed ticks into one', async () => {
     const clock = new LateClock();
     const own = await openLobbyHouse({}, undefined, clock);
     const a = await own.player();
@@ -204,7 +204,7 @@ describe('a game', () => {
     expect(house.foundation.faults.get('game')).toBeGreaterThan(0);
   });
 
-  test('tells its state as it was then, and ends when that is no JSON or cannot be made', async () => {
+  test('sends a snapshot of its state, and ends when the state cannot become JSON', async () => {
     const a = await house.player();
     const connection = await a.connect();
     const [game, broken] = [name(), name()];
@@ -268,7 +268,7 @@ describe('a game', () => {
   });
 });
 
-test('after a restart the host is who it was, and the game begins anew with who is in', async () => {
+test('after a restart the host is the same, and the game restarts with the current members', async () => {
   const [a, b] = [await house.player(), await house.player()];
   await a.connect();
   const game = name();
@@ -340,7 +340,7 @@ describe('the matchmaker', () => {
     expect(codeOf(await ticket('nowhere', a))).toBe(900_009);
   });
 
-  test('an override chooses; what it throws counts as nothing', async () => {
+  test('an override chooses the match; an override that throws is ignored', async () => {
     const [a, b] = [await house.player(), await house.player()];
     const queue = name();
     let broken = true;

@@ -100,7 +100,7 @@ const subscriptionOf = async (who: number, skuId: string): Promise<Subscribed> =
 };
 
 describe('what is bought once', () => {
-  test('is given when it is paid, and not before; twice pressed is one payment, twice told one entitlement', async () => {
+  test('is granted when paid; two clicks make one payment, two webhooks one entitlement', async () => {
     const lantern = await sku('Lantern', 'durable', 499);
     const page = await order(0, { sku: lantern });
     expect(await order(0, { sku: lantern })).toBe(page);
@@ -113,7 +113,7 @@ describe('what is bought once', () => {
     expect(people[0]!.visitor.text).toMatch(/Thank you[\s\S]*<strong>Lantern<\/strong>/);
   });
 
-  test('is not given for an event that nobody has signed, or that is old', async () => {
+  test('is not granted for an unsigned or an old event', async () => {
     const map = await sku('Map', 'durable', 100);
     const event = stripe.pay(await order(0, { sku: map }));
     expect(await stripe.send(origin, event, { secret: 'whsec_wrong' })).toBe(400);
@@ -122,7 +122,7 @@ describe('what is bought once', () => {
     expect(await has(0)).not.toContain(map);
   });
 
-  test('is not given for a signed event of a page that is not paid', async () => {
+  test('is not granted for a signed event of an unpaid page', async () => {
     const rope = await sku('Rope', 'durable', 100);
     const page = await order(0, { sku: rope });
     const forged = stripe.event('checkout.session.completed', stripe.sessions.get(page)!);
@@ -329,7 +329,7 @@ describe('a subscription', () => {
       expect((await visitor.post(store(), { do: what, subscription: id, sku: iron })).status).toBe(404);
   });
 
-  test('is cancelled by who pays for it when it is a gift, and not by who has it', async () => {
+  test('is cancelled by its payer when it is a gift, not by the recipient', async () => {
     const copper = await sku('Copper', 'subscription', 300);
     expect(await stripe.send(origin, stripe.pay(await order(0, { sku: copper, friend: 'grace' })))).toBe(200);
     const { id } = await subscriptionOf(1, copper);
@@ -363,7 +363,7 @@ describe('a subscription', () => {
     expect(free.status).toBe(404);
   });
 
-  test('gives a renewal back that is paid while it is refunded, and stays over', async () => {
+  test('refunds a renewal that is paid during its refund, and stays ended', async () => {
     const zinc = await sku('Zinc', 'subscription', 300);
     const billed = await buySubscription(0, zinc);
     const { entitlement_ids: ids } = await subscriptionOf(0, zinc);
@@ -381,7 +381,7 @@ describe('a subscription', () => {
     expect(await has(0)).not.toContain(zinc);
   });
 
-  test('is refunded with what was paid last, and ends at Stripe too', async () => {
+  test('is refunded by its last payment, and ends at Stripe too', async () => {
     const tin = await sku('Tin', 'subscription', 300);
     const billed = await buySubscription(0, tin);
     const { entitlement_ids: ids } = await subscriptionOf(0, tin);

@@ -76,7 +76,7 @@ describe('the perks of a SKU', () => {
     expect(await premiumType()).toBe(0);
   });
 
-  test('are not given by test entitlements, which an application can make for anybody', async () => {
+  test('do not come from test entitlements, which an application can make for anybody', async () => {
     const test = (skuId: string, guild: GuildId | null) =>
       run({ kind: 'test', skuId, to: { userId: owner, guildId: guild } });
     await test(await skuWith('durable', { guildTier: 0, premiumType: 3 }), null);

@@ -58,7 +58,7 @@ async function advance({ clock }: House, ms: number): Promise<void> {
   }
 }
 
-test('a vote is shown when it is durable, and the poll ends at its time with what was voted', async () => {
+test('a vote is dispatched when it is durable, and the poll ends at its time with the counted votes', async () => {
   const house = await openAt(START_MS);
   const of = await pollIn(house);
   const { sink } = await house.connect();
@@ -83,7 +83,7 @@ test('a vote is shown when it is durable, and the poll ends at its time with wha
   expect(await house.storage.messages.duePolls(START_MS + HOUR_MS * 9, 100, null)).toEqual([]);
 });
 
-test('votes of one user in a race leave one vote, and its count says so', async () => {
+test('simultaneous votes of one user leave one vote and a count of one', async () => {
   const house = await openAt(START_MS);
   const of = await pollIn(house, {
     ...POLL,
@@ -106,7 +106,7 @@ test('votes of one user in a race leave one vote, and its count says so', async 
   expect(told).toEqual(told.map((_, at) => `MESSAGE_POLL_VOTE_${at % 2 === 0 ? 'ADD' : 'REMOVE'}`));
 });
 
-test('a poll whose time came while nothing ran ends when a process starts', async () => {
+test('a poll that expired while no server ran ends at the next start', async () => {
   const before = await openAt(START_MS + HOUR_MS * 100);
   const of = await pollIn(before);
   before.close();

@@ -39,7 +39,7 @@ async function person(name: string) {
 }
 
 describe('an answer that stores nothing', () => {
-  it('waits for what it tells of: a repeated nonce is answered with the first, when that is durable', async () => {
+  it('to a repeated nonce carries the first message, and waits until that message is durable', async () => {
     house = await openHouse();
     const channelId = await textChannel();
     house.steer.hold = true;
@@ -58,7 +58,7 @@ describe('an answer that stores nothing', () => {
     expect(first?.ok && again?.ok && first.value.message.id === again.value.message.id).toBe(true);
   });
 
-  it('fails with what it tells of', async () => {
+  it('fails when the pending commit whose state it shows fails', async () => {
     house = await openHouse();
     const { sink } = await house.connect();
     await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
@@ -73,7 +73,7 @@ describe('an answer that stores nothing', () => {
 });
 
 describe('a guild', () => {
-  it('is read again after a bug only when its commits under way are settled', async () => {
+  it('is reloaded after a bug only when its pending commits are settled', async () => {
     house = await openHouse();
     house.steer.hold = true;
     const draft = { name: 'Kept' };
@@ -91,7 +91,7 @@ describe('a guild', () => {
     expect(await shown).toMatchObject({ ok: true, value: { name: 'Kept' } });
   });
 
-  it('answers a caller whose command cannot even say what it needs', async () => {
+  it('answers a caller whose command fails while it names its needs', async () => {
     house = await openHouse();
     const row = guildRules.commands.getBan as Required<typeof guildRules.commands.getBan>;
     const planted = vi.spyOn(row, 'needs').mockImplementation(() => {
@@ -103,7 +103,7 @@ describe('a guild', () => {
     expect(house.registries.guild.bugs).toBe(1);
   });
 
-  it('never takes a ban that was pushed out of its window for none', async () => {
+  it('still applies a ban that was evicted from its memory', async () => {
     house = await openHouse({ guild_member_window_max: 1 });
     const [banned, one, two] = await Promise.all([person('banned'), person('one'), person('two')]);
     const { guildId } = house;
@@ -118,7 +118,7 @@ describe('a guild', () => {
     await unrelated;
   });
 
-  it('loses no message to someone who asks for it in the wrong channel', async () => {
+  it('keeps a message readable after a request for it in the wrong channel', async () => {
     house = await openHouse();
     const [here, there] = [await textChannel('here'), await textChannel('there')];
     const written = await write(here, {});
@@ -134,7 +134,7 @@ describe('a guild', () => {
 });
 
 describe('an invite', () => {
-  it('lets one in when it is of one use, however many come at once; a ban on the way keeps out', async () => {
+  it('with one use admits one of many simultaneous users, and no user banned meanwhile', async () => {
     house = await openHouse();
     const channelId = await textChannel();
     const people = await Promise.all(['one', 'two', 'three'].map(person));
@@ -159,7 +159,7 @@ describe('an invite', () => {
 });
 
 describe('a session', () => {
-  it('is not kept when it ended while it was being subscribed', async () => {
+  it('is dropped when it ends during its subscription to guilds', async () => {
     house = await openHouse();
     const dead = { sessionId: 's', userId: house.ownerId, intents: ALL_INTENTS, bot: false, over: true };
     const subscriber = { ...dead, deliver: () => undefined };
@@ -167,7 +167,7 @@ describe('a session', () => {
     expect(await house.guilds.look(house.guildId, ({ subscribers }) => subscribers.size)).toBe(0);
   });
 
-  it('gets its guild when it can be read again', async () => {
+  it('receives GUILD_CREATE once the guild can be loaded again', async () => {
     house = await openHouse();
     passivate();
     const { guilds } = house.storage;
@@ -183,7 +183,7 @@ describe('a session', () => {
     await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
   });
 
-  it('gets the guild once when its user joins while it is being opened', async () => {
+  it('receives GUILD_CREATE once when its user joins the guild while the session opens', async () => {
     house = await openHouse();
     const { id, token } = await person('guest');
     const { users } = house.storage;
@@ -209,7 +209,7 @@ describe('a session', () => {
     expect(sink.names.filter((name) => name === 'GUILD_CREATE')).toHaveLength(1);
   });
 
-  it('is answered with nobody when it asks for members by a text the database cannot take', async () => {
+  it('receives an empty member chunk for a query that the database cannot store', async () => {
     house = await openHouse();
     const { sink, session } = await house.connect();
     await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
@@ -220,7 +220,7 @@ describe('a session', () => {
     expect(sink.dispatches.at(-1)?.d).toMatchObject({ members: [], chunk_count: 1, nonce: 'n' });
   });
 
-  it('is sent GUILD_DELETE when its user is gone from a guild by then', async () => {
+  it('receives GUILD_DELETE when its user left the guild while the session opened', async () => {
     house = await openHouse();
     const { id, token } = await person('guest');
     const { guildIds } = house.storage.users;

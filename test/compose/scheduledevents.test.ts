@@ -50,7 +50,7 @@ const statuses = (sink: { dispatches: readonly { t: string; d: unknown }[] }) =>
     t === 'GUILD_SCHEDULED_EVENT_UPDATE' ? [(d as EventObject).status] : [],
   );
 
-test('an event outside of channels begins and ends, and a session hears of it in time', async () => {
+test('an event outside of channels begins and ends on time, and a session receives both updates', async () => {
   const { sink } = await house.connect();
   await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
   const nowMs = house.clock.now();
@@ -64,7 +64,7 @@ test('an event outside of channels begins and ends, and a session hears of it in
   expect(statuses(sink)).toEqual([2, 3]);
 }, 60_000);
 
-test('what became due while no server ran is settled after the next start', async () => {
+test('events that became due while no server ran begin or end after the next start', async () => {
   const { guildId } = house;
   const startMs = house.clock.now() + HOUR_MS;
   const id = await create({ location: 'park', startTime: iso(startMs), endTime: iso(startMs + HOUR_MS) });

@@ -77,7 +77,7 @@ describe('the log of an engine', () => {
     );
   }, 120_000);
 
-  test('says which token of the admin API has changed what, and whom it refused', async () => {
+  test('names the admin token of each change, and each refused caller', async () => {
     lines.length = 0;
     await lives('a horse battery staple', 'a wrong password', 'not-the-admin-token');
     const changes = named('admin_change');
@@ -95,7 +95,7 @@ describe('the log of an engine', () => {
     expect(named('password_changed')).toMatchObject([{ user_id: changes[2].id, by: 'operator' }]);
   });
 
-  test('tells once of an address that is turned away for requests in vain, and metrics count every event', async () => {
+  test('names an address blocked for invalid requests once, while metrics count every event', async () => {
     lines.length = 0;
     const watch = watchAddresses(engine.security);
     for (let n = 0; n < 10_010; n++) watch.count('192.0.2.7', n);

@@ -138,7 +138,7 @@ describe('SKUs', () => {
     });
   });
 
-  test('leave a line in the log for each change, with who made it and without what was typed', async () => {
+  test('leave a log line for each change, with its author and without the typed text', async () => {
     lines.length = 0;
     const { body } = await create('developer', { name: 'Secret plan' });
     await ask(as('admin'), `PATCH /${body.id}`, { available: true, name: 'Plan' });
@@ -215,7 +215,7 @@ describe('the page of what an application sells', () => {
   });
 });
 
-test('a server whose operator manages all SKUs refuses owners, and says why', async () => {
+test('a server whose operator manages all SKUs rejects owners with the reason', async () => {
   const closed = await createEngine({
     config: { ...config, log_level: 'silent', owners_manage_skus: false },
   });

@@ -30,7 +30,7 @@ async function person(username: string) {
   return { userId, sink, messages };
 }
 
-test('the owner of an application is told by the server that its events were turned off', async () => {
+test('the owner of an application receives a system message when its events are turned off', async () => {
   const anna = await person('anna');
   const made = await house.operator.createApplication({ name: 'Harbour', ownerId: anna.userId });
   const application = {

@@ -108,7 +108,7 @@ test('threads that are archived in the same millisecond are all listed, two a pa
   expect(listed.filter((id) => ids.includes(id)).sort()).toEqual([...ids].sort());
 }, 60_000);
 
-test('what became due while no server ran is archived after the next start', async () => {
+test('threads that became due while no server ran are archived after the next start', async () => {
   const { clock } = house;
   const id = await made(60);
   house.close();

@@ -196,7 +196,7 @@ describe('a message of a webhook', () => {
     expect((await fetch(sent.body.attachments[0].url)).status).toBe(404);
   });
 
-  test('notifies users by default, and everyone when it says so, whoever made it', async () => {
+  test('mentions everyone only when allowed_mentions says so', async () => {
     const made = await hook();
     const send = (body: object) => ask('POST', `${made.path}?wait=true`, null, body);
     expect((await send({ content: '@everyone' })).body.mention_everyone).toBe(false);
@@ -340,7 +340,7 @@ describe('a body of another service', () => {
     expect((await newest()).content).toBe('by form');
   });
 
-  test('made by GitHub is answered 204, told or not', async () => {
+  test('made by GitHub is answered 204, whether or not it becomes a message', async () => {
     const made = await hook();
     const sender = {
       id: 1,

@@ -66,7 +66,7 @@ afterAll(async () => {
 });
 
 describe('a running activity', () => {
-  test('begins with the first who joins and is shared by all in the channel', async () => {
+  test('starts with its first participant and is shared by everyone in the channel', async () => {
     const [first] = await Promise.all([enter(owner, 'one'), nextUpdate(1)]);
     const [second, update] = await Promise.all([enter(guest, 'one'), nextUpdate(2)]);
     expect(second.activity.composite_instance_id).toBe(first.activity.composite_instance_id);
@@ -76,7 +76,7 @@ describe('a running activity', () => {
     expect(await owner(`GET ${running()}`)).toEqual({ activities: [second.activity] });
   });
 
-  test('is read by its bot, and is unknown to others and to wrong ids', async () => {
+  test('is read by its own bot, and is unknown to other bots and under wrong ids', async () => {
     const bot = callerOf(server, `Bot ${server.info.bot.token}`);
     const { activity } = await enter(owner, 'one');
     const instances = `/applications/${applicationId}/activity-instances`;
@@ -114,7 +114,7 @@ describe('a running activity', () => {
     await owner(`DELETE ${path()}`);
   });
 
-  test('is refused to members who may not start activities, and for applications without one', async () => {
+  test('is rejected for members without the permission, and for applications without an activity', async () => {
     const bot = callerOf(server, `Bot ${server.info.bot.token}`);
     const overwrite = `/channels/${channel}/permissions/${server.info.users[1]!.id}`;
     await enter(guest, 'one');
@@ -179,7 +179,7 @@ describe('an interaction', () => {
     person.close();
   });
 
-  test('cannot launch what the application does not have', async () => {
+  test('cannot launch an activity that the application does not have', async () => {
     await server.admin(`/applications/${applicationId}/activity`, { url_mappings: [] });
     const bot = await InteractionBot.of(server);
     const person = await Person.of(server);

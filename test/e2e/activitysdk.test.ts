@@ -222,7 +222,7 @@ describe.runIf(CHROMIUM !== null)('the SDK of activities', () => {
     expect(instanceId).toMatch(/^i-\d+-gc-/);
   });
 
-  test('may do nothing that needs consent before it has it', async () => {
+  test('is rejected from commands that need consent until the person has consented', async () => {
     expect(await sample.call('run', 'userSettingsGetLocale')).toEqual({ error: INVALID_PERMISSIONS });
     expect(await sample.call('run', 'getInstanceConnectedParticipants')).toEqual({
       error: INVALID_PERMISSIONS,
@@ -235,7 +235,7 @@ describe.runIf(CHROMIUM !== null)('the SDK of activities', () => {
     await expect(sample.call('signIn', applicationId, SCOPES)).rejects.toThrow();
   });
 
-  test('is not authorized by a key that was meant for the activity', async () => {
+  test('is not authorized by an Enter key pressed while the dialog opens', async () => {
     const outcome = sample.call('askConsent', applicationId, SCOPES).then(
       () => 'agreed',
       () => 'refused',
@@ -287,7 +287,7 @@ describe.runIf(CHROMIUM !== null)('the SDK of activities', () => {
     expect(await sample.call('run', 'getRelationships')).toEqual({ error: INVALID_PERMISSIONS });
   });
 
-  test('shares the instance with another person, and hears of them', async () => {
+  test('shares the instance with another person, and receives participant updates', async () => {
     expect(await sample.call('hear', 'ACTIVITY_INSTANCE_PARTICIPANTS_UPDATE')).toBeNull();
     const bo = await openRoom(1);
     await bo.getByRole('region', { name: 'Activities' }).getByRole('button').first().click();
@@ -304,7 +304,7 @@ describe.runIf(CHROMIUM !== null)('the SDK of activities', () => {
     await bo.context().close();
   });
 
-  test('sells what its application offers: the store opens, and the activity hears of what was given', async () => {
+  test('opens the store for a SKU, and receives ENTITLEMENT_CREATE when the SKU is granted', async () => {
     const path = `/applications/${applicationId}/skus`;
     const { skus } = await server.admin<{ skus: { id: string }[] }>(path, {
       name: 'Lantern',
@@ -330,7 +330,7 @@ describe.runIf(CHROMIUM !== null)('the SDK of activities', () => {
     expect(await run('getEntitlements')).toMatchObject({ entitlements: [{ sku_id: skuId }] });
   });
 
-  test('is opened by a link in a channel of choice, and reads what the link says', async () => {
+  test('is opened by a link, and reads the custom id and the referrer of the link', async () => {
     const query = `custom_id=level-7&referrer_id=${server.info.users[1]!.id}`;
     const page = await openRoom(1, `/activities/${applicationId}?${query}`);
     await page.getByRole('button', { name: 'Open the activity' }).click();
@@ -340,7 +340,7 @@ describe.runIf(CHROMIUM !== null)('the SDK of activities', () => {
     await page.context().close();
   });
 
-  test('hears of voice and of speech in its channel, and of its size in the page', async () => {
+  test('receives voice states, speaking events and its layout mode', async () => {
     const { users, guild } = server.info;
     const channel = { channel_id: guild.voice_channel_id };
     const page = await openRoom(1, `/activities/${applicationId}`);
@@ -423,7 +423,7 @@ describe.runIf(CHROMIUM !== null)('the SDK of activities', () => {
     expect(await sample.call('say', 'checkmate')).toBe('checkmate');
   });
 
-  test('reaches its mappings alone, with its own cookies and none of ours', async () => {
+  test('reaches only its URL mappings, with its own cookies and none of the server’s', async () => {
     const headers = await frame.evaluate(async () => (await fetch('/.proxy/api/headers')).json());
     expect(headers).toMatchObject({ cookie: 'sid=secret' });
     expect(headers).not.toHaveProperty('authorization');

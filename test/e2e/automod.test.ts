@@ -87,7 +87,7 @@ const says = (content: string, person = 0) =>
   });
 
 describe('a rule', () => {
-  test('is made, listed, fetched, changed and deleted by the manager, and heard of', async () => {
+  test('is created, listed, read, changed and deleted by a manager, with a dispatch for each change', async () => {
     const [[born], rule] = await Promise.all([
       heard(blind, Events.AutoModerationRuleCreate),
       guild.autoModerationRules.create({
@@ -156,14 +156,14 @@ describe('a rule', () => {
     for (const rule of rules) await rule.delete();
   });
 
-  test('is nothing for a caller who does not manage the guild', async () => {
+  test('is rejected for a caller who does not manage the guild', async () => {
     const own = plain.guilds.cache.get(guild.id) as Guild;
     await expect(own.autoModerationRules.fetch()).rejects.toThrow('Missing Permissions');
   });
 });
 
 describe('a forbidden word', () => {
-  test('is blocked, and told with its content to those who may read it', async () => {
+  test('blocks the message, and an event with its content reaches sessions that may read it', async () => {
     const rule = await guild.autoModerationRules.create({
       ...ofMessages,
       name: 'Words',
@@ -199,7 +199,7 @@ describe('a forbidden word', () => {
     expect(overheard).toEqual([]);
   });
 
-  test('silences its author, who then may not write', async () => {
+  test('times its author out, who then cannot send messages', async () => {
     const rule = await guild.autoModerationRules.create({
       ...ofMessages,
       name: 'Silence',

@@ -80,7 +80,7 @@ const secretOf = (name: string) => ({ body: { secret: `a secret of ${name}` } })
 
 describe('READY', () => {
   test.each<Dialect>([{}, { v: 9 }, { encoding: 'etf', compress: 'zlib-stream' }])(
-    'tells the game who plays and what it may do, in the dialect %j',
+    'gives the game its user, its application and its scopes, in the dialect %j',
     async (dialect) => {
       const one = await player('ready');
       const client = await ready(one, AT_ONCE, dialect);
@@ -102,7 +102,7 @@ describe('READY', () => {
     },
   );
 
-  test('shows the game no guild of the person', async () => {
+  test('contains no guild of the person, and no guild event follows it', async () => {
     const { guild, bot } = server.info;
     const watcher = await GatewayClient.ready(server.info.gateway, { token: bot.token });
     const client = await ready({ token: await ownersToken(LAYER) });
@@ -126,7 +126,7 @@ describe('READY', () => {
 });
 
 describe('lobbies', () => {
-  test('are heard of by whoever asked to, at once or one by one', async () => {
+  test('arrive within READY or one LOBBY_CREATE each, only in sessions with the intent', async () => {
     const [one, two] = [await player('host'), await player('guest')];
     const host = await ready(one, AT_ONCE);
     const deaf = await ready(one, { ...AT_ONCE, intents: INTENTS.DIRECT_MESSAGES });
@@ -202,7 +202,7 @@ describe('direct messages', () => {
 });
 
 describe('RESUME', () => {
-  test('brings what was missed, by any token of the same player and game', async () => {
+  test('replays missed events for any token of the same player and game', async () => {
     const one = await player('resumer');
     const client = await ready(one);
     await client.terminate();
@@ -215,7 +215,7 @@ describe('RESUME', () => {
     again.close();
   });
 
-  test('is not for another player, another game or the player alone', async () => {
+  test('rejects the tokens of another player, of another game, of the bot and of the person alone', async () => {
     const client = await ready({ token: await ownersToken(LAYER) });
     const strangers = [
       `Bearer ${(await player('stranger')).token}`,
@@ -235,8 +235,8 @@ describe('RESUME', () => {
   });
 });
 
-describe('what is refused', () => {
-  test('tokens that are none, or not for the gateway, end with 4004 and why', async () => {
+describe('a gateway session of a game', () => {
+  test('is closed with 4004 and a reason for an invalid token or one without gateway.connect', async () => {
     const { token } = await player('hostile');
     for (const wrong of ['Bearer ', `Bearer ${token}x`, `Bearer ${token.slice(1)}`, `Bearer Bearer ${token}`])
       expect((await refusalOf({ token: wrong })).code, wrong).toBe(4004);
@@ -244,7 +244,7 @@ describe('what is refused', () => {
     expect(narrow).toMatchObject({ code: 4004, reason: expect.stringContaining('gateway.connect') });
   });
 
-  test('intents must be named, and there is nothing to shard', async () => {
+  test('is closed with 4013 without valid intents, and with 4010 for a shard', async () => {
     const token = `Bearer ${(await player('hostile')).token}`;
     expect((await refusalOf({ token, intents: undefined })).code).toBe(4013);
     expect((await refusalOf({ token, intents: 2 ** 30 })).code).toBe(4013);
@@ -252,7 +252,7 @@ describe('what is refused', () => {
     expect((await refusalOf({ token, capabilities: 'all' })).code).toBe(4001);
   });
 
-  test('a presence counts only with the scope for it', async () => {
+  test('changes the presence of its user only with the scope activities.write', async () => {
     const watcher = await GatewayClient.ready(server.info.gateway, { token: server.info.bot.token });
     for (const scope of ['identify gateway.connect', 'identify gateway.connect activities.write']) {
       const client = await ready({ token: await ownersToken(scope) });
@@ -267,8 +267,8 @@ describe('what is refused', () => {
   });
 });
 
-describe('what is taken back', () => {
-  test('closes the session, which is told, and counts from then on', async () => {
+describe('a revoked token', () => {
+  test('sends OAUTH2_TOKEN_REVOKE, closes its session with 4004, and neither identifies nor resumes again', async () => {
     const token = await ownersToken(LAYER);
     const client = await ready({ token });
     const own = await GatewayClient.ready(server.info.gateway, { token: owner });

@@ -49,7 +49,7 @@ describe('the bench line of the README', () => {
     expect(words).toContain(server.info.bot.token);
   });
 
-  test('ends with 0 against a server with its defaults, every session and send taken, and says how to have more', async () => {
+  test('exits 0 at a server’s defaults with every session and send accepted, and names the settings for more', async () => {
     const { code, out, err } = await bench('--duration', '3', '--json');
     const report = JSON.parse(out);
     expect({ code, failures: report.failures }).toEqual({ code: 0, failures: [] });
@@ -61,7 +61,7 @@ describe('the bench line of the README', () => {
     expect(err).toContain('npm start -- --no-rate-limits');
   });
 
-  test('ends with 1, the reason and the advice when it is told to send faster than the server allows', async () => {
+  test('exits 1 with reason and advice when it sends faster than the server allows', async () => {
     const { code, out, err } = await bench('-n', '2', '--rate', '20', '--duration', '2');
     expect(code).toBe(1);
     expect(out).toMatch(/FAILED: \d+ of 40 sends were refused \(\d+ × 429\)/);
@@ -77,7 +77,7 @@ describe('the bench of lobbies', () => {
     return run(['bench', 'lobbies', ...place, '--duration', '2', ...more]);
   };
 
-  test('ends with 0 against a server with its defaults, at the pace that its limits allow, and says how to have more', async () => {
+  test('exits 0 at a server’s defaults, at the pace of its limits, and names the settings for more', async () => {
     const { code, out, err } = await lobbies('--json');
     const report = JSON.parse(out);
     // What it says of a failure is part of ours.
@@ -94,7 +94,7 @@ describe('the bench of lobbies', () => {
     expect(err).toContain('npm start -- --no-rate-limits');
   });
 
-  test('ends with 1 and the advice when it is told to send faster than the server allows', async () => {
+  test('exits 1 with advice when it sends faster than the server allows', async () => {
     const { code, out, err } = await lobbies('--lobbies', '2', '-m', '2', '--updates', '100');
     expect(code).toBe(1);
     expect(out).toMatch(/FAILED: \d+ of 200 updates of lobbies' metadata were refused \(\d+ × 429\)/);

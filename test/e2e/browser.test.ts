@@ -142,7 +142,7 @@ test('the page is isolated, and its files may be kept', async () => {
 });
 
 describe.runIf(CHROMIUM !== null)('visitors', () => {
-  test('with a wrong token are told so', async () => {
+  test('with a wrong token see an error', async () => {
     await juniper.signIn('no-token');
     await juniper.page.getByText('The server does not know this token.').waitFor();
   });
@@ -176,7 +176,7 @@ describe.runIf(CHROMIUM !== null)('visitors', () => {
     await expect.poll(() => juniper.hears(rowan.id, ROWAN_HZ), soon).toBeGreaterThan(0.5);
   });
 
-  test('are heard by nobody while muted, and hear nobody while deafened', async () => {
+  test('are not heard while muted, and hear no other member while deafened', async () => {
     await juniper.press('Mute');
     await expect.poll(() => rowan.hears(juniper.id, JUNIPER_HZ), soon).toBeLessThan(0.05);
     expect(await botHears(juniper.id, JUNIPER_HZ)).toBe(false);
@@ -189,7 +189,7 @@ describe.runIf(CHROMIUM !== null)('visitors', () => {
     await expect.poll(() => rowan.hears(juniper.id, JUNIPER_HZ), soon).toBeGreaterThan(0.5);
   });
 
-  test('return by themselves, with their keys, when their voice socket breaks', async () => {
+  test('reconnect with their keys when their voice socket breaks', async () => {
     const code = await juniper.code();
     const before = await countSockets(juniper.page, 'voice');
     await closeSocket(juniper.page, 'voice', 4015);
@@ -209,7 +209,7 @@ describe.runIf(CHROMIUM !== null)('visitors', () => {
     expect(await juniper.code()).toBe(await rowan.code());
   });
 
-  test('are told when a moderator disconnects them, and stay out', async () => {
+  test('see that a moderator disconnected them, and do not rejoin', async () => {
     const params = { guild_id: server.info.guild.id, user_id: juniper.id };
     const body = { channel_id: null };
     const { status } = await server.bot().ask('update_guild_member', { params, body });
@@ -272,7 +272,7 @@ describe.runIf(CHROMIUM !== null)('visitors', () => {
     await game.destroy();
   });
 
-  test('ask nobody but the server for anything, and nothing went wrong in the page', () => {
+  test('send requests to this server only, and log no error in the page', () => {
     const { origin } = new URL(pageUrl());
     for (const { asked, complaints } of [juniper, rowan]) {
       const own = [`${origin}/voice-room/`, `${origin}/api/v10/`];

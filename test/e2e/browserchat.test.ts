@@ -178,7 +178,7 @@ describe.runIf(CHROMIUM !== null)('a text channel of the page', () => {
     expect((await deleted).status()).toBe(204);
   });
 
-  test('suggests what the application says, also for options of subcommands, and names users', async () => {
+  test('shows the application’s autocomplete choices, also in subcommands, and lists users', async () => {
     const focused: string[] = [];
     bot.answers<Interaction>(async (one) => {
       if (one.isAutocomplete()) {
@@ -214,7 +214,7 @@ describe.runIf(CHROMIUM !== null)('a text channel of the page', () => {
     await page.getByRole('button', { name: 'Remove' }).click();
   });
 
-  test('opens forms with every child, and shows in them why they were refused', async () => {
+  test('opens forms with every component, and shows their validation errors', async () => {
     const options = ['one', 'two', 'three'].map((value) => ({ value, label: `Label ${value}` }));
     const label = (text: string, component: object) => ({ type: 18, label: text, component });
     const components = [

@@ -173,7 +173,7 @@ describe.runIf(CHROMIUM !== null)('browsers', () => {
     expect([...named].sort()).toEqual(['1001 1001 120', '1002 1002 120']);
   });
 
-  test('see each other: VP8 passes, and whoever lacks a picture asks its sender for one', async () => {
+  test('see each other in VP8, and request a keyframe from the sender when a picture is missing', async () => {
     await makePeers();
     onPacket = (from, packet) => {
       const bytes = Buffer.from(packet);
@@ -192,7 +192,7 @@ describe.runIf(CHROMIUM !== null)('browsers', () => {
     expect(new Set(video.map(({ packet }) => packet.readUInt32BE(8)))).toEqual(new Set([STREAM.ssrc]));
   });
 
-  test('are troubled by no datagram of others', async () => {
+  test('stay connected under a flood of foreign datagrams', async () => {
     await makePeers();
     const only = await joinCall(1001, []);
     await expect.poll(() => states, soon).toEqual(['1001 connected']);
@@ -208,7 +208,7 @@ describe.runIf(CHROMIUM !== null)('browsers', () => {
     await only.page.close();
   });
 
-  test('are reported when they go away', async () => {
+  test('are reported as failed when they disconnect', async () => {
     await makePeers();
     const only = await joinCall(1001, []);
     await expect.poll(() => states, soon).toEqual(['1001 connected']);
@@ -227,7 +227,7 @@ describe('peers', () => {
     'a=rtpmap:111 opus/48000/2',
   ].join('\n');
 
-  test('are given up when they never connect, and their place is free again', async () => {
+  test('fail when they never connect, and their SSRC can be opened again', async () => {
     await makePeers(300);
     expect(await peers.open(1001, fragment)).toMatch(/^c=IN IP4 127\.0\.0\.1\na=fingerprint:sha-256 /);
     expect(peers.send(1001, rtp(5000, 1, Buffer.alloc(3)))).toBe(false);
@@ -235,13 +235,13 @@ describe('peers', () => {
     expect(await peers.open(1001, fragment)).toContain('a=ice-pwd:');
   });
 
-  test('with a fragment that is no SDP are refused', async () => {
+  test('are rejected when their SDP fragment is invalid', async () => {
     await makePeers();
     expect(await peers.open(1001, 'nothing')).toBeNull();
     expect(await peers.open(1001, fragment.replace('opus', 'OTHER'))).toBeNull();
   });
 
-  test('opened and closed in one breath leave nothing', async () => {
+  test('leave nothing behind when they are closed while opening', async () => {
     await makePeers(300);
     const opening = peers.open(1001, fragment);
     peers.close(1001);

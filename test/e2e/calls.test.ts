@@ -84,7 +84,7 @@ async function reaches(from: Caller, to: Caller, text: string): Promise<boolean>
 describe('an embedding program', () => {
   beforeEach(() => furnish({ e2ee_required: false }));
 
-  test('lists its calls, and bounds who hears whom', async () => {
+  test('lists its calls, and limits which members hear each other', async () => {
     const [a, b, c] = [await plainCaller(0), await plainCaller(1), await plainCaller(2)];
     a.client.speak(a.ready.ssrc);
     expect(await reaches(a, b, 'to all')).toBe(true);
@@ -122,7 +122,7 @@ describe('an embedding program', () => {
     expect((await b.client.waitFor(13)).d).toEqual({ user_id: bots[0]!.id });
   });
 
-  test('a member who does not come back leaves the channel', async () => {
+  test('a member who does not reconnect leaves the channel', async () => {
     await engine.close();
     await furnish({ e2ee_required: false, voice_resume_window_ms: 300 });
     const a = await plainCaller(0);
@@ -142,7 +142,7 @@ describe('a media worker that dies', () => {
     voiceBehind(engine.calls)!.killWorker(0);
   };
 
-  test('closes with 4015; after the resume the same keys and places hold', async () => {
+  test('closes connections with 4015, and after the resume the same keys and SSRCs work', async () => {
     await furnish({ e2ee_required: false });
     const [a, b] = [await plainCaller(0), await plainCaller(1)];
     expect(await reaches(a, b, 'before')).toBe(true);
@@ -159,7 +159,7 @@ describe('a media worker that dies', () => {
     expect(await reaches(b, a, 'after')).toBe(true);
   });
 
-  test('costs stock bots nothing that they would notice', async () => {
+  test('does not interrupt the call of stock bots', async () => {
     await furnish({});
     const folder = await mkdtemp(join(tmpdir(), 'guildhall-calls-'));
     closers.push(() => rm(folder, { recursive: true, force: true }));

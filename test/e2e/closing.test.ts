@@ -52,12 +52,12 @@ test.each([
   expect(await identified(more)).toBe(code);
 });
 
-test('a version that is not spoken: 4012', async () => {
+test('an unsupported gateway version closes with 4012', async () => {
   const client = await GatewayClient.connect(url(), { v: 8 });
   expect(await client.closed).toMatchObject({ code: 4012 });
 });
 
-test('a privileged intent that the application does not have: 4014, and none of it without', async () => {
+test('a privileged intent without the application flag closes with 4014', async () => {
   const bot = await server.newBot('Snuffer', { flags: 0 });
   for (const intents of [1 << 1, 1 << 8, 1 << 15]) {
     const client = await GatewayClient.connect(url());
@@ -68,13 +68,13 @@ test('a privileged intent that the application does not have: 4014, and none of 
   await client.close();
 });
 
-test('a second IDENTIFY: 4005', async () => {
+test('a second IDENTIFY closes with 4005', async () => {
   const client = await GatewayClient.ready(url(), { token: token() });
   client.identify({ token: token(), intents: 1 });
   expect(await client.closed).toMatchObject({ code: 4005 });
 });
 
-test('more guilds than one shard may have: 4011', async () => {
+test('more guilds than one shard may have close the session with 4011', async () => {
   const bot = await server.newBot('Chandelier');
   const { guild } = await server.admin<{ guild: { id: string } }>('/guilds', {
     name: 'Annex',
@@ -86,7 +86,7 @@ test('more guilds than one shard may have: 4011', async () => {
   expect(await client.closed).toMatchObject({ code: 4011 });
 });
 
-test('more than 120 events in a minute: 4008, and the session can be resumed', async () => {
+test('more than 120 events in a minute close the connection with 4008, and the session resumes', async () => {
   const client = await GatewayClient.ready(url(), { token: server.info.bots[1]!.token });
   for (let count = 0; count < 130; count += 1) client.send(OP.HEARTBEAT, client.seq);
   expect(await client.closed).toMatchObject({ code: 4008 });
@@ -97,7 +97,7 @@ test('more than 120 events in a minute: 4008, and the session can be resumed', a
   await again.close();
 });
 
-test('five of many presences sent in a moment are passed on', async () => {
+test('five of twelve presence updates sent at once are dispatched', async () => {
   const watcher = await server.newBot('Watcher');
   const seer = await GatewayClient.ready(url(), { token: watcher.token });
   const actor = await server.newBot('Flicker');
@@ -114,7 +114,7 @@ test('five of many presences sent in a moment are passed on', async () => {
 });
 
 describe('starting sessions', () => {
-  test('faster than max_concurrency allows is answered with op 9, and one may try again', async () => {
+  test('faster than max_concurrency allows is answered with op 9, and a retry succeeds', async () => {
     const bot = await server.newBot('Hasty');
     const clients = await Promise.all([0, 1, 2].map(() => GatewayClient.connect(url())));
     const outcomes = clients.map((client) => {

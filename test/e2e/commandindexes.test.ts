@@ -75,7 +75,7 @@ test('the index of a guild has the commands of its applications, in the language
   expect(ping?.name).toBe('klingel');
 });
 
-test('the index of a private channel has the commands of its bot, and nobody else reads it', async () => {
+test('the index of a private channel has the commands of its bot, and only its recipients read it', async () => {
   const { body: channel } = await server
     .user()
     .ask<{ id: string }>('create_dm', { body: { recipient_id: server.info.bot.id } });
@@ -86,7 +86,7 @@ test('the index of a private channel has the commands of its bot, and nobody els
   expect((await indexOf(`applications/${applicationId()}`)).code).toBe(10_002);
 });
 
-test('people hear when the commands of a guild change, and bots do not', async () => {
+test('a person’s session receives an event when the commands of a guild change', async () => {
   const { id: guildId } = server.info.guild;
   const changed = ann.gateway.dispatch(
     'GUILD_APPLICATION_COMMAND_INDEX_UPDATE',
@@ -96,7 +96,7 @@ test('people hear when the commands of a guild change, and bots do not', async (
   await changed;
 });
 
-test('integrations are listed, and bots hear of those that come and go', async () => {
+test('integrations are listed, and bots receive their creation and deletion', async () => {
   const guild = await bot.guilds.fetch(server.info.guild.id);
   const before = await server
     .bot()

@@ -141,7 +141,7 @@ describe('components between stock bots', () => {
     expect((await fetch(attachment.url)).status).toBe(200);
   });
 
-  test('are refused when they would crash a bot, and the bot lives', async () => {
+  test('are rejected when they would crash a bot, and the bot stays connected', async () => {
     for (const body of [
       { flags: 32_768, components: [{ type: 17 }] },
       { flags: 32_768, components: [{ type: 9 }] },

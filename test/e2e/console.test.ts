@@ -78,7 +78,7 @@ const get = (path: string, token = server.info.admin.token) =>
   fetch(server.info.admin.url + path, { headers: { authorization: `Bearer ${token}` } });
 
 describe('the console on the admin port', () => {
-  test('serves its files to everyone and what they show to nobody without a token', async () => {
+  test('serves its files to everyone, and its data only with a token', async () => {
     const html = await fetch(server.info.admin.url, { headers: { accept: 'text/html' } });
     expect(html.status).toBe(200);
     expect(html.headers.get('content-security-policy')).toContain("script-src 'self'");

@@ -147,6 +147,6 @@ describe('the day of the last rule', () => {
   });
 });
 
-test('a date that is none is refused with what to give', async () => {
+test('an invalid date is rejected', async () => {
   await expect(on(`2026-13-${randomBytes(1)[0]}`)).rejects.toThrow();
 });

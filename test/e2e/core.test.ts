@@ -92,7 +92,7 @@ describe('two shards', () => {
     }
   });
 
-  test('each get only their guilds in @discordjs/ws; the first gets what belongs to none', async () => {
+  test('receive only their guilds in @discordjs/ws, and the first one direct messages', async () => {
     const { token } = server.info.bot;
     const rest = restOf(token);
     const gateway = new WebSocketManager({ token, intents: INTENTS, rest, shardCount: SHARDS });

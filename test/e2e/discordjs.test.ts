@@ -109,7 +109,7 @@ describe('login', () => {
 });
 
 describe('a message', () => {
-  test('goes round with embed and reference, and is heard by others as it was sent', async () => {
+  test('is delivered to others with embed and reference as it was sent', async () => {
     const seen = heard(plain, Events.MessageCreate, ({ content }) => content === 'Supper is ready.');
     const embed = new EmbedBuilder()
       .setTitle('Menu')
@@ -148,7 +148,7 @@ describe('a message', () => {
     expect(Buffer.from(await response.arrayBuffer()).equals(bytes)).toBe(true);
   });
 
-  test('is edited, reacted to, pinned and deleted in the sight of others', async () => {
+  test('is edited, reacted to, pinned and deleted, and others receive each event', async () => {
     const created = heard(plain, Events.MessageCreate, ({ content }) => content === 'Draft');
     const message = await channel.send('Draft');
     await created;
@@ -199,7 +199,7 @@ describe('a message', () => {
 });
 
 describe('permissions', () => {
-  test('a role given and an overwrite changed count from the next dispatch on', async () => {
+  test('apply from the next dispatch on when a role is given or an overwrite changes', async () => {
     const madeRole = heard(plain, Events.GuildRoleCreate);
     const role = await guild.roles.create({
       name: 'Night watch',
@@ -238,7 +238,7 @@ describe('permissions', () => {
     await role.delete();
   });
 
-  test('what a plain member may not do is refused with the code of the platform', async () => {
+  test('are enforced for a plain member with the platform’s error code', async () => {
     const refusal = plain.guilds.cache.get(guild.id)!.roles.create({ name: 'King' });
     await expect(refusal).rejects.toMatchObject({ code: 50013, status: 403 });
   });
@@ -296,13 +296,13 @@ describe('invites', () => {
 });
 
 describe('presence', () => {
-  test('typing is seen', async () => {
+  test('reaches others as TYPING_START while a user types', async () => {
     const typing = heard(bot, Events.TypingStart);
     await (plain.channels.cache.get(channel.id) as TextChannel).sendTyping();
     expect((await typing)[0].user.id).toBe(plainBot.id);
   });
 
-  test('status and activity are seen', async () => {
+  test('reaches others with status and activity', async () => {
     const seen = heard(
       bot,
       Events.PresenceUpdate,
@@ -336,7 +336,7 @@ test('a direct message reaches the session of a person, and the answer the bot',
   await person.close();
 });
 
-test('channels are made, changed, moved and deleted in the sight of others', async () => {
+test('others receive the creation, change, move and deletion of channels', async () => {
   const category = await guild.channels.create({ name: 'Harbour', type: ChannelType.GuildCategory });
   const made = heard(plain, Events.ChannelCreate, ({ name }) => name === 'quay');
   const quay = await guild.channels.create({ name: 'quay', parent: category, topic: 'Ships' });

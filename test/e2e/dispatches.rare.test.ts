@@ -57,7 +57,7 @@ async function heardBy(names: readonly string[], happen: () => Promise<unknown>)
   return Object.fromEntries(heard.filter(([, some]) => some.length > 0));
 }
 
-test('an action of auto moderation is told to who manages the guild', async () => {
+test('only members who manage the guild receive AUTO_MODERATION_ACTION_EXECUTION', async () => {
   const rule = await bot<WithId>(`POST /guilds/${guild}/auto-moderation/rules`, {
     ...{ name: 'Words', event_type: 1, trigger_type: 1, enabled: true, actions: [{ type: 1 }] },
     trigger_metadata: { keyword_filter: ['capsize'] },
@@ -70,7 +70,7 @@ test('an action of auto moderation is told to who manages the guild', async () =
   await bot(`DELETE /guilds/${guild}/auto-moderation/rules/${rule.id}`);
 });
 
-test('a vote and its end are told with the intent', async () => {
+test('sessions with the intent receive a poll vote and its removal', async () => {
   const channel = server.info.guild.text_channel_id;
   const poll = { question: { text: 'Row?' }, answers: [{ poll_media: { text: 'Yes' } }], duration: 1 };
   const { id } = await bot<WithId>(`POST /channels/${channel}/messages`, { poll });
@@ -83,7 +83,7 @@ test('a vote and its end are told with the intent', async () => {
   expect(heard).toEqual({ bot: votes, guest: votes, person: votes });
 });
 
-test('followers of an event, and exceptions that a new rule ends, are told with the intent', async () => {
+test('sessions with the intent receive event followers, and exceptions that a new rule deletes', async () => {
   const start = new Date(Date.now() + DAY_MS);
   const day = (start.getUTCDay() + 6) % 7;
   const rule = { start: start.toISOString(), frequency: 2, interval: 1, by_weekday: [day] };
@@ -109,7 +109,7 @@ test('followers of an event, and exceptions that a new rule ends, are told with 
   expect(heard).toEqual({ bot: names, guest: names, person: names });
 });
 
-test('a request to join and its withdrawal are told to who may decide', async () => {
+test('only members who may decide receive a join request and its withdrawal', async () => {
   const path = `/guilds/${guild}`;
   const form = await bot<{ version: string }>(`PATCH ${path}/member-verification`, {
     ...{ enabled: true, description: 'Quiet' },
@@ -127,7 +127,7 @@ test('a request to join and its withdrawal are told to who may decide', async ()
   await bot(`PATCH ${path}/member-verification`, { enabled: false });
 });
 
-test('stickers and integrations that change are told with their intents', async () => {
+test('sessions with the intents receive changes of stickers and integrations', async () => {
   const form = new FormData();
   for (const [key, value] of Object.entries({ name: 'wave', tags: 'wave', description: '' }))
     form.set(key, value);
@@ -143,7 +143,7 @@ test('stickers and integrations that change are told with their intents', async 
   expect(heard).toEqual({ bot: names, guest: names, person: names });
 });
 
-test('sounds come to the session that asks, whatever its intents', async () => {
+test('a session receives the sounds it requests, whatever its intents', async () => {
   const heard = await heardBy(['SOUNDBOARD_SOUNDS'], async () => {
     sessions.deaf.send(OP.REQUEST_SOUNDBOARD_SOUNDS, { guild_ids: [guild] });
     await sessions.deaf.dispatch('SOUNDBOARD_SOUNDS', (d) => d.guild_id === guild);
@@ -151,7 +151,7 @@ test('sounds come to the session that asks, whatever its intents', async () => {
   expect(heard).toEqual({ deaf: ['SOUNDBOARD_SOUNDS'] });
 });
 
-test('a user who changes is told so in each session of theirs', async () => {
+test('every session of a user receives USER_UPDATE, whatever its intents', async () => {
   const heard = await heardBy(['USER_UPDATE'], () =>
     bot('PATCH /users/@me', { avatar: dataUri(pngOf(32, 32)) }),
   );

@@ -82,7 +82,7 @@ const heardNothing = (session: GatewayClient, names: RegExp) =>
   expect(session.names.filter((name) => names.test(name))).toEqual([]);
 
 describe('between people', () => {
-  test('a nickname is told to who gave it, and ringing to both', async () => {
+  test('a friend nickname is sent to the person who set it, and ringing to both', async () => {
     const [cid, dan] = [await person('cid.social'), await person('dan.social')];
     await friends(cid, dan);
     const [cidAt, danAt] = [await gatewayOf(cid), await gatewayOf(dan)];
@@ -105,7 +105,7 @@ describe('between people', () => {
 });
 
 describe('between players', () => {
-  test('the end of a friendship in a game is told to both, in the game', async () => {
+  test('the end of a game friendship is sent to both players, in the game', async () => {
     const [ann, bob] = [await player('ann'), await player('bob')];
     const [annAt, bobAt] = [await gatewayOf(ann), await gatewayOf(bob)];
     await friends(ann, bob, 'game-relationships');
@@ -118,7 +118,7 @@ describe('between players', () => {
     heardNothing(stranger, /RELATIONSHIP/);
   });
 
-  test('an invitation to play is told to a game that may not read messages', async () => {
+  test('an invitation to play is sent to a game without the scope for messages', async () => {
     const [jim, kim] = [await person('jim.social'), await person('kim.social')];
     await friends(jim, kim);
     const jimPlays = await playing(jim, 'openid sdk.social_layer');
@@ -146,7 +146,7 @@ describe('between players', () => {
     heardNothing(stranger, /INVITE/);
   });
 
-  test('a changed profile, and an identity that was taken away, are told to the player', async () => {
+  test('the player receives a changed profile and a removed identity', async () => {
     const before = await player('fay');
     const fay = await person('fay.social');
     const plays = await playing(fay, 'openid sdk.social_layer', {
@@ -163,7 +163,7 @@ describe('between players', () => {
     heardNothing(stranger, /IDENTITY/);
   });
 
-  test('changes of members and of settings, voice, ready checks and what members say are told within the lobby', async () => {
+  test('members, settings, voice, ready checks and messages are dispatched within the lobby', async () => {
     const [gil, hal] = [await player('gil'), await player('hal')];
     const [gilAt, halAt] = [await gatewayOf(gil), await gatewayOf(hal)];
     const { id } = await gil.call<WithId>(`POST ${beyond}/lobbies`, { listed: true, host_grace_seconds: 0 });
@@ -197,7 +197,7 @@ describe('between players', () => {
 });
 
 // Queues are defined by a program that embeds the engine.
-test('what becomes of a ticket is told to its player', async () => {
+test('a player receives the updates of their ticket', async () => {
   const port = await freePort();
   const relay = await openRelay(() => port);
   const engine = await createEngine({

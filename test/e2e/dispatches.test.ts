@@ -209,7 +209,7 @@ const BROUGHT: Partial<Record<IntentName, readonly string[]>> = {
   DIRECT_MESSAGE_TYPING: ['TYPING_START'],
 };
 
-test('every intent brings its dispatches and no others; without any nothing comes', async () => {
+test('every intent delivers its dispatches and no others; a session without intents receives none', async () => {
   const names = Object.keys(INTENTS) as IntentName[];
   const bot = server.info.bots[1]!;
   const sessions = await Promise.all(names.map((name) => ready(bot, INTENTS[name])));
@@ -238,7 +238,7 @@ describe('without MESSAGE_CONTENT', () => {
       files: [file],
     });
 
-  test('what others write comes blank, what concerns the bot in full', async () => {
+  test('a bot receives messages of others blank, and those that concern it in full', async () => {
     const bot = server.info.bots[1]!;
     const blind = await ready(bot, GUILD_MESSAGES | DIRECT_MESSAGES);
     const dm = await server.user(0).call<WithId>('create_dm', { body: { recipient_id: bot.id } });
@@ -306,7 +306,7 @@ describe('permissions', () => {
     await session.close();
   });
 
-  test('records, bans and invites are told to those who may see them', async () => {
+  test('audit log entries, bans and invites are sent only to members who may see them', async () => {
     const session = await ready(bot);
     const keeper = await server.newBot('Keeper of records', { permissions: 1n << 7n });
     const allowed = await ready(keeper);
@@ -377,7 +377,7 @@ describe('the dialects', () => {
     { v: 9, encoding: 'json' },
   ];
 
-  test('say the same, word for word and in the same order', async () => {
+  test('deliver the same events in the same order', async () => {
     const bot = server.info.bots[1]!;
     const sessions: GatewayClient[] = [];
     for (const { compressed = false, ...dialect } of DIALECTS)
@@ -415,7 +415,7 @@ describe('the dialects', () => {
 });
 
 describe('Request Guild Members', () => {
-  test('answers by ids, by beginning and all, with presences and what was not found; all once in 30 s', async () => {
+  test('answers by ids, by prefix and with all members; the full list is limited to once in 30 s', async () => {
     const session = await ready(server.info.bots[1]!);
     const [juniper] = server.info.users;
     const ask = async (d: object) => {

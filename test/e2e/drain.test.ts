@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(dataDir, { recursive: true, force: true }));
 
-test('op 7 to every session, exit 0 within ten seconds, and nothing that was answered is lost', async () => {
+test('a drain sends op 7 to every session, exits 0 within ten seconds, and loses no acknowledged write', async () => {
   const server = await startServer({ dataDir });
   const { token } = server.info.bot;
   const sessions = await Promise.all(

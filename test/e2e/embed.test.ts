@@ -48,7 +48,7 @@ const linked = ({ text }: Letter): string => /token=(\S+)/.exec(text)?.[1] ?? ''
 const quiet = { config: { log_level: 'silent', listen_port: 0, rate_limits: false } } as const;
 
 describe('two engines in one process', () => {
-  test('serve side by side and know nothing of each other', async () => {
+  test('serve side by side and share no data', async () => {
     const [a, b] = [await furnished(await createEngine(quiet)), await furnished(await createEngine(quiet))];
     const [at, bt] = [await a.engine.listen(), await b.engine.listen()];
     expect(at.api).not.toBe(bt.api);
@@ -74,7 +74,7 @@ describe('two engines in one process', () => {
 });
 
 describe('an operation called without HTTP', () => {
-  test('goes through the same checks and is heard on the gateway', async () => {
+  test('passes the same checks and dispatches on the gateway', async () => {
     const { engine, say, token, owner, channelId } = await furnished(await createEngine(quiet));
     const { gateway } = await engine.listen();
     const client = await GatewayClient.ready(gateway, { token });
@@ -174,7 +174,7 @@ describe('hooks', () => {
 });
 
 describe('people whom the program makes', () => {
-  test('sign in by name and password, and by the address that a letter of the program’s own mailer confirmed', async () => {
+  test('sign in by name and password, and by an address confirmed through the program’s own mailer', async () => {
     const letters: Letter[] = [];
     const mailer = { send: async (letter: Letter) => void letters.push(letter) };
     const { engine } = await furnished(await createEngine({ ...quiet, mailer }));
@@ -195,7 +195,7 @@ describe('people whom the program makes', () => {
     expect(me).toMatchObject({ id: user.id, email: 'ada@example.org', verified: true });
   });
 
-  test('have no password until they ask for one by their address; what is no good is refused and makes nobody', async () => {
+  test('set a password by e-mail; invalid input is rejected and creates no user', async () => {
     const letters: Letter[] = [];
     const mailer = { send: async (letter: Letter) => void letters.push(letter) };
     const { engine } = await furnished(await createEngine({ ...quiet, mailer }));
@@ -218,7 +218,7 @@ describe('people whom the program makes', () => {
   });
 });
 
-test('on a virtual clock time stands still until it is moved', async () => {
+test('an engine on a virtual clock sees time pass only when the clock is advanced', async () => {
   const { engine, clock } = await createTestEngine();
   const { say } = await furnished(engine);
   const first = await say('Then');
@@ -227,7 +227,7 @@ test('on a virtual clock time stands still until it is moved', async () => {
   expect(Date.parse(second.timestamp) - Date.parse(first.timestamp)).toBe(3_600_000);
 });
 
-test('an engine that was drained and closed leaves nothing behind: its program ends by itself', async () => {
+test('an engine that was drained and closed lets its process exit', async () => {
   const main = pathToFileURL(join(ROOT, 'dist/main.js'));
   const program = `
     import { createEngine } from '${main}';

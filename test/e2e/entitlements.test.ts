@@ -56,7 +56,7 @@ const sku = async (name: string, type: string, owner = 'user') =>
   (await server.admin<Made>(`${application}/skus`, { name, type, owner })).skus[0]!.id;
 const hears = (what: string) => expect.poll(() => heard, { timeout: 10_000 }).toContain(what);
 
-test('what is sold is listed, a subscription with its group', async () => {
+test('SKUs are listed, a subscription with its group', async () => {
   await sku('Lantern', 'durable');
   await sku('Lighthouse', 'subscription');
   const skus = await client.application.fetchSKUs();
@@ -94,7 +94,7 @@ test('a test entitlement of a guild is listed by its guild', async () => {
   expect([...found.keys()]).toEqual([made.id]);
 });
 
-test('a consumable is consumed once, and nothing else is', async () => {
+test('a consumable is consumed once, and no other entitlement can be', async () => {
   const [potion, sword] = [await sku('Potion', 'consumable'), await sku('Sword', 'durable')];
   const to = { user_id: server.info.users[0]!.id };
   const grant = async (skuId: string) =>
@@ -135,7 +135,7 @@ test('a subscription begins, changes, is cancelled and ends', async () => {
   expect((await read()).endsAt).not.toBeNull();
 });
 
-test('an interaction tells what its user and its guild have, as long as it gives access', async () => {
+test('an interaction carries the entitlements of its user and guild while they give access', async () => {
   const own = await sku('Own sail', 'durable');
   const shared = await sku('Shared sail', 'subscription', 'guild');
   const { entitlements, commands } = client.application;
@@ -205,7 +205,7 @@ test('premium buttons name what the application sells', async () => {
   await expect(webhook.send({ components: shop(withdrawn) })).rejects.toMatchObject(invalid);
 });
 
-test('an application answers with premium buttons, and shows by itself what has to be bought', async () => {
+test('an application answers with premium buttons for its SKUs; one for an unknown SKU is rejected', async () => {
   const sold = await sku('Rudder', 'durable');
   const steer = await client.application.commands.create({ name: 'steer', description: 's' });
   const person = await Person.of(server);

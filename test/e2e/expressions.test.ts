@@ -50,7 +50,7 @@ afterAll(async () => {
 });
 
 describe('an emoji of a guild', () => {
-  test('is made, told, served, listed, renamed, bound to a role, written down and deleted', async () => {
+  test('is created, dispatched, served, listed, renamed, bound to a role, audited and deleted', async () => {
     const png = pngOf(128, 128);
     const emoji = await guild.emojis.create({ attachment: png, name: 'lantern', reason: 'light' });
     expect(emoji).toMatchObject({ name: 'lantern', animated: false, available: true, managed: false });
@@ -90,7 +90,7 @@ describe('an emoji of a guild', () => {
     await late.destroy();
   });
 
-  test('is refused without the permission, as text, above 256 KiB and with a name of other letters', async () => {
+  test('is rejected without the permission, as text, above 256 KiB and with a non-ASCII name', async () => {
     const refused = (who: Guild, attachment: Buffer, name = 'moth') =>
       expect(who.emojis.create({ attachment, name })).rejects;
     await refused(guildOf(plain), pngOf(1, 1)).toMatchObject({ code: 50013 });
@@ -101,7 +101,7 @@ describe('an emoji of a guild', () => {
 });
 
 describe('an emoji of an application', () => {
-  test('is made, served, listed, renamed and deleted by the application alone, under a name of its own', async () => {
+  test('is created under a unique name, served, listed, renamed and deleted by its application alone', async () => {
     const { emojis } = bot.application;
     const png = pngOf(64, 64);
     const emoji = await emojis.create({ attachment: png, name: 'crest' });
@@ -132,7 +132,7 @@ describe('an emoji of an application', () => {
 describe('a sticker', () => {
   const named = { name: 'banner', tags: 'flag', description: 'It waves.' };
 
-  test('is made by a guild, told, served, listed, changed, written down and deleted', async () => {
+  test('is created by a guild, dispatched, served, listed, changed, audited and deleted', async () => {
     const file = pngOf(320, 320);
     const sticker = await guild.stickers.create({ ...named, file, reason: 'wind' });
     expect(sticker).toMatchObject({ ...named, format: 1, type: 2, available: true });
@@ -153,7 +153,7 @@ describe('a sticker', () => {
     expect(mine.map(({ action }) => action)).toEqual([92, 91, 90]);
   });
 
-  test('has the format of its bytes, and is refused when it is too large, too long or no picture', async () => {
+  test('has the format of its bytes, and is rejected when too large, too long or not an image', async () => {
     const make = (file: Buffer) => guild.stickers.create({ ...named, file });
     const apng = await make(pngOf(100, 100, animation(5, 900)));
     const gif = await make(gifPixel());
@@ -168,7 +168,7 @@ describe('a sticker', () => {
     await gif.delete();
   });
 
-  test('is for everyone when it is of a pack, and has a picture', async () => {
+  test('from a pack is available to everyone, and has an image', async () => {
     const packs = await bot.fetchStickerPacks();
     const pack = packs.first()!;
     expect((await bot.fetchStickerPacks({ packId: pack.id })).name).toBe(pack.name);
@@ -178,7 +178,7 @@ describe('a sticker', () => {
 });
 
 describe('a sound of a guild', () => {
-  test('is made, told, served, listed, changed and deleted', async () => {
+  test('is created, dispatched, served, listed, changed and deleted', async () => {
     const file = mp3Of(150);
     const sounds = guild.soundboardSounds;
     const sound = await sounds.create({ file, name: 'gong', contentType: 'audio/mpeg', emojiName: '🔔' });
@@ -203,7 +203,7 @@ describe('a sound of a guild', () => {
     });
   });
 
-  test('is refused above 5.2 seconds, above 512 KiB and when it is no sound', async () => {
+  test('is rejected above 5.2 seconds, above 512 KiB and when it is not audio', async () => {
     const make = (file: Buffer) =>
       guild.soundboardSounds.create({ file, name: 'drone', contentType: 'audio/ogg' });
     await (await make(oggOf(260))).delete();

@@ -244,7 +244,7 @@ async function fatal(name: string, index: number, code: number): Promise<string>
   return isBack ? 'is back' : 'gives up';
 }
 
-test('unmodified libraries are back after every failure, and do what the table of the docs says', async () => {
+test('unmodified libraries recover from every injected failure as the table in the docs says', async () => {
   const names = Object.keys(LIBRARIES);
   const outcomes = await Promise.all(names.map((name, index) => ordeal(name, index)));
   const fatals = await Promise.all(

@@ -105,7 +105,7 @@ describe.runIf(FIREFOX !== null && CHROMIUM !== null)('Firefox and Chromium', ()
 });
 
 describe.runIf(FIREFOX !== null)('Firefox as it comes', () => {
-  test('says at the page that it sends no calls to 127.0.0.1, and how to start the server', async () => {
+  test('shows in the page that it sends no calls to 127.0.0.1, and how to start the server', async () => {
     // Names in place of addresses would be announced to the network.
     const silent = { 'media.peerconnection.ice.obfuscate_host_addresses': false };
     const firefox = await openFirefox({ ...microphone(JUNIPER_HZ), ...silent });
@@ -140,7 +140,7 @@ describe.runIf(FIREFOX !== null)('Firefox as it comes', () => {
 });
 
 describe.runIf(CHROMIUM !== null)('Chromium', () => {
-  test('says where its packets went, and what to open, when nobody answers them', async () => {
+  test('shows the address of its unanswered packets, and the port to open', async () => {
     const chromium = await openChromium(ROWAN_HZ);
     const page = await chromium.browser.newPage();
     const { port, release } = await reserveUdpPort('127.0.0.1');

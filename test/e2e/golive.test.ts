@@ -168,7 +168,7 @@ describe('a stream', () => {
     expect(await gone(viewer, key)).toEqual({ stream_key: key, reason: 'stream_ended' });
   });
 
-  test('is refused to who may not show it, and taken from who no longer may', async () => {
+  test('is rejected without the permission, and ended when its owner loses the permission', async () => {
     const owner = await person(0);
     const key = keyOf(owner);
     goLive(owner);
@@ -183,7 +183,7 @@ describe('a stream', () => {
     await server.bot(0).call('delete_channel_permission_overwrite', { params });
   });
 
-  test('is begun and watched from its channel only', async () => {
+  test('is started and watched only by members in its voice channel', async () => {
     const { gateway: url, users } = server.info;
     const outside = await GatewayClient.ready(url, { token: users[1]!.token });
     closers.push(() => outside.close());
@@ -197,7 +197,7 @@ describe('a stream', () => {
     expect(await outside.dispatch('STREAM_DELETE')).toMatchObject({ reason: 'invalid_channel' });
   });
 
-  test('is shown in a private call just so', async () => {
+  test('works in a private call too', async () => {
     const { gateway: url, users } = server.info;
     const { id: channelId } = await server
       .user(0)
@@ -224,7 +224,7 @@ describe('a stream', () => {
     expect(await viewer.dispatch('STREAM_DELETE')).toEqual({ stream_key: key, reason: 'stream_ended' });
   });
 
-  test.each([18, 19, 20, 21, 22])('is nothing for bots: op %i closes with 4001', async (op) => {
+  test.each([18, 19, 20, 21, 22])('is closed to bots: op %i ends the session with 4001', async (op) => {
     const { gateway: url, bots } = server.info;
     const bot = await GatewayClient.ready(url, { token: bots[0]!.token });
     bot.send(op, { type: 'guild', ...place(), stream_key: 'guild:1:2:3', paused: false });

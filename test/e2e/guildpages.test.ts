@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 
 describe('a prune', () => {
-  test('is counted and done, and takes nobody who came today', async () => {
+  test('is counted and run, and removes no recent member', async () => {
     const before = guild.memberCount;
     expect(await guild.members.prune({ dry: true, days: 1, roles: [guild.roles.everyone.id] })).toBe(0);
     expect(await guild.members.prune({ days: 30, reason: 'nobody is away' })).toBe(0);
@@ -84,7 +84,7 @@ describe('a widget', () => {
 });
 
 describe('a guild tag', () => {
-  test('is shown by a person who chose it, as a bot hears at once', async () => {
+  test('is shown by a person who chose it, and a bot receives the update', async () => {
     const made = await bot<{ tag: string }>(`PATCH ${path}/profile`, { tag: 'HALL' });
     expect(await bot(`GET ${path}/profile`)).toEqual(made);
     const { user, token } = await server.admin<{ user: { id: string }; token: string }>('/users', {
@@ -104,7 +104,7 @@ describe('a guild tag', () => {
 });
 
 describe('a team', () => {
-  test('is entered and left by an invited person', async () => {
+  test('is joined and left by an invited person', async () => {
     const owner = await server.admin<{ user: { id: string } }>('/users', { username: 'team.owner' });
     const invited = await server.admin<{ user: { id: string }; token: string }>('/users', {
       ...{ username: 'team.invited' },
@@ -235,8 +235,8 @@ describe('an onboarding', () => {
   });
 });
 
-describe('an invite for some users', () => {
-  test('lets these in and nobody else, and its list is read back', async () => {
+describe('an invite for listed users', () => {
+  test('admits only the listed users, and returns its list', async () => {
     const [wanted, stranger] = [
       await server.admin<{ user: { id: string }; token: string }>('/users', { username: 'wanted' }),
       await server.admin<{ user: { id: string }; token: string }>('/users', { username: 'stranger' }),

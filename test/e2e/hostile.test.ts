@@ -104,7 +104,7 @@ describe('frames on the gateway', () => {
     expect(await client.closed).toMatchObject({ code: 4002 });
   });
 
-  test('text frames that are no UTF-8, and frames beyond all bounds, end the connection', async () => {
+  test('text frames that are not UTF-8, and oversized frames, close the connection', async () => {
     const large = await GatewayClient.connect(server.info.gateway);
     large.sendRaw(' '.repeat(1 << 20));
     expect([1006, 1009, 4002]).toContain((await large.closed).code);
@@ -113,7 +113,7 @@ describe('frames on the gateway', () => {
     expect([1006, 1007, 4002]).toContain((await garbled.closed).code);
   });
 
-  test('a socket that says nothing, or only beats, is closed with 4003 after its time', async () => {
+  test('a socket that sends nothing, or only heartbeats, is closed with 4003 after the timeout', async () => {
     const startMs = performance.now();
     const clients = await Promise.all([1, 2, 3].map(() => GatewayClient.connect(server.info.gateway)));
     clients[1]!.send(OP.HEARTBEAT, null);
@@ -173,7 +173,7 @@ describe('every opcode with wrong contents', () => {
     }
   });
 
-  test('what fits the form and names nothing that exists is passed over', async () => {
+  test('well-formed payloads with unknown ids are ignored', async () => {
     const client = await GatewayClient.ready(server.info.gateway, { token: server.info.bot.token });
     const nowhere = { guild_id: '1', channel_id: '2', self_mute: true, self_deaf: true };
     client.send(OP.VOICE_STATE_UPDATE, nowhere);
@@ -206,7 +206,7 @@ describe('requests', () => {
     await still();
   });
 
-  test('a body that dribbles in is cut with 408', async () => {
+  test('with a body that arrives too slowly are cut off with 408', async () => {
     const head = post('Content-Type: application/json\r\nContent-Length: 100000\r\n');
     const { status, tookMs, body } = await exchange(server.port, dribble(head));
     expect(status).toBe(408);
@@ -230,7 +230,7 @@ describe('requests', () => {
     await still();
   });
 
-  test('a body that says it is larger than allowed is 413 before it is sent', async () => {
+  test('with a content-length above the bound are rejected with 413 before the body is sent', async () => {
     const head = post(`Content-Type: application/json\r\nContent-Length: ${1 << 30}\r\n`);
     expect((await exchange(server.port, (socket) => put(socket, head))).status).toBe(413);
   });
@@ -271,7 +271,7 @@ describe('requests', () => {
     expect(JSON.parse(answer.body)).toMatchObject({ code: expect.any(Number), message: expect.any(String) });
   });
 
-  test('bodies that are no JSON, are too deep or of another type say so', async () => {
+  test('with bodies that are not JSON, too deep or of another type are rejected with 400 or 415', async () => {
     const url = `${server.info.api}/v10/channels/${channel.channel_id}/messages`;
     const send = async (body: string, type: string) => {
       const headers = { authorization: `Bot ${server.info.bot.token}`, 'content-type': type };
@@ -340,7 +340,7 @@ describe('text', () => {
     });
   });
 
-  test('what shows nothing is an empty message; what is odd comes through whole', async () => {
+  test('without visible characters is an empty message; unusual characters arrive unchanged', async () => {
     for (const content of ['', '  \n\t ', '\u200b\u200d\ufeff'])
       expect((await say(content)).body.code).toBe(50006);
     const odd = 'a\u202eb\u0301\u200d👨‍👩‍👧‍👦ﷺ\u2028z̷̳͗';
@@ -442,7 +442,7 @@ describe('text', () => {
   });
 });
 
-test('after all of it the same server serves, within bounded memory, and the silent ones are gone', async () => {
+test('the same server still serves after all attacks, within bounded memory, without idle sockets', async () => {
   const flood = await Promise.all(
     Array.from({ length: 300 }, async () => {
       const socket = connect(server.port, '127.0.0.1').on('error', () => {});

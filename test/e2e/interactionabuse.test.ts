@@ -118,7 +118,7 @@ describe('a token', () => {
     expect((await refused(rest.get(path, { auth: false }))).code).toBe(50_027);
   });
 
-  test('reaches no message but those of its application', async () => {
+  test('cannot read, edit or delete messages of others', async () => {
     const live = await used();
     await callback(live, { type: 4, data: { content: 'mine' } });
     const { body: theirs } = await server.user().ask<{ id: string }>('create_message', {
@@ -148,7 +148,7 @@ describe('an answer', () => {
     expect(rawError.errors).toMatchObject({ data: { content: { _errors: [expect.anything()] } } });
   });
 
-  test('is followed by a message of its own when it was deleted while it was being prepared', async () => {
+  test('deleted while deferred stays deleted, and a follow-up is a message of its own', async () => {
     const live = await used();
     await callback(live, { type: 5 });
     await rest.delete(hook(live.token, '/messages/@original'), { auth: false });
@@ -158,7 +158,7 @@ describe('an answer', () => {
     expect((await refused(rest.get(original, { auth: false }))).code).toBe(10_008);
   });
 
-  test('is not completed by nothing', async () => {
+  test('is not completed by an empty edit', async () => {
     const live = await used();
     await callback(live, { type: 5 });
     const original = hook(live.token, '/messages/@original');
@@ -168,7 +168,7 @@ describe('an answer', () => {
     });
   });
 
-  test('brings a file as large as others may be', async () => {
+  test('carries a file as large as other messages may', async () => {
     const live = await used();
     const form = new FormData();
     form.set('payload_json', JSON.stringify({ type: 4, data: { content: 'large' } }));

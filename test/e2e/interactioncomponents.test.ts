@@ -88,7 +88,7 @@ describe('components', () => {
     expect((await ann.update(message.id)).content).toBe('pressed');
   });
 
-  test('bring what was chosen in them', async () => {
+  test('submit the chosen values', async () => {
     const chosen: string[] = [];
     bot.answers<Interaction>(async (interaction) => {
       if (interaction.isChatInputCommand())
@@ -130,7 +130,7 @@ describe('components', () => {
 });
 
 describe('forms', () => {
-  test('open for the invoker, and bring what was written', async () => {
+  test('open for the invoker, and submit the written text', async () => {
     bot.answers<Interaction>(async (interaction) => {
       if (interaction.isChatInputCommand())
         await interaction.showModal(

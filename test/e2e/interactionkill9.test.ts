@@ -190,7 +190,7 @@ async function round(server: TestServer, chance: () => number, restart: () => Pr
 }
 
 test(
-  'interactions under way at a kill are answered once or refused, and their follow-ups sent once',
+  'interactions pending at a SIGKILL are answered once or rejected, and follow-ups are sent once',
   async () => {
     const chance = chanceOf(SEED);
     const start = (port?: number) =>

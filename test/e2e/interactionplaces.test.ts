@@ -111,7 +111,7 @@ describe('an ephemeral answer', () => {
       params: { channel_id: message.channel_id, message_id: message.id },
     });
 
-  test('marks its files, and is shown to no bot', async () => {
+  test('marks its files as ephemeral, and is not dispatched to bots', async () => {
     const message = await answered();
     expect(message.attachments).toMatchObject([{ filename: 'secret.txt', ephemeral: true }]);
     const later = (await rest.post(`/channels/${message.channel_id}/messages`, {
@@ -121,7 +121,7 @@ describe('an ephemeral answer', () => {
     expect(seen.map(({ id }) => id)).not.toContain(message.id);
   });
 
-  test('is pressed in its own channel only', async () => {
+  test('accepts button presses in its own channel only', async () => {
     const message = await answered();
     const elsewhere = await made({ name: 'elsewhere', type: 0 });
     const click = { type: 3, message_id: message.id, message_flags: EPHEMERAL, channel_id: elsewhere };
@@ -129,7 +129,7 @@ describe('an ephemeral answer', () => {
     expect((await ann.ask({ ...click, data })).body.code).toBe(10_008);
   });
 
-  test('is dismissed by its reader, by nobody else, and once', async () => {
+  test('is dismissed by its reader alone, and once', async () => {
     const message = await answered();
     expect(await remove(1, message)).toMatchObject({ status: 404, body: { code: 10_008 } });
     expect((await remove(0, message)).status).toBe(204);

@@ -182,7 +182,7 @@ describe('slash commands', () => {
 });
 
 describe('answers', () => {
-  test('are refused the second time', async () => {
+  test('are rejected the second time', async () => {
     const codes = heard<unknown>((resolve) => {
       bot.answers(async (interaction) => {
         await interaction.reply('first');
@@ -308,7 +308,7 @@ describe('the command line', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ kind: 'message', message: { content: 'pong for me' } });
   });
 
-  test('says what there is when the command, the option or the bot is unknown', async () => {
+  test('lists the known ones when a command, an option or a bot is unknown', async () => {
     expect((await cli('Lantern', '/none')).stderr).toContain('There is: ping, every, colour, group.');
     expect((await cli('Lantern', '/every', 'what:x')).stderr).toContain('It takes: text, count');
     expect((await cli('Nobody', '/ping')).stderr).toContain('There is: Lantern');

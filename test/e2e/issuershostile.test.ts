@@ -87,7 +87,7 @@ const part = (value: unknown) =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
 
 describe('a forged token', () => {
-  test('counts neither without a signature, nor with a shared key made of the public one', async () => {
+  test('is rejected without a signature, and with an HMAC made from the public key', async () => {
     expect((await signInAs('good', 'known')).status).toBe(200);
     const { jwk } = issuerOf('good').keys[0]!;
     const [, claims = ''] = (await issuerOf('good').idToken({ sub: 'known' })).split('.');
@@ -111,7 +111,7 @@ describe('a forged token', () => {
       });
   });
 
-  test('brings no key of its own, and names no place to get one', async () => {
+  test('cannot bring its own key in the header, nor a URL to fetch one', async () => {
     const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const { port } = inside.address() as AddressInfo;
     const own = await exportJWK(publicKey);
@@ -170,7 +170,7 @@ describe('a forged token', () => {
 });
 
 describe('an issuer', () => {
-  test('makes only its own players wait when it never answers, and not for ever', async () => {
+  test('delays only its own players when it never answers, and within a timeout', async () => {
     issuerOf('hanging').override(DISCOVERY, { hang: true });
     issuerOf('slow').override('/jwks', { hang: true });
     const startedMs = Date.now();
@@ -192,7 +192,7 @@ describe('an issuer', () => {
     expect(await signInAs('huge', 'a')).toMatchObject({ status: 400, body: { code: 530_009 } });
   });
 
-  test('leads nowhere by redirects', async () => {
+  test('is rejected when it redirects, and the redirect is not followed', async () => {
     const { port } = inside.address() as AddressInfo;
     for (const location of [
       `https://127.0.0.1:${port}/`,
@@ -205,7 +205,7 @@ describe('an issuer', () => {
     expect(reached).toBe(0);
   });
 
-  test('makes nothing of the inside be asked, however it is spelt', async () => {
+  test('cannot make the server request an internal address, in any spelling', async () => {
     const { port } = inside.address() as AddressInfo;
     const { issuer } = issuerOf('inward');
     const hosts = [
@@ -276,7 +276,7 @@ describe('an issuer', () => {
     }
   });
 
-  test('is not asked again and again for keys that there are not', async () => {
+  test('receives at most two requests for 200 tokens with unknown keys', async () => {
     expect((await signInAs('flooded', 'a')).status).toBe(200);
     const before = issuerOf('flooded').requests.length;
     const tokens = Array.from({ length: 200 }, (_, index) =>
@@ -287,7 +287,7 @@ describe('an issuer', () => {
     expect(issuerOf('flooded').requests.length - before).toBeLessThanOrEqual(2);
   });
 
-  test('may change its keys: the new one counts soon, and the old one no more', async () => {
+  test('may rotate its keys; the new key is accepted soon, and the old one no more', async () => {
     const old = await issuerOf('rotated').idToken({ sub: 'a' });
     expect((await signIn('rotated', old)).status).toBe(200);
     await issuerOf('rotated').rotate('RS256', true);
@@ -369,7 +369,7 @@ describe('players and accounts', () => {
   });
 });
 
-test('after all of it the server stands, has complained of nothing and is no larger than it should be', async () => {
+test('the server survives all attacks without a logged fault and within bounded memory', async () => {
   expect(server.complaints).toEqual([]);
   expect((await server.rssBytes()) - startedBytes).toBeLessThan(GREW_BYTES_MAX);
 });

@@ -142,7 +142,7 @@ describe('a guild', () => {
 });
 
 describe('an invite', () => {
-  test('lets a person in as often as it says, once each, and tells the members', async () => {
+  test('admits as many people as its max_uses, and dispatches GUILD_MEMBER_ADD', async () => {
     const [dan, eve, fay] = [await person('dan'), await person('eve'), await person('fay')];
     const guild = await guildOf(dan, 'Open house');
     const [danAt, eveAt] = [await dan.open(), await eve.open()];
@@ -165,7 +165,7 @@ describe('an invite', () => {
     await Promise.all([danAt.close(), eveAt.close()]);
   });
 
-  test('gives its roles, and does not let in a banned person, a bot, or anybody without a token', async () => {
+  test('gives its roles, and rejects a banned person, a bot and a caller without a token', async () => {
     const [gus, hal, ivy] = [await person('gus'), await person('hal'), await person('ivy')];
     const guild = await guildOf(gus, 'Guarded');
     const { body: role } = await gus.call<{ id: string }>('POST', `/guilds/${guild.id}/roles`, {
@@ -210,7 +210,7 @@ describe('an invite', () => {
   });
 });
 
-describe('a server that goes down and comes again', () => {
+describe('a server restart', () => {
   test('ends no temporary membership of those who were connected', async () => {
     const first = server;
     const dataDir = await mkdtemp(join(tmpdir(), 'guildhall-joining-'));

@@ -120,7 +120,7 @@ async function broken(server: TestServer, ledger: Ledger): Promise<string[]> {
   return wrong;
 }
 
-test(`${ROUNDS} kills in a storm of ${WRITERS} writers lose nothing that was answered (SEED=${SEED})`, async () => {
+test(`${ROUNDS} kills under load of ${WRITERS} writers lose no acknowledged write (SEED=${SEED})`, async () => {
   const chance = chanceOf(SEED);
   const ledger: Ledger = { messages: new Map(), roles: new Map(), reactions: new Set() };
   const sizes: number[] = [];

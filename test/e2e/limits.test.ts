@@ -16,7 +16,7 @@ const create = (rest: RestClient, content: string) =>
     body: { content },
   });
 
-test('every answer says its bucket; beyond it comes 429 with all that clients look for', async () => {
+test('every response names its rate limit bucket; beyond it a 429 carries the headers that clients read', async () => {
   const rest = server.bot(1);
   const sentMs = Date.now();
   const first = await create(rest, 'One');
@@ -47,7 +47,7 @@ test('every answer says its bucket; beyond it comes 429 with all that clients lo
   expect((await create(server.bot(2), 'Mine')).status).toBe(200);
 });
 
-test('the global limit is said to be global', async () => {
+test('a 429 from the global limit is marked as global', async () => {
   const rest = server.bot(2);
   const answers = await Promise.all(
     Array.from({ length: 200 }, () => rest.ask<{ global?: boolean }>('get_my_user')),
@@ -57,7 +57,7 @@ test('the global limit is said to be global', async () => {
   expect(global?.headers.get('x-ratelimit-scope')).toBe('global');
 });
 
-test('discord.js with thirty messages at once waits as told, is never refused, and all arrive in order', async () => {
+test('discord.js sends thirty messages at once without a 429, and all arrive in order', async () => {
   const { api, cdn, bots, guild } = server.info;
   const client = new Client({
     intents: [GatewayIntentBits.Guilds, GatewayIntentBits.GuildMessages],

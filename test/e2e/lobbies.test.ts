@@ -107,7 +107,7 @@ test('players meet by secret, talk, and are taken out by the server of their gam
   await server.bot().call('delete_lobby', { params });
 });
 
-test('a lobby that the server of a game made is linked to a channel, and both show the same', async () => {
+test('a lobby created by a game’s server is linked to a channel, and both show the same messages', async () => {
   const ann = await player('linking ann');
   const annOnline = await online(ann);
   const { guild } = server.info;
@@ -183,7 +183,7 @@ async function talk(gateway: GatewayClient, lobbyId: string): Promise<Caller> {
   return caller;
 }
 
-test('two in lobby voice hear each other, end to end encrypted, and leave by not naming it', async () => {
+test('two players hear each other end-to-end encrypted, and leave when op 17 omits the lobby', async () => {
   const [ann, ben] = [await player('voice ann'), await player('voice ben')];
   const [annOnline, benOnline] = [await online(ann), await online(ben)];
   const { id } = await join(ann, 'headsets on');

@@ -49,7 +49,7 @@ interface Lobby {
 }
 
 describe('at the same time', () => {
-  test('a hundred players who know a secret come into one lobby, and each of them twice into the same', async () => {
+  test('a hundred players with one secret join one lobby, each of them twice', async () => {
     const crowd = await players(100, 'crowd');
     const joins = crowd.flatMap(({ rest }) => [rest, rest, rest]);
     const answers = await Promise.all(
@@ -61,7 +61,7 @@ describe('at the same time', () => {
     expect(members.map((member) => member.id).sort()).toEqual(crowd.map((one) => one.id).sort());
   });
 
-  test('one player gets into a hundred lobbies at most, whoever lets them in', async () => {
+  test('a player is in a hundred lobbies at most, whether the player joins or a bot adds them', async () => {
     const eager = await player('eager');
     const join = (secret: string) => eager.rest.ask<Lobby>('create_or_join_lobby', { body: { secret } });
     const answers = await Promise.all(Array.from({ length: 130 }, (_, index) => join(`many ${index}`)));
@@ -73,7 +73,7 @@ describe('at the same time', () => {
     expect((await server.bot().ask('add_lobby_member', { params, body: {} })).status).toBe(400);
   });
 
-  test('a lobby that is deleted while players join is gone, and what they were told is a lobby that is there', async () => {
+  test('a lobby deleted while players join is gone, and the joins answer with an existing lobby', async () => {
     const racers = await players(20, 'racer');
     for (let round = 0; round < 5; round += 1) {
       const secret = `race ${round}`;
@@ -93,7 +93,7 @@ describe('at the same time', () => {
     }
   });
 
-  test('an invite to a linked lobby’s guild for one user is good for nobody else', async () => {
+  test('an invite for one user to a linked lobby’s guild is rejected for every other user', async () => {
     const [guest, thief] = [await player('guest'), await player('thief')];
     const { guild } = server.info;
     await server.admin(`/guilds/${guild.id}/members`, { user_id: guest.id, permissions: '16' });
@@ -259,7 +259,7 @@ describe('a ban', () => {
   });
 });
 
-test('after all of it the server stands, has complained of nothing and is no larger than it should be', async () => {
+test('the server survives all attacks without a logged fault and within bounded memory', async () => {
   expect(server.complaints).toEqual([]);
   await expect
     .poll(async () => (await server.rssBytes()) - startedBytes, { timeout: 30_000, interval: 1_000 })

@@ -129,7 +129,7 @@ async function broken(server: TestServer, players: readonly Player[], ledger: Le
   return wrong;
 }
 
-test(`${ROUNDS} kills in a storm of ${PLAYERS} players lose no join that was answered, nor make any twice`, async () => {
+test(`${ROUNDS} kills under load of ${PLAYERS} players neither lose an acknowledged join nor duplicate one`, async () => {
   const ledger: Ledger = { lobbies: new Map(), said: new Map(), joins: 0 };
   let players: Player[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {

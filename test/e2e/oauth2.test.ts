@@ -86,7 +86,7 @@ describe('signing in', () => {
 });
 
 describe('an access token', () => {
-  test('does what was agreed to, and hears which scope it lacks', async () => {
+  test('allows what its scopes cover, and names the missing scope otherwise', async () => {
     const tokens = await game.signIn(person().token, CALLBACK, 'identify');
     const me = await bearer(tokens).call<object>('get_my_user');
     expect(me).not.toHaveProperty('email');
@@ -128,8 +128,8 @@ describe('an access token', () => {
   });
 });
 
-describe('what ends', () => {
-  test('is the old pair at once when it is refreshed, and the chain when an old one comes again', async () => {
+describe('a token pair', () => {
+  test('ends at once on refresh, and its whole chain ends when an old refresh token is reused', async () => {
     const first = await game.signIn(person().token, CALLBACK, 'identify');
     const { body } = await game.refresh(first.refresh_token!);
     const second = body as unknown as Tokens;
@@ -143,7 +143,7 @@ describe('what ends', () => {
     expect((await game.refresh(second.refresh_token!)).status).toBe(400);
   });
 
-  test('is everything of the application when one token is revoked, sessions too', async () => {
+  test('ends with every token and session of the user in the application when one token is revoked', async () => {
     const scope = 'openid sdk.social_layer_presence';
     const [tokens, other] = [
       await game.signIn(person(1).token, CALLBACK, scope),
@@ -160,7 +160,7 @@ describe('what ends', () => {
     for (const each of [tokens, other]) expect((await bearer(each).ask('get_my_user')).status).toBe(401);
   });
 
-  test('is not what was answered, though the server is killed', async () => {
+  test('stays ended, and its successor valid, after a SIGKILL of the server', async () => {
     const kept = await game.signIn(person().token, CALLBACK, 'identify openid');
     const refreshed = (await game.refresh(kept.refresh_token!)).body as unknown as Tokens;
     await server.kill9();
@@ -172,7 +172,7 @@ describe('what ends', () => {
   });
 });
 
-test('a device without a browser is let in by who types its code', async () => {
+test('a device without a browser gets tokens when a person enters its code', async () => {
   const asked = await game.post<Record<string, string>>('device/authorize', { scope: 'identify' });
   const { device_code = '', user_code = '', verification_uri } = asked.body;
   expect(verification_uri).toBe(`${server.info.cdn}/activate`);
@@ -190,7 +190,7 @@ test('a device without a browser is let in by who types its code', async () => {
   expect(await bearer(tokens).call('get_my_user')).toMatchObject({ id: person().id });
 });
 
-test('a bot is added to a server with a role of its own, which goes with it', async () => {
+test('a bot is added to a server with a managed role, which is removed with the bot', async () => {
   const host = await server.admin<{ user: { id: string }; token: string }>('/users', { username: 'warden' });
   const named = { name: 'Keep', owner_id: host.user.id };
   const { guild } = await server.admin<{ guild: { id: string } }>('/guilds', named);

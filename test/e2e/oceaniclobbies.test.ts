@@ -114,7 +114,7 @@ test('the server of the game makes a lobby, and says who is in it and under whic
   await expect(lobbies.get(lobby.id)).rejects.toMatchObject({ code: 10_031 });
 });
 
-test('a lobby is linked to a channel and invites into its guild, by who may', async () => {
+test('a lobby is linked to a channel and creates guild invites, by members with the right', async () => {
   const [ann, ben] = [await player('linking ann'), await player('linking ben')];
   const { id: guildId, text_channel_id: channelId } = server.info.guild;
   const permissions = String(MANAGE_CHANNELS);

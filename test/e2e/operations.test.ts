@@ -82,7 +82,7 @@ async function figures(): Promise<(name: string) => number> {
   return (name) => Number(values.get(name) ?? Number.NaN);
 }
 
-test('a bot from the lines of docs/start.md says back what it hears, and the server shows the call', async () => {
+test('a bot from the lines of docs/start.md echoes the audio it receives, and the server lists the call', async () => {
   const { id: guildId, voice_channel_id: channelId } = server.info.guild;
   const alone = listed();
   expect(alone).toMatchObject({ voice: true, total: 1 });

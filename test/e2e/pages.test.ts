@@ -193,7 +193,7 @@ describe.runIf(CHROMIUM !== null)('people', () => {
     await expect.poll(() => page.getByRole('alert').textContent()).toContain('Invalid two-factor code');
   });
 
-  test('choose a new password by a letter, and every other browser is out', async () => {
+  test('reset their password by e-mail, and every other browser is signed out', async () => {
     const [page, other] = [await newVisitor(), await newVisitor()];
     await signUp(page, 'forgets', 'forgets@example.org');
     await page.goto(await linkTo('forgets@example.org', 'Confirm your e-mail address'));
@@ -246,7 +246,7 @@ const me = (token: string) =>
   fetch(`${origin}/api/v10/users/@me`, { headers: { authorization: `Bearer ${token}` } });
 
 describe.runIf(CHROMIUM !== null)('applications', () => {
-  test('send a stranger here, who signs in, agrees, comes back, and takes it back later', async () => {
+  test('send a person to sign in and agree, get them back, and lose the grant when the person revokes it', async () => {
     const page = await newVisitor();
     await signUp(page, 'player');
     await press(page, 'Sign out player');
@@ -275,7 +275,7 @@ describe.runIf(CHROMIUM !== null)('applications', () => {
     await page.getByText('You have let no application act for you.').waitFor();
   });
 
-  test('hear that somebody does not agree; a foreign redirect is shown and never followed', async () => {
+  test('receive access_denied when a person declines; a foreign redirect is shown, never followed', async () => {
     const page = await newVisitor();
     await signUp(page, 'denies');
     await page.goto(authorizeUrl());
@@ -293,7 +293,7 @@ describe.runIf(CHROMIUM !== null)('applications', () => {
     }
   });
 
-  test('bring their bot to a server of the person, with no more than it was let', async () => {
+  test('add their bot to a person’s server with the granted permissions only', async () => {
     const page = await newVisitor();
     await signUp(page, 'owner');
     const [owner] = (await engine.admin.listUsers(null, 1_000)).filter(
@@ -314,7 +314,7 @@ describe.runIf(CHROMIUM !== null)('applications', () => {
     expect(roles.find(({ managed }) => managed)?.permissions).toBe('1024');
   });
 
-  test('on a device without a browser are let in by its code', async () => {
+  test('on a device without a browser get tokens by its code', async () => {
     const page = await newVisitor();
     await signUp(page, 'couch');
     const { id } = application.application;
@@ -337,7 +337,7 @@ describe.runIf(CHROMIUM !== null)('applications', () => {
 });
 
 describe.runIf(CHROMIUM !== null)('other sites', () => {
-  test('cannot frame a page, nor send a form in the name of who is signed in', async () => {
+  test('cannot frame a page, nor submit a form as the signed-in person', async () => {
     const page = await newVisitor();
     await signUp(page, 'victim');
     // `localhost` is another site than `127.0.0.1`.

@@ -59,7 +59,7 @@ async function signIn(login: string, password: string) {
 const wait = (status: number) => expect([429, 422].includes(status), String(status)).toBe(true);
 
 describe('another site', () => {
-  test('sends no form of any page in the name of a visitor, signed in or not', async () => {
+  test('cannot submit any form as a visitor, signed in or not', async () => {
     const { one } = await signedUp();
     const stranger = visitor();
     await stranger.get('/login');
@@ -87,7 +87,7 @@ describe('another site', () => {
     expect(one.text).toContain('value="person.');
   });
 
-  test('is nowhere a person is sent after signing in, activating or deciding', async () => {
+  test('is never the redirect target after signing in, activating or deciding', async () => {
     const { username, password } = await signedUp();
     for (const next of [
       '//evil.example',
@@ -147,7 +147,7 @@ describe('another site', () => {
     expect((await one.get(`/oauth2/authorize?${twice}`)).status).toBe(400);
   });
 
-  test('gains nothing by cookies it has planted beside the right one', async () => {
+  test('gains no session by planted cookies', async () => {
     const { one: victim, username } = await signedUp();
     const { one: attacker } = await signedUp();
     const own = victim.cookies.get(SESSION)!;
@@ -190,7 +190,7 @@ const raw = (path: string, headers: Record<string, string | string[]>, body = ''
   });
 
 describe('requests of no browser', () => {
-  test('with headers by the thousand, or larger than they may be, end', async () => {
+  test('with a thousand headers, or with oversized ones, are cut off or rejected with 431', async () => {
     const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`x-${at}`, 'y']));
     const blocks = [
       many,
@@ -204,7 +204,7 @@ describe('requests of no browser', () => {
     expect(await raw('/login', {})).toBe(200);
   });
 
-  test('are forms with fields once, in a charset that there is, and within their bounds', async () => {
+  test('are rejected with repeated fields, an unknown charset or oversized fields', async () => {
     const game = await OAuthClient.make(server, {
       owner_id: server.info.users[0]!.id,
       redirect_uris: [CALLBACK],
@@ -251,7 +251,7 @@ describe('requests of no browser', () => {
 });
 
 describe('guessing', () => {
-  test('a password ends in waiting, for the right one too, on the page as in the interface', async () => {
+  test('passwords is throttled, also for the right one, on the page and in the API', async () => {
     const { username, password } = await signedUp();
     const { answer: good } = await signIn(username, password);
     expect(good.status).toBe(303);
@@ -269,7 +269,7 @@ describe('guessing', () => {
     expect(api.status).toBe(429);
   });
 
-  test('a code of the second step ends in waiting, and one that was used is none any more', async () => {
+  test('codes of the second step is throttled, and a used code is rejected', async () => {
     const { one, username, password } = await signedUp();
     await one.get('/settings/two-step');
     const key = /<code>([A-Z2-7 ]+)<\/code>/.exec(one.text)![1]!.replaceAll(' ', '');
@@ -296,7 +296,7 @@ describe('guessing', () => {
     expect(await second(recovery[1]!)).toBe(429);
   });
 
-  test('the code of a device ends in waiting', async () => {
+  test('device codes is throttled', async () => {
     const { one } = await signedUp();
     await one.get('/activate');
     const statuses: number[] = [];

@@ -90,7 +90,7 @@ async function killedDuring(events: readonly object[]): Promise<void> {
 }
 
 test(
-  'a payment gives one entitlement, and its end ends it, over kills while Stripe tells of them',
+  'a payment grants one entitlement, and its end revokes it, over kills between Stripe’s events',
   async () => {
     const skuIds = [];
     for (const type of TYPES) skuIds.push(await skuOf(type));

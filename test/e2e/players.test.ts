@@ -115,7 +115,7 @@ describe.runIf(CHROMIUM !== null)('players', () => {
     await over;
   });
 
-  test('a player whom an issuer vouches for meets them by the secret', async () => {
+  test('a player with an issuer’s ID token joins the lobby by its secret', async () => {
     const door = new Client({ apiBase: server.info.api });
     const idToken = await issuer.idToken({ sub: 'bo', preferred_username: 'Bo' });
     const { id } = server.info.application;
@@ -137,7 +137,7 @@ describe.runIf(CHROMIUM !== null)('players', () => {
     expect(bo.client.getUser(adaId)).toMatchObject({ displayName: 'ada', isProvisional: false });
   });
 
-  test('they write to each other', async () => {
+  test('the players send each other messages', async () => {
     await write('anybody here?');
     const newest = async () => (await bo.client.getLobbyMessagesWithLimit(lobbyId, 1))[0]?.content;
     await expect.poll(newest, soon).toBe('anybody here?');
@@ -145,7 +145,7 @@ describe.runIf(CHROMIUM !== null)('players', () => {
     await expect.poll(said, soon).toEqual(['ada anybody here?', 'Bo <b>me</b>']);
   });
 
-  test('they talk, encrypted end to end', async () => {
+  test('the players talk, encrypted end to end', async () => {
     await press('Talk');
     await page.locator('[data-phase=connected]').waitFor();
     // What cleans up speech takes a steady tone for noise.
@@ -164,7 +164,7 @@ describe.runIf(CHROMIUM !== null)('players', () => {
     await bothHear();
   });
 
-  test('a page whose connection breaks is back by itself: in the lobby, in the call, with what was said', async () => {
+  test('a page with a broken connection rejoins lobby and call, with the missed messages', async () => {
     const before = await code();
     const count = await countSockets(page, '');
     await closeSocket(page, '', 4000);
@@ -230,7 +230,7 @@ describe.runIf(CHROMIUM !== null)('players', () => {
     expect(await page.locator('audio').count()).toBe(0);
   });
 
-  test('a player who signs out is asked to sign in again, and nothing went wrong in the page', async () => {
+  test('a player who signs out is asked to sign in again, and the page logs no error', async () => {
     await press('Sign out');
     await page.getByRole('button', { name: 'Sign in with an account' }).waitFor();
     await page.reload();

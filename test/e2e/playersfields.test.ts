@@ -134,7 +134,7 @@ function playerRows(friendId: string): readonly BodyRow[] {
   ];
 }
 
-describe('a field at its bound is taken, and one beyond it refused where it stands', () => {
+describe('field bounds', () => {
   let ann: Player;
   let lobbyId: string;
   let messageId: string;
@@ -224,7 +224,7 @@ describe('a field at its bound is taken, and one beyond it refused where it stan
     }
   });
 
-  test('lists of members, pages of messages and what moderation says', async () => {
+  test('member lists, message pages and moderation metadata are accepted within their bounds only', async () => {
     const bot = server.bot();
     const params = { lobby_id: lobbyId };
     const members = (count: number, more: object = {}) =>
@@ -295,7 +295,7 @@ describe('a field at its bound is taken, and one beyond it refused where it stan
     },
   );
 
-  test('what a database does not hold, and what means something to a program, is text like any other', async () => {
+  test('NUL, lone surrogates and keys such as constructor are stored as plain text', async () => {
     const odd = { '\u0000k\ud800': 'a\u0000b\udfff', constructor: 'c', toString: 't' };
     const params = { lobby_id: lobbyId, user_id: ann.id };
     const member = await server

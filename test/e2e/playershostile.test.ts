@@ -24,7 +24,7 @@ const ask = (authorization: string | null, ...asked: Parameters<typeof askOf>[2]
   askOf(server, authorization, asked);
 
 describe('tokens of another application', () => {
-  test('find no lobby of this one, by whatever route: the answers are those of a lobby that never was', async () => {
+  test('find no lobby of this one on any route: the responses match those for an unknown lobby', async () => {
     const [ann, eve] = [await player('owned'), await player('foreign', 1)];
     const { id: lobby_id } = await server.bot().call<{ id: string }>('create_lobby', {
       body: { metadata: { secret: 'sauce' }, members: [{ id: ann.id, flags: 1 }] },
@@ -71,7 +71,7 @@ describe('tokens of another application', () => {
     });
   });
 
-  test('without the scope hear which one it is, on every route that asks for one', async () => {
+  test('without the scope get an error that names it, on every route that requires one', async () => {
     const built: Readonly<Record<string, AnyOperation>> = { ...operations, ...unlisted };
     const scoped = Object.entries(built).filter(([, { scope }]) => scope !== undefined && scope !== 'any');
     expect(scoped.length).toBeGreaterThan(30);
@@ -97,7 +97,7 @@ describe('tokens of another application', () => {
     }
   });
 
-  test('count in the header alone, in one piece', async () => {
+  test('are accepted in the header alone, and only unchanged', async () => {
     const { access_token: token } = await game.signIn(person().token, CALLBACK, 'identify');
     for (const query of [`access_token=${token}`, `token=${token}`, `authorization=Bearer%20${token}`])
       expect((await ask(null, 'GET', `/users/@me?${query}`)).status, query.slice(0, 12)).toBe(401);
@@ -186,7 +186,7 @@ describe('codes', () => {
       ).toContain('error=invalid_request');
   });
 
-  test('are exchanged once, however many come at the same time, and give back what they gave', async () => {
+  test('are exchanged once under simultaneous requests, and their tokens are revoked', async () => {
     const code = await codeFor();
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => game.post<Tokens>('token', { ...grant, code })),
@@ -198,7 +198,7 @@ describe('codes', () => {
     expect((await game.refresh(won[0]!.body.refresh_token!)).status).toBe(400);
   });
 
-  test('a refresh token that comes many times at the same time is exchanged once, and its chain ends', async () => {
+  test('a refresh token under simultaneous requests is exchanged once, and its chain is revoked', async () => {
     const tokens = await game.signIn(person().token, CALLBACK, 'identify');
     const answers = await Promise.all(Array.from({ length: 20 }, () => game.refresh(tokens.refresh_token!)));
     const won = answers.filter(({ status }) => status === 200).map(({ body }) => body as unknown as Tokens);
@@ -207,7 +207,7 @@ describe('codes', () => {
       expect((await server.restOf(`Bearer ${access_token}`).ask('get_my_user')).status).toBe(401);
   });
 
-  test('give a device its tokens once, and none when the person has taken the grant back before', async () => {
+  test('give a device its tokens once, and none after the person has revoked the grant', async () => {
     const begin = async () =>
       (await game.post<Record<string, string>>('device/authorize', { scope: 'identify' })).body;
     const finish = (user_code: string, result: string, who = 0) =>

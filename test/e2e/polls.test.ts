@@ -77,7 +77,7 @@ afterAll(async () => {
 });
 
 describe('a poll in a guild', () => {
-  test('is sent without content, voted in, changed and taken back, each told to the bot', async () => {
+  test('receives, changes and removes votes, and the bot receives each event', async () => {
     const message = await channel.send({ poll: poll() });
     expect(message.poll).toMatchObject({ resultsFinalized: false, question: { text: 'Which harbour?' } });
     expect(message.poll!.answers.map(({ text }) => text)).toEqual(['North', 'South', 'None']);
@@ -154,7 +154,7 @@ describe('a poll in a guild', () => {
     await expect(message.forward(channel)).rejects.toMatchObject({ code: 50068 });
   });
 
-  test('tells votes only to sessions with the intent, and lets only people vote', async () => {
+  test('dispatches votes only to sessions with the intent, and accepts votes of people only', async () => {
     const made = await server.newBot('Listener');
     const intents = BITS.GUILDS | BITS.GUILD_MESSAGES;
     const deaf = await GatewayClient.ready(server.info.gateway, { token: made.token, intents });

@@ -70,7 +70,7 @@ async function ask(index: number, method: string, path: string, body?: object): 
   return answer.status;
 }
 
-test('a private call rings the other person, carries both voices, and ends with the last to leave', async () => {
+test('a private call rings the other person, carries both voices, and ends when the last one leaves', async () => {
   const { users } = server.info;
   const { id: channelId } = await server
     .user(0)
@@ -140,7 +140,7 @@ test('a block ends the call of the two, and neither calls, rings or writes to th
   expect(await ask(1, 'DELETE', blocked)).toBe(204);
 });
 
-test('people choose who may begin to write to them', async () => {
+test('people choose which users may send them a first direct message', async () => {
   const settings = '/guildhall/v1/users/@me/settings';
   const { api, users } = server.info;
   const read = async () =>

@@ -168,7 +168,7 @@ describe('a player with an ID token', () => {
 });
 
 describe('an account that a player merges into', () => {
-  test('gets what the player had, hears of it, and is named when the player comes again', async () => {
+  test('receives the player’s data and an event, and is named when the player signs in again', async () => {
     const { body } = await signIn({ sub: 'merged' });
     const source = (await whoIs(body.access_token)).body.id;
     const profile = `/applications/${server.info.application.id}/users/${source}/identities/merged/profile`;
@@ -205,7 +205,7 @@ describe('an account that a player merges into', () => {
     expect(listed.body).toEqual([{ user_id: person.id, external_user_id: 'merged' }]);
   });
 
-  test('parts from the player again: tokens end at once, and the player has a new account', async () => {
+  test('is unlinked from the player: tokens end at once, and the player gets a new account', async () => {
     const { id, token } = await linked('parted');
     const client = await GatewayClient.ready(server.info.gateway, { token: `Bearer ${token}` });
     const closed = client.closed;
@@ -232,7 +232,7 @@ describe('an account that a player merges into', () => {
     expect(nobody).toMatchObject({ status: 404, body: { code: 10_013 } });
   });
 
-  test('is out when the operator bans it, and its player may not be linked until that is over', async () => {
+  test('loses access under an operator’s ban, and its player cannot be linked until the ban ends', async () => {
     const { id, token } = await linked('banned');
     await server.admin(`/users/${id}/ban`, {});
     expect((await whoIs(token)).status).toBe(401);
@@ -246,7 +246,7 @@ describe('an account that a player merges into', () => {
 });
 
 describe('identities', () => {
-  test('are shown to their own game and their own user, and to nobody else', async () => {
+  test('are shown only to their own game and their own user', async () => {
     const { body } = await signIn({ sub: 'shown' });
     const { id } = (await whoIs(body.access_token)).body;
     const path = `/users/${id}/application-identities/${server.info.application.id}`;
@@ -288,7 +288,7 @@ describe('an issuer', () => {
 });
 
 describe('a server that is killed', () => {
-  test('has lost no player and finishes what it had begun', async () => {
+  test('keeps every player and finishes pending operations after the restart', async () => {
     const { id } = await linked('survivor');
     const before = (await whoIs((await signIn({ sub: 'ada' })).body.access_token)).body.id;
     await server.kill9();

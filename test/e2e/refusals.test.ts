@@ -53,7 +53,7 @@ describe('every operation', () => {
     }
   });
 
-  test('finds nothing under an id that nothing has, or says that the caller may not know', async () => {
+  test('succeeds under an unknown id only when it is idempotent', async () => {
     const withId = built.filter(([, { path }]) => path.includes('_id')).map(([id]) => id);
     for (const body of [{}, { name: 7, content: {}, type: 'none', flags: 'many' }, []]) {
       const answers = await answersOf(server.bot(), {}, body);
@@ -72,7 +72,7 @@ describe('every operation', () => {
 });
 
 describe('under the path of one guild', () => {
-  test('nothing of another is found or changed, by a bot that may do everything in both', async () => {
+  test('no object of another guild is found or changed, even by an administrator of both', async () => {
     const own = server.info.guild.id;
     const bot = server.bot();
     const owner = await server.admin<{ user: { id: string } }>('/users', { username: 'two.guilds' });

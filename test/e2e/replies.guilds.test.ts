@@ -65,7 +65,7 @@ describe('a guild', () => {
     expect(await bot(`GET ${text}/invites`)).toMatchObject([{ code }]);
   });
 
-  test('is left by a member, who has changed the own nickname and profile before', async () => {
+  test('lets a member change their nickname and profile, and leave', async () => {
     expect(await guest(`PATCH ${guild}/members/@me`, { nick: 'Passer-by' })).toMatchObject({
       nick: 'Passer-by',
     });

@@ -69,7 +69,7 @@ describe('RESUME', () => {
     { encoding: 'etf', compress: 'zlib-stream' },
   ] as const;
 
-  test.each(dialects)('replays what was missed, then says RESUMED, then goes on: %o', async (dialect) => {
+  test.each(dialects)('replays missed events, then sends RESUMED, then continues: %o', async (dialect) => {
     const { token } = server.info.bot;
     const first = await open();
     await first.settled(server.info.guild.id);
@@ -91,7 +91,7 @@ describe('RESUME', () => {
     await second.close();
   });
 
-  test('from an earlier number replays again what was received already', async () => {
+  test('from an earlier sequence number replays the events again', async () => {
     const first = await open();
     await say('again');
     await first.dispatch('MESSAGE_CREATE');
@@ -103,7 +103,7 @@ describe('RESUME', () => {
     await second.close();
   });
 
-  test('takes over a session whose connection still stands', async () => {
+  test('takes over a session whose connection is still open', async () => {
     const first = await open();
     const second = await GatewayClient.connect(server.info.gateway);
     second.resume(server.info.bot.token, first.sessionId, first.seq!);
@@ -132,7 +132,7 @@ describe('RESUME', () => {
     await second.close();
   });
 
-  test('from a number that never was is closed with 4007, and the session is over', async () => {
+  test('from an unknown sequence number is closed with 4007, and the session ends', async () => {
     const first = await open();
     await first.terminate();
     const second = await GatewayClient.connect(server.info.gateway);
@@ -144,7 +144,7 @@ describe('RESUME', () => {
     await third.close();
   });
 
-  test("with another's token gets nothing, with none that is valid 4004", async () => {
+  test("with another's token is answered with op 9, with an invalid one closed with 4004", async () => {
     const first = await open();
     await first.terminate();
     const stranger = await GatewayClient.connect(server.info.gateway);

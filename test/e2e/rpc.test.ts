@@ -311,7 +311,7 @@ describe('guildhall rpc', () => {
     blocker.close();
   });
 
-  test('has nobody to serve after guildhall logout, which revokes the token', async () => {
+  test('has no user after guildhall logout, which revokes the token', async () => {
     const path = join(folder, 'guildhall/credentials.json');
     const { token } = JSON.parse(await readFile(path, 'utf8')) as { token: string };
     const { child } = await cli(['logout', '--json'], {});

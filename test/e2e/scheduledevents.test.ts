@@ -97,7 +97,7 @@ afterAll(async () => {
 });
 
 describe('an event', () => {
-  test('is made, changed and deleted, and those with the intent hear of it', async () => {
+  test('is created, changed and deleted, and sessions with the intent receive each event', async () => {
     const missed: string[] = [];
     deaf.on('raw' as never, (({ t }: { t: string }) => missed.push(t)) as never);
     const [made, seen] = await scheduled({ description: 'Bring cake.', image: PNG, reason: 'spring' });
@@ -148,7 +148,7 @@ describe('an event', () => {
     );
   });
 
-  test('has users who are interested, and everyone hears of them', async () => {
+  test('has interested users, and sessions receive each addition and removal', async () => {
     const [made] = await scheduled({ name: 'Popular' });
     const { id: userId } = server.info.users[0]!;
     const own = `${pathOf(made)}/users/@me`;
@@ -226,7 +226,7 @@ describe('an event', () => {
   });
 });
 
-test('an event that was due while the server was dead begins and ends after a restart', async () => {
+test('an event that was due while the server was down begins and ends after a restart', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'guildhall-events-'));
   let other = await startServer({ dataDir });
   const path = `/guilds/${other.info.guild.id}/scheduled-events`;

@@ -48,7 +48,7 @@ async function applicant(username: string): Promise<Applicant> {
   return { id: made.user.id, call, gateway };
 }
 
-test('people answer the form, the bot lets one in and turns one away', async () => {
+test('people answer the form, and the bot approves one request and rejects one', async () => {
   await expect(bot(`GET ${path}/member-verification`)).rejects.toThrow('10068');
   const form = await bot<{ version: string }>(`PATCH ${path}/member-verification`, {
     enabled: true,

@@ -104,7 +104,7 @@ async function pair(name: string) {
 }
 
 describe('a lobby', () => {
-  test('is met in by its secret, and shows who is there', async () => {
+  test('is joined by its secret, and lists its members', async () => {
     const { ada, bo, lobbyId } = await pair('meeting');
     const lobby = bo.client.getLobbyHandle(lobbyId)!;
     await vi.waitFor(
@@ -131,7 +131,7 @@ describe('a lobby', () => {
     }, soon);
   });
 
-  test('is talked in, with metadata and history', async () => {
+  test('delivers messages with metadata, and returns its history', async () => {
     const { ada, bo, lobbyId } = await pair('talk');
     const first = await ada.client.sendLobbyMessageWithMetadata(lobbyId, 'ready?', { round: '1' });
     await vi.waitFor(() => expect(bo.told).toContain(`messageCreated ${first}`), soon);
@@ -148,7 +148,7 @@ describe('a lobby', () => {
     expect(ada.told.filter((line) => line === `messageCreated ${first}`)).toHaveLength(1);
   });
 
-  test('is left, and put out of by the game’s server', async () => {
+  test('is left by a player, and loses a player whom the game’s server removes', async () => {
     const { ada, bo, lobbyId } = await pair('leaving');
     await server.bot().call('delete_lobby_member', { params: { lobby_id: lobbyId, user_id: bo.id } });
     await vi.waitFor(() => {
@@ -181,7 +181,7 @@ describe('a lobby', () => {
 });
 
 describe('a connection that breaks', () => {
-  test('is resumed by itself, and what was said meanwhile comes once', async () => {
+  test('is resumed automatically, and missed messages arrive once', async () => {
     const { ada, bo, lobbyId } = await pair('resuming');
     bo.told.length = 0;
     bo.cut();
@@ -262,7 +262,7 @@ describe('friends of a game', () => {
 });
 
 describe('a token', () => {
-  test('ends the connection when it is invalid, and is not tried again', async () => {
+  test('ends the connection when it is invalid, without a retry', async () => {
     const { Client } = breakable();
     const client = new Client({ apiBase: server.info.api });
     await client.updateToken(AuthorizationTokenType.Bearer, 'MTIz.YWJj.ZGVm');
@@ -272,7 +272,7 @@ describe('a token', () => {
     client.destroy();
   });
 
-  test('tells whose it is, and names them', async () => {
+  test('resolves to its user, with the current display name', async () => {
     const { ada } = await pair('whose');
     const user = await ada.client.fetchCurrentUser(AuthorizationTokenType.Bearer, ada.token);
     expect(user.id).toBe(ada.id);
@@ -280,7 +280,7 @@ describe('a token', () => {
     await vi.waitFor(() => expect(ada.client.getCurrentUserV2()?.displayName).toBe('Ada the Great'), soon);
   });
 
-  test('can be changed for another of the same player', async () => {
+  test('can be replaced by another token of the same player', async () => {
     const { ada, lobbyId } = await pair('renewed');
     const { access_token: token } = await server
       .bot()
@@ -290,7 +290,7 @@ describe('a token', () => {
     expect(ada.client.getLobbyIds()).toEqual([lobbyId]);
   });
 
-  test('hears of requests to connect an account, also after a reconnect', async () => {
+  test('receives requests to connect an account, also after a reconnect', async () => {
     const { ada } = await pair('requests');
     let asked = 0;
     ada.client.registerAuthorizeRequestCallback(() => asked++);
@@ -414,7 +414,7 @@ describe('sign-in with an account', () => {
     expect(stolen.result.status).toBe(401);
   });
 
-  test('goes on with fresh tokens, until they are taken back', async () => {
+  test('continues with refreshed tokens until they are revoked', async () => {
     const given = await game();
     const { client, applicationId } = given;
     const { tokens } = await signIn(given);
@@ -441,7 +441,7 @@ describe('sign-in with an account', () => {
     expect(accessToken).not.toBe('');
   });
 
-  test('lets who may link a lobby to a channel do so, and what is said in either is heard in both', async () => {
+  test('lets a permitted member link a lobby to a channel, and delivers messages both ways', async () => {
     const given = await game();
     const { client, userId } = given;
     const { tokens } = await signIn(given);

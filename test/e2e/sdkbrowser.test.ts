@@ -111,7 +111,7 @@ async function bothHear(): Promise<void> {
 }
 
 describe.runIf(CHROMIUM !== null)('a page and a program', () => {
-  test('meet by secret, and hear each other, encrypted end to end', async () => {
+  test('join one lobby by its secret, and hear each other, encrypted end to end', async () => {
     const token = await tokenOf(server, 'juniper');
     const joined = await page.evaluate(
       ([given, secret]) => (globalThis as unknown as Game).join(given!, secret!),
@@ -136,7 +136,7 @@ describe.runIf(CHROMIUM !== null)('a page and a program', () => {
     await bothHear();
   });
 
-  test('the page plays a member as loud as it chose, above what they are too', async () => {
+  test('the page plays a member at the chosen volume, also amplified', async () => {
     const normal = loudness(await pageHears());
     const setVolume = (volume: number) =>
       page.evaluate(
@@ -163,7 +163,7 @@ describe.runIf(CHROMIUM !== null)('a page and a program', () => {
     await page.evaluate(() => (globalThis as unknown as Game).client.setInputVolume(100));
   });
 
-  test('the program sees the player in the page leave, and nothing went wrong in the page', async () => {
+  test('the program sees the player in the page leave, and the page logs no error', async () => {
     await page.evaluate((id) => (globalThis as unknown as Game).client.endCall(id), lobbyId);
     await expect.poll(() => rowan.call(lobbyId).getParticipants(), soon).toEqual([rowan.id]);
     expect(await page.locator('audio').count()).toBe(0);

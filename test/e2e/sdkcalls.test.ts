@@ -59,7 +59,7 @@ describe('two players in a lobby', () => {
     expect(juniper.client.getLobbyHandle(lobbyId)?.getCallInfoHandle()?.getParticipants()).toHaveLength(2);
   });
 
-  test('play each other as loud as they choose', async () => {
+  test('set each other’s playback volume', async () => {
     const normal = loudness(await rowan.speaker.listen());
     rowan.call(lobbyId).setParticipantVolume(juniper.id, 50);
     expect(loudness(await rowan.speaker.listen()) / normal).toBeCloseTo(0.5, 1);
@@ -71,7 +71,7 @@ describe('two players in a lobby', () => {
     rowan.client.setOutputVolume(100);
   });
 
-  test('a player who is muted locally is not heard there, and does not know of it', async () => {
+  test('a locally muted player is not played, and is not notified', async () => {
     rowan.call(lobbyId).setLocalMute(juniper.id, true);
     expect(loudness(await rowan.speaker.listen())).toBe(0);
     expect(rowan.call(lobbyId).getVoiceStateHandle(juniper.id)?.selfMute).toBe(false);
@@ -79,7 +79,7 @@ describe('two players in a lobby', () => {
     await bothHear();
   });
 
-  test('a player who mutes is heard by nobody, one who deafens hears nobody, and the others are told', async () => {
+  test('a muted player is not heard, a deafened one hears nothing, and the others are notified', async () => {
     const speaking: string[] = [];
     rowan
       .call(lobbyId)
@@ -97,7 +97,7 @@ describe('two players in a lobby', () => {
     await bothHear();
   });
 
-  test('a player with push-to-talk is heard while the key is held', async () => {
+  test('a player with push-to-talk is heard only while the key is held', async () => {
     rowan.call(lobbyId).setAudioMode(AudioModeType.MODE_PTT);
     await expect.poll(() => juniper.hears(rowan), soon).toBe(0);
     rowan.call(lobbyId).setPTTActive(true);
@@ -108,7 +108,7 @@ describe('two players in a lobby', () => {
     await bothHear();
   });
 
-  test('a connection that breaks is resumed: nobody leaves the call', async () => {
+  test('a broken connection is resumed, and no player leaves the call', async () => {
     const code = rowan.call(lobbyId).getEncryption()?.privacyCode;
     juniper.statuses.length = 0;
     juniper.cable.cut(true);
@@ -119,7 +119,7 @@ describe('two players in a lobby', () => {
     expect(rowan.call(lobbyId).getEncryption()?.privacyCode).toBe(code);
   });
 
-  test('one that is gone too long enters the call anew', async () => {
+  test('a connection broken beyond the resume window rejoins the call with a new group', async () => {
     const code = rowan.call(lobbyId).getEncryption()?.privacyCode;
     juniper.statuses.length = 0;
     juniper.cable.cut(true);
@@ -142,7 +142,7 @@ describe('two players in a lobby', () => {
     expect(rowan.call(lobbyId).getParticipants().sort()).toEqual([juniper.id, rowan.id].sort());
   });
 
-  test('a player who leaves is gone for the other, and may come again', async () => {
+  test('a player who leaves is removed from the participants, and may rejoin', async () => {
     const told: string[] = [];
     rowan
       .call(lobbyId)
@@ -155,7 +155,7 @@ describe('two players in a lobby', () => {
     await bothHear();
   });
 
-  test('a player who is removed from the lobby is out of the call', async () => {
+  test('a player removed from the lobby is disconnected from the call, and cannot rejoin', async () => {
     const call = juniper.call(lobbyId);
     let why: CallError = CallError.None;
     call.setStatusChangedCallback((_, error) => {

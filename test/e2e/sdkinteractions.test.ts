@@ -77,7 +77,7 @@ test('presses a button, fills in the form that opens, and sees its answer', asyn
   expect(answer).toMatchObject({ kind: 'message', message: { content: 'Ann' } });
 });
 
-test('hears what to type where there is no such command, and is refused without a session', async () => {
+test('gets a hint for an unknown command, and is rejected without a session', async () => {
   await expect(client.getPerson().type('/nothing', place())).rejects.toThrow('There is no command "nothing"');
   const unconnected = new Client({ apiBase: server.info.api, usesApplications: true });
   await unconnected.updateToken(AuthorizationTokenType.Bearer, server.info.users[0]!.token);

@@ -137,7 +137,7 @@ async function begin(game: Page, username: string): Promise<Page> {
 const said = (game: Page) => game.locator('output').textContent();
 
 describe.runIf(CHROMIUM !== null)('a page', () => {
-  test('opens a window, and goes on as the person who agreed there', async () => {
+  test('opens a window, and continues as the person who agreed there', async () => {
     const { game, complaints } = await visitor('ada');
     const popup = await begin(game, 'ada');
     expect(new URL(popup.url()).origin).toBe(new URL(server.info.api).origin);
@@ -148,7 +148,7 @@ describe.runIf(CHROMIUM !== null)('a page', () => {
     expect(asked).toContain('/callback');
   });
 
-  test('is told when the person declines, and when they close the window', async () => {
+  test('gets an error when the person declines or closes the window', async () => {
     const { game } = await visitor('bo');
     const popup = await begin(game, 'bo');
     await popup.getByRole('button', { name: 'Cancel', exact: true }).click();

@@ -109,7 +109,7 @@ describe('a search', () => {
     expect(names(await search({ content: 'quick' }))).toEqual(['link']);
   });
 
-  test('shows nobody what they cannot read, and threads with their hits', async () => {
+  test('returns only readable messages, and their threads', async () => {
     const guildId = server.info.guild.id;
     const deny = String(1 << 10);
     const hidden = await server.bot().call<{ id: string }>('create_guild_channel', {
@@ -140,7 +140,7 @@ describe('a search', () => {
     expect(names(await search({ ...body, channel_id: [textId] }, BOB))).toEqual(['open']);
   });
 
-  test('is refused to strangers and to bots without the intent, and by field for a wrong bound', async () => {
+  test('is rejected for strangers and bots without the intent, and by field for a value out of bounds', async () => {
     const guildId = server.info.guild.id;
     const blind = await server.newBot('Blind', { flags: 0 });
     const ask = (token: string, query: object) =>

@@ -150,7 +150,7 @@ describe.runIf(database !== null)('three shards', () => {
     target.close();
   });
 
-  test(`lose nothing when the home of a bot is killed under ${MESSAGES} messages`, async () => {
+  test(`lose no event when the home shard of a bot is killed under ${MESSAGES} messages`, async () => {
     const { client, counts, seen, login } = botOf(server);
     await login();
     const before = (await statusOf(server)).shards;
@@ -182,7 +182,7 @@ describe.runIf(database !== null)('three shards', () => {
     await client.destroy();
   });
 
-  test('are started anew one after the other, and nobody is lost or refused', async () => {
+  test('are restarted one after the other without a lost session or a refused connection', async () => {
     const { client, counts, seen, login } = botOf(server);
     await login();
     const before = (await statusOf(server)).shards;
@@ -206,7 +206,7 @@ describe.runIf(database !== null)('three shards', () => {
     await client.destroy();
   });
 
-  test('keep an activity running when the owner of its guild is killed: participants and watchers go on', async () => {
+  test('keep an activity and its participants when the owner shard of its guild is killed', async () => {
     const { application, users, bot } = server.info;
     const participant = await listenerOf(users[0]!.token);
     let watcher = await listenerOf(bot.token);

@@ -82,7 +82,7 @@ describe.runIf(database !== null)('a call over two shards', () => {
     expect(shareAt(decodedSamples(await b.heard(speaker)), TONE_HZ)).toBeGreaterThan(0.8);
   }
 
-  test('is with the bots in it all the while when all shards are started anew, one after the other', async () => {
+  test('keeps its bots while all shards are restarted one after the other', async () => {
     const { url, token } = server.info.admin;
     const env = { ...process.env, GUILDHALL_ADMIN_URL: url, GUILDHALL_ADMIN_TOKEN: token };
     await promisify(execFile)(process.execPath, [CLI, 'cluster', 'restart'], { env });
@@ -90,7 +90,7 @@ describe.runIf(database !== null)('a call over two shards', () => {
     await expectWholeAgain();
   });
 
-  test('comes back at the next owner of its guild when the shard that holds it is killed', async () => {
+  test('resumes at the next owner shard of its guild when the shard that holds it is killed', async () => {
     const owner = ownerOf(server.info.guild.id, await settled(server));
     process.kill(owner.pid as number, 'SIGKILL');
     // It goes to the next owner at once, and back when the shard runs anew.

@@ -56,7 +56,7 @@ describe.runIf(database !== null)('a stock bot', () => {
     server = await startServer({ shards: 3, bots: 2, relayed: false, databaseUrl: database?.url ?? '' });
   });
 
-  test('misses nothing when owners of its guilds, its home, or all shards at once are killed', async () => {
+  test('misses no event when owner shards, its home shard or all shards at once are killed', async () => {
     const status = await settled(server);
     const channels: string[] = [];
     for (const shard of status.shards) channels.push(await channelAt(server, shard, status));
@@ -84,7 +84,7 @@ describe.runIf(database !== null)('a stock bot over one shard', () => {
     server = await startServer({ shards: 1, bots: 2, relayed: false, databaseUrl: database?.url ?? '' });
   });
 
-  test('misses nothing when it is killed and comes again', async () => {
+  test('misses no event when the shard is killed and restarted', async () => {
     const bot = botOf(server);
     await bot.login();
     const channels = [server.info.guild.text_channel_id];

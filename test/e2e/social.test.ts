@@ -164,7 +164,7 @@ describe('players of one game', () => {
 });
 
 describe('people', () => {
-  test('are friends in all their clients, and in games that may know', async () => {
+  test('are friends in all their clients, and in games with the scope', async () => {
     const [ann, bob] = [await person('ann.e2e'), await person('bob.e2e')];
     const [annAt, bobAt] = [await ann.gateway(), await bob.gateway()];
     await ann.call('POST', `${own}/relationships`, { username: 'BOB.E2E', discriminator: null });
@@ -211,7 +211,7 @@ describe('people', () => {
     expect(await codeOf((await ownerPlays('identify')).call('GET', path))).toBe(50026);
   });
 
-  test('say of themselves what roles ask for', async () => {
+  test('set the metadata about themselves that roles ask for', async () => {
     const plays = await ownerPlays('identify role_connections.write');
     const params = { application_id: server.info.application.id };
     const metadata = [{ type: 2, key: 'elo', name: 'Elo', description: 'How strong' }];
@@ -316,7 +316,7 @@ describe('a group', () => {
     for (const client of [bobAt, again]) client.close();
   });
 
-  test('opened by a bot holds those who let it add them, and there are ten of an application at most', async () => {
+  test('opened by a bot holds only people who granted gdm.join, at most ten groups an application', async () => {
     const owner = await ownerPlays('gdm.join identify');
     const without = await ownerPlays('identify');
     const bot = callerOf(`Bot ${server.info.bots[0]!.token}`);

@@ -86,7 +86,7 @@ test.each(
   },
 );
 
-test('a command that is no server ends by the signal, as any program', async () => {
+test('a command that is not a server is ended by SIGTERM like any program', async () => {
   const { exit } = start(['config', 'print'], 'program/process.js SIGTERM');
   expect(await exit).toEqual([null, 'SIGTERM']);
 });

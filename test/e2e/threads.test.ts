@@ -130,7 +130,7 @@ describe('a public thread', () => {
     expect((await read(thread.id)).message_count).toBe(0);
   });
 
-  test('counts its messages, adds who writes and who is mentioned, and tells bots of themselves alone', async () => {
+  test('counts messages, adds authors and mentioned users; bots without the intent see only themselves', async () => {
     const thread = await make({ name: 'Counting', type: 11 });
     const { id: bobId } = server.info.users[BOB]!;
     const { body: message } = await say(ANN, thread.id, `hello <@${bobId}>`);
@@ -227,7 +227,7 @@ describe('an archived thread', () => {
     expect(await read(thread.id)).toMatchObject({ thread_metadata: { archived: false }, message_count: 2 });
   });
 
-  test('stays as it is when it is locked, for all but moderators', async () => {
+  test('is changed by moderators alone while locked', async () => {
     const thread = await make({ name: 'Locked', type: 11 });
     const place = { channel_id: thread.id };
     expect((await ask(BOB, 'update_channel', place, { body: { locked: true } })).body.code).toBe(50_013);
@@ -241,7 +241,7 @@ describe('an archived thread', () => {
     expect(moderated.status).toBe(200);
   });
 
-  test('is listed to whom it may be shown, page by page', async () => {
+  test('is listed page by page to users who may see it', async () => {
     const made: string[] = [];
     for (const name of ['one', 'two', 'three']) {
       const { id } = await make({ name, type: 12 });
@@ -271,7 +271,7 @@ describe('an archived thread', () => {
   });
 });
 
-test('threads are in GUILD_CREATE, come with their channel, and go with it', async () => {
+test('threads are in GUILD_CREATE, and appear and disappear with their channel', async () => {
   const guildId = server.info.guild.id;
   const deny = String(1 << 10);
   const hidden = await server.bot().ask<{ id: string }>('create_guild_channel', {

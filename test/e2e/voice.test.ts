@@ -89,7 +89,7 @@ describe('two stock bots in a voice channel', () => {
     expect(isHeard(heardByA)).toBe(true);
   });
 
-  test('a network that is gone for five seconds costs nobody their place: op 7 is answered op 9', async () => {
+  test('keep their places over five seconds without network: op 7 is answered with op 9', async () => {
     const sinceMs = Date.now();
     await b.do('cut', { on: true });
     await sleep(5000);
@@ -105,7 +105,7 @@ describe('two stock bots in a voice channel', () => {
     expect(isHeard(await play(b, idOf(1), a))).toBe(true);
   });
 
-  test('a member who is muted by a moderator is heard by nobody', async () => {
+  test('do not hear a member whom a moderator muted', async () => {
     await updateMember(1, 0, { mute: true });
     await b.do('record', { userId: idOf(0) });
     await a.do('play', { file: file() });
@@ -116,7 +116,7 @@ describe('two stock bots in a voice channel', () => {
     expect(isHeard(await play(a, idOf(0), b))).toBe(true);
   });
 
-  test('moved to another channel they meet again', async () => {
+  test('share an encrypted group again after both are moved to another channel', async () => {
     const { id: guildId } = server.info.guild;
     const created = await server.bot(0).ask<{ id: string }>('create_guild_channel', {
       params: { guild_id: guildId },
@@ -141,7 +141,7 @@ describe('two stock bots in a voice channel', () => {
     expect((await b.do<{ status: string }>('status')).status).toBe('disconnected');
   });
 
-  test('one without end-to-end encryption is refused (4017), and the log says once whose it is and what to do', async () => {
+  test('a client without end-to-end encryption is closed with 4017, and the log names it once', async () => {
     const { id: guildId, voice_channel_id: channelId } = server.info.guild;
     await b.do('leave');
     const joining = b.do('join', { guildId, channelId, encryption: false, withinMs: 3000 });

@@ -76,7 +76,7 @@ afterAll(async () => {
 });
 
 describe('a stage', () => {
-  test('is opened, changed and closed, and everyone hears of it', async () => {
+  test('is opened, changed and closed, with a dispatch for each', async () => {
     const stage = (await hall.guild.channels.create({
       name: 'round',
       type: ChannelType.GuildStageVoice,

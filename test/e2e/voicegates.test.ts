@@ -89,7 +89,7 @@ function senderReport(ssrc: number): Buffer {
 }
 
 describe('a deafened member', () => {
-  test.each(['by a moderator', 'by itself'])('%s is sent not one datagram', async (how) => {
+  test.each(['by a moderator', 'by itself'])('receives no datagram when deafened %s', async (how) => {
     const channelId = server.info.guild.voice_channel_id;
     const [a, b, c] = [
       await caller(server.info.bots[0]!.token, channelId),
@@ -120,7 +120,7 @@ describe('a deafened member', () => {
 });
 
 describe('on a stage', () => {
-  test('the audience is heard by nobody, until it is brought up, and no longer when it steps down', async () => {
+  test('a guest is heard only between being brought up and stepping down', async () => {
     const channelId = await newChannel({ name: 'round', type: 13 });
     const [host, guest] = [
       await caller(server.info.bots[0]!.token, channelId),
@@ -151,7 +151,7 @@ describe('on a stage', () => {
 });
 
 describe('a permission', () => {
-  test('to speak counts while the call is on', async () => {
+  test('to speak applies at once during the call', async () => {
     const channelId = await newChannel({ name: 'quiet', type: 2 });
     const [a, b] = [
       await caller(server.info.bots[0]!.token, channelId),
@@ -169,7 +169,7 @@ describe('a permission', () => {
     expect(await heardBy(b, a)).toEqual([true]);
   });
 
-  test('to be a priority speaker is looked at when someone says that they are', async () => {
+  test('to be a priority speaker is checked when a member sends the flag', async () => {
     const channelId = await newChannel({ name: 'first', type: 2 });
     const [a, b] = [
       await caller(server.info.bots[0]!.token, channelId),
@@ -184,7 +184,7 @@ describe('a permission', () => {
   });
 });
 
-test('a full channel answers nothing at all, but to those who may move members', async () => {
+test('a full voice channel ignores a join, except by members who may move members', async () => {
   const channelId = await newChannel({ name: 'small', type: 2, user_limit: 1 });
   const [first, second, mover] = [
     await online(server.info.bots[0]!.token),
@@ -201,7 +201,7 @@ test('a full channel answers nothing at all, but to those who may move members',
   expect((await joinChannel(mover, guildId(), channelId)).channelId).toBe(channelId);
 });
 
-test('status and start of a voice channel are told, and are never part of the channel', async () => {
+test('CHANNEL_INFO carries status and start of a voice channel, the channel object neither', async () => {
   const channelId = await newChannel({ name: 'live', type: 2 });
   const first = await online(server.info.bots[0]!.token);
   await joinChannel(first, guildId(), channelId);

@@ -147,7 +147,7 @@ function discovery(ssrc: number, bytes = DISCOVERY_BYTES): Buffer {
 }
 
 describe('on the media port', () => {
-  test('random, cut and bent datagrams of every size come to nothing', async () => {
+  test('random, truncated and corrupted datagrams of every size are ignored', async () => {
     const makes = [
       () => randomBytes(below(2000)),
       () => randomBytes(2000 + below(20_000)),
@@ -158,7 +158,7 @@ describe('on the media port', () => {
     expect(await storm(4000, () => pick(makes)())).toEqual([]);
   });
 
-  test('a stranger with the SSRC of a member is sent nothing, and redirects nothing', async () => {
+  test('a stranger with the SSRC of a member receives no datagram, and redirects no stream', async () => {
     const forged = new TransportCipher(TRANSPORT_MODES[0], randomBytes(32));
     const answers = await storm(2000, (index) => {
       if (index % 2 === 0) return captured();
@@ -168,7 +168,7 @@ describe('on the media port', () => {
     expect(answers).toEqual([]);
   });
 
-  test('a flood of discovery is answered sparingly, and never with more than was asked', async () => {
+  test('a flood of IP discovery gets 20 answers a second at most, none larger than the request', async () => {
     const startedMs = performance.now();
     const answers = await storm(2000, () => discovery(a.ready.ssrc));
     const seconds = Math.ceil((performance.now() - startedMs) / 1000);
@@ -180,7 +180,7 @@ describe('on the media port', () => {
     expect(await storm(500, others)).toEqual([]);
   });
 
-  test('reports that nobody signed, and forged ones of a member, move nothing', async () => {
+  test('unauthenticated reports, and forged ones of a member, are ignored', async () => {
     const plain = () => {
       const words = below(20);
       const report = Buffer.concat([
@@ -203,7 +203,7 @@ describe('on the media port', () => {
     }
   });
 
-  test('packets of a member under another member’s SSRC are not taken', async () => {
+  test('packets of a member under another member’s SSRC are dropped', async () => {
     const third = await guest();
     const before = b.udp.rtp.length;
     for (let index = 0; index < 500; index += 1) {
@@ -388,7 +388,7 @@ describe('on the voice gateway', () => {
     expect((await client.closed).code).toBe(4021);
   });
 
-  test('a session without its token is nobody’s to take', async () => {
+  test('a session is not taken over without its token', async () => {
     const { endpoint } = a.ticket;
     const attempts: [VoiceTicket, 'identify' | 'resume', number][] = [
       [{ ...a.ticket, token: 'guessed' }, 'identify', 4004],
@@ -407,7 +407,7 @@ describe('on the voice gateway', () => {
     }
   });
 
-  test('nobody speaks, shows or refuses for another: the SSRCs of others stay theirs', async () => {
+  test('a client cannot speak, send video or answer transitions under another member’s SSRC', async () => {
     const third = await guest();
     const { ssrc } = a.ready;
     third.client.speak(ssrc, 4);
@@ -426,7 +426,7 @@ describe('on the voice gateway', () => {
     expect(named).toContain(third.ready.ssrc);
   });
 
-  test('a client that never reads delays nobody', async () => {
+  test('a client that never reads delays no other client', async () => {
     const third = await guest();
     third.client.pause();
     for (let times = 0; times < 200; times += 1) third.client.beat();
@@ -468,7 +468,7 @@ describe('in the encrypted group', () => {
     await agreed(a, b);
   });
 
-  test('someone who says again and again that the group is lost is let go: 4021', async () => {
+  test('a client that floods invalid-commit reports is closed with 4021', async () => {
     const third = await guest();
     await agreed(a, b, third);
     for (let times = 0; times < 100; times += 1)
@@ -478,7 +478,7 @@ describe('in the encrypted group', () => {
   });
 });
 
-test('after all of it the two have lost nothing, and the server has not grown', async () => {
+test('two members hear each other through all attacks, and the server’s memory stays bounded', async () => {
   for (const line of talk.lines) {
     line.listen();
     const sent = Math.min(line.sent, 65_536);

@@ -15,7 +15,7 @@ afterAll(async () => {
   for (const close of closers.reverse()) await close();
 });
 
-test('bots that were in a call join it again, without being started anew, and hear each other', async () => {
+test('running bots rejoin their call after a server restart, and hear each other', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'guildhall-voicerestart-'));
   closers.push(() => rm(folder, { recursive: true, force: true }));
   const file = join(folder, 'tone.ogg');

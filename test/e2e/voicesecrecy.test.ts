@@ -155,7 +155,7 @@ test.runIf(process.platform === 'linux')(
   60_000,
 );
 
-test('no log line, metric or listing tells a key, a ticket or a token', async () => {
+test('no log line, metric or listing contains a key, a ticket or a token', async () => {
   const lines: string[] = [];
   const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
   const engine = await createEngine({ logger, config: { listen_port: 0, log_level: 'trace' } });

@@ -46,7 +46,7 @@ const identified = async (ticket: VoiceTicket, v = 8): Promise<VoiceClient> => {
 const codeOf = async (client: VoiceClient) => (await client.closed).code;
 
 describe('a ticket', () => {
-  test('is of nobody else', async () => {
+  test('is rejected for another user, token or server', async () => {
     const [mine, theirs] = [await seated(0), await seated(1)];
     const wrong: [Partial<VoiceTicket>, number][] = [
       [{ token: theirs.token }, 4004],
@@ -65,7 +65,7 @@ describe('a ticket', () => {
     await identified(theirs);
   });
 
-  test('is taken by one of two connections that bring it at once', async () => {
+  test('admits one of two connections that present it at once', async () => {
     const ticket = await seated(0);
     const both = [await connect(ticket), await connect(ticket)] as const;
     for (const client of both) client.identify(ticket);
@@ -77,7 +77,7 @@ describe('a ticket', () => {
     expect((await winner.waitFor(VOICE_OP.HEARTBEAT_ACK, ({ d }) => d.t === 7)).d).toEqual({ t: 7 });
   });
 
-  test('is worth nothing once its seat is another, or gone', async () => {
+  test('is rejected once its member has moved to another channel or left', async () => {
     const gateway = await online(0);
     const before = await joinChannel(gateway, guildId(), channelId());
     const client = await identified(before);
@@ -127,7 +127,7 @@ describe('a client of version', () => {
     },
   );
 
-  test('8 is sent what it had not acknowledged, and no frame twice', async () => {
+  test('8 receives the frames that it had not acknowledged, and none twice', async () => {
     const ticket = await seated(0);
     const other = await identified(await seated(1));
     const client = await identified(ticket);
@@ -150,7 +150,7 @@ describe('a client of version', () => {
     expect(await codeOf(stale)).toBe(4006);
   });
 
-  test('8 that was away while the group changed is sent binary and JSON frames in one order', async () => {
+  test('8 that missed a group change receives binary and JSON frames in one order', async () => {
     const dialect = { caFile: server.info.ca_file };
     const inCall = async (bot: number): Promise<Caller> => {
       const joined = await callIn(await seated(bot), dialect);

@@ -116,7 +116,7 @@ function nack(from: Caller, media: number, seq: number): void {
 }
 
 describe('video', () => {
-  test('comes in the layer that is wanted, changes at a keyframe without a gap, and lost packets come again', async () => {
+  test('arrives in the requested layer, switches at a keyframe, and lost packets are retransmitted', async () => {
     const [a, b] = [
       await caller(server.info.bots[0]!.token, OWN_TYPE),
       await caller(server.info.bots[1]!.token, THEIR_TYPE),
@@ -186,7 +186,7 @@ describe('video', () => {
     expect([again.payload.readUInt16BE(0), again.payload.subarray(2)]).toEqual([lost.seq, second.payload]);
   });
 
-  test('is told to the newcomer, whose first picture is a keyframe, and ends when its sender says so', async () => {
+  test('is announced to a new member, starts with a keyframe, and ends when its sender stops it', async () => {
     const [a, b] = [
       await caller(server.info.bots[0]!.token, OWN_TYPE),
       await caller(server.info.bots[1]!.token, THEIR_TYPE),
@@ -221,7 +221,7 @@ describe('video', () => {
     expect(seen(b, a)).toEqual(['for b', 'half', 'for all']);
   });
 
-  test('costs nothing for a client that named none, until it asks', async () => {
+  test('is not sent to a client without stream wishes until it requests some', async () => {
     const a = await caller(server.info.bots[0]!.token, OWN_TYPE);
     const b = await caller(server.info.bots[1]!.token, THEIR_TYPE, {});
     await agreed(a, b);
@@ -238,7 +238,7 @@ describe('video', () => {
     await expect.poll(() => seen(b, a)).toEqual(['seen']);
   });
 
-  test('is shown to nobody from the moment its sender may not stream', async () => {
+  test('is not forwarded from the moment its sender loses the permission to stream', async () => {
     const filmer = await server.newBot('Filmer');
     const a = await caller(filmer.token, OWN_TYPE);
     const b = await caller(server.info.bots[1]!.token, THEIR_TYPE);

@@ -51,7 +51,7 @@ const agreed = (...callers: { dave: VoiceDave }[]) =>
     .toBe(1);
 
 describe('a call', () => {
-  test('carries each frame to the other as it was spoken, whatever the modes', async () => {
+  test('delivers each frame unchanged, in every encryption mode', async () => {
     const a = await caller(0, 'aead_aes256_gcm_rtpsize');
     const b = await caller(1, 'aead_xchacha20_poly1305_rtpsize');
     await agreed(a, b);
@@ -80,7 +80,7 @@ describe('a call', () => {
     }
   });
 
-  test('goes on for a client that comes back: op 9, and what it has missed', async () => {
+  test('continues for a client that resumes; it receives op 9 and the missed frames', async () => {
     const a = await caller(0);
     const b = await caller(1);
     await agreed(a, b);
@@ -99,7 +99,7 @@ describe('a call', () => {
     await Promise.all([a.udp.nextRtp(), b.udp.nextRtp()]);
   });
 
-  test('closes with 4014 for who leaves it, and tells the others', async () => {
+  test('closes the connection of a leaving client with 4014, and notifies the others', async () => {
     const a = await caller(0);
     const b = await caller(1);
     a.gateway.send(4, {
@@ -148,20 +148,20 @@ describe('a client is refused', () => {
     expect(client.received).toEqual([]);
   });
 
-  test('when it resumes what never was', async () => {
+  test('when it resumes an unknown session', async () => {
     const { ticket } = await ticketOf(2);
     const client = await VoiceClient.connect(ticket.endpoint, dialect());
     client.resume({ ...ticket, sessionId: 'none' }, 3);
     expect((await client.closed).code).toBe(4006);
   });
 
-  test('over plain sockets, which the voice port does not speak', async () => {
+  test('without TLS on the voice port', async () => {
     const { endpoint } = server.info.voice!;
     expect((await VoiceClient.dial(endpoint, { caFile: null }).closed).code).toBe(1006);
   });
 });
 
-test('the same is served on the main port, under /voice', async () => {
+test('the voice gateway is served on the main port too, under /voice', async () => {
   const { ticket } = await ticketOf(2);
   const endpoint = `${new URL(server.info.gateway).host}/voice`;
   const { ready } = await VoiceClient.ready(

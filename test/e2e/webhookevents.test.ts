@@ -147,7 +147,7 @@ test('messages of a linked channel reach the app when they are written, edited a
   }
 });
 
-test('the game learns of private messages that it carries, of their edits and deletions', async () => {
+test('the game receives events for the private messages that it carries, with edits and deletions', async () => {
   const kinds = ['CREATE', 'UPDATE', 'DELETE'].map((what) => `GAME_DIRECT_MESSAGE_${what}`);
   expect((await set({ event_webhooks_types: kinds })).status).toBe(200);
   const { id: client_id, client_secret } = server.info.application;
@@ -176,7 +176,7 @@ test('the game learns of private messages that it carries, of their edits and de
   ]);
 });
 
-test('an application learns of who authorizes it, and of what people get and lose of what it sells', async () => {
+test('an application receives events for authorizations, and for entitlements granted and revoked', async () => {
   const { id: applicationId } = server.info.application;
   const [person] = server.info.users;
   const kinds = ['AUTHORIZED', 'DEAUTHORIZED'].map((what) => `APPLICATION_${what}`);

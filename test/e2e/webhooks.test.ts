@@ -102,7 +102,7 @@ describe('a WebhookClient', () => {
     expect(await (await fetch(url)).text()).toBe('contents');
   });
 
-  test('waits as the limit of its own tells it, and loses nothing', async () => {
+  test('waits as its own rate limit demands, and loses no message', async () => {
     const sent = await Promise.all(Array.from({ length: 12 }, (_, index) => hook.send(`number ${index}`)));
     expect(new Set(sent.map(({ id }) => id)).size).toBe(12);
   }, 30_000);
@@ -139,7 +139,7 @@ describe('a bot', () => {
   });
 });
 
-test('its token is in no error and in no line of the log, at any level', async () => {
+test('the token of a webhook is in no error and no log line, at any level', async () => {
   const path = `${server.info.api}/v10/webhooks/${hook.id}/${hook.token}`;
   const json = { 'content-type': 'application/json' };
   const answers = await Promise.all([
