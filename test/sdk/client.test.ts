@@ -44,7 +44,7 @@ const directMessage = (id: string, author = PEER) => ({
 });
 
 describe('lobbies', () => {
-  test('are joined by their secret, and told of once', async () => {
+  test('are joined by their secret, with one created callback', async () => {
     const { client, server } = await readyClient();
     const created: string[] = [];
     client.setLobbyCreatedCallback((id) => created.push(id));
@@ -66,7 +66,7 @@ describe('lobbies', () => {
     expect(client.getLobbyHandle(LOBBY)?.metadata).toEqual({ mode: 'duel' });
   });
 
-  test('are left, and told of once', async () => {
+  test('are left, with one deleted callback', async () => {
     const { client, server } = await readyClient({ lobbies: [lobbyAnswer] });
     const deleted: string[] = [];
     client.setLobbyDeletedCallback((id) => deleted.push(id));
@@ -77,7 +77,7 @@ describe('lobbies', () => {
     expect(client.getLobbyHandle(LOBBY)).toBeNull();
   });
 
-  test('are linked and unlinked; the channels to choose from come in their order', async () => {
+  test('are linked and unlinked; the linkable channels are listed in order', async () => {
     const { client, server } = await readyClient();
     const channel = (id: string, position: number, more: object = {}) => ({
       id,
@@ -142,7 +142,7 @@ describe('lobbies', () => {
 });
 
 describe('messages', () => {
-  test('go into lobbies, and are there when the call has ended', async () => {
+  test('are sent to a lobby, and are in the store when the request resolves', async () => {
     const { client, server } = await readyClient({ lobbies: [lobbyAnswer] });
     const told: string[] = [];
     client.setMessageCreatedCallback((id) => told.push(id));
@@ -155,7 +155,7 @@ describe('messages', () => {
     expect(told).toEqual([id]);
   });
 
-  test('are asked for each time in a lobby, newest first, none older than 72 hours', async () => {
+  test('are requested on each call for a lobby, newest first, none older than 72 hours', async () => {
     const { client, server } = await readyClient({ lobbies: [lobbyAnswer] });
     const old = String(BigInt(Date.now() - 73 * 3_600_000 - 1_420_070_400_000) << 22n);
     server.answer(`GET /lobbies/${LOBBY}/messages`, () => ({
@@ -320,7 +320,7 @@ describe('the rich presence', () => {
     ]);
   });
 
-  test('is told at most five times in twenty seconds, and ends with the latest', async () => {
+  test('is sent at most five times in 20 s, and the latest one is sent last', async () => {
     const { client, server } = await readyClient();
     for (let round = 0; round < 20; round++) await client.updateRichPresence({ state: `Round ${round}` });
     expect(server.sent(3)).toHaveLength(5);
@@ -329,7 +329,7 @@ describe('the rich presence', () => {
     expect(server.sent(3).at(-1)).toMatchObject({ activities: [{ state: 'Round 19' }] });
   });
 
-  test('set while the connection is being made again is told when it is', async () => {
+  test('set during a reconnect is sent once the client is connected', async () => {
     const { client, server } = await readyClient();
     server.drop();
     await client.updateRichPresence({ state: 'Later' });
@@ -339,7 +339,7 @@ describe('the rich presence', () => {
     expect(server.sent(3)).toMatchObject([{ activities: [{ state: 'Later' }] }]);
   });
 
-  test('needs a client that is connected, and is over when it no longer is', async () => {
+  test('requires a connected client, and is cleared on disconnect', async () => {
     const { client } = await readyClient();
     client.disconnect();
     await settle();
@@ -351,7 +351,7 @@ describe('invites', () => {
   const party = { id: 'p1', currentSize: 1, maxSize: 4 };
   const route = `POST /users/${PEER}/messages`;
 
-  test('into one’s own party name it, and not its secret', async () => {
+  test('into one’s own party contain the party, and not its secret', async () => {
     const { client, server } = await readyClient();
     expect((await refusal(client.sendActivityInvite(PEER, 'come'))).type).toBe(ErrorType.ValidationError);
     await client.updateRichPresence({ party, secrets: { join: 'the join secret' } });
@@ -402,7 +402,7 @@ describe('invites', () => {
   });
 });
 
-describe('what cannot be', () => {
+describe('an invalid request', () => {
   test('is refused before anything is sent', async () => {
     const { client, server } = await readyClient();
     const before = server.asked.length;

@@ -31,7 +31,7 @@ const never = () => new Promise<Response>(() => {});
 const get = { method: 'GET', path: '/thing' } as const;
 
 describe('a call', () => {
-  test('sends what it says, as whom it says', async () => {
+  test('sends its method, address, headers and body with the chosen token', async () => {
     const seen: unknown[] = [];
     const { http: client } = http(async (url, { method, headers, body }) => {
       seen.push([method, url, headers, body]);
@@ -58,7 +58,7 @@ describe('a call', () => {
     expect((await refusal(client.call(get))).type).toBe(ErrorType.ClientNotReady);
   });
 
-  test('gives what was answered; nothing for no content', async () => {
+  test('resolves with the body of the answer, and with undefined for no content', async () => {
     const { http: client } = http(async (url) =>
       url.endsWith('/none') ? new Response(null, { status: 204 }) : json([1]),
     );
@@ -88,7 +88,7 @@ describe('a call', () => {
     expect(pulled).toBeLessThan(30);
   });
 
-  test('tells when the server knows the token no more, but not of another token', async () => {
+  test('reports that the server rejects the token of the client, but not a rejected other token', async () => {
     const { http: client, unauthorized } = http(async () =>
       json({ message: '401: Unauthorized', code: 0 }, 401),
     );
@@ -119,7 +119,7 @@ describe('the time-out', () => {
     }).toThrow(RangeError);
   });
 
-  test('holds for the body too, and for a server that ignores that nobody listens', async () => {
+  test('covers the body too, and servers that ignore the abort', async () => {
     const stuck = new ReadableStream({
       start: (controller) => controller.enqueue(new TextEncoder().encode('[')),
     });
@@ -129,7 +129,7 @@ describe('the time-out', () => {
     expect((await refused).type).toBe(ErrorType.NetworkError);
   });
 
-  test('makes no success of an answer that arrives together with it', async () => {
+  test('rejects even when an answer arrives at the same moment', async () => {
     const { promise, resolve } = deferred<Response>();
     const { http: client } = http(() => promise);
     const refused = refusal(client.call(get));
@@ -139,7 +139,7 @@ describe('the time-out', () => {
     expect((await refused).type).toBe(ErrorType.NetworkError);
   });
 
-  test('is not waited for by whoever gives up', async () => {
+  test('does not delay a call that is aborted', async () => {
     const { http: client } = http(
       (_, { signal }) =>
         new Promise((__, reject) => {
@@ -235,7 +235,7 @@ describe('a refusal', () => {
     expect(refusalOf(new Response(text, { status }), text).result).toMatchObject({ status, ...expected });
   });
 
-  test('is read of whatever is answered', () => {
+  test('is parsed from any answer', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.json()), fc.integer({ min: 400, max: 599 }), (text, status) => {
         const { result } = refusalOf(new Response('', { status }), text);

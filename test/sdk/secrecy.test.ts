@@ -164,13 +164,13 @@ describe('the log', () => {
     expect(logged(false, LoggingSeverity.Verbose).lines).toEqual(['3 warning', '4 error']);
   });
 
-  test('holds all in a debug build, and says at its top what it is', () => {
+  test('contains all lines in a debug build, and begins with a warning that it is one', () => {
     const { lines } = logged(true, LoggingSeverity.Verbose);
     expect(lines[0]).toMatch(/^3 This is a debug build/);
     expect(lines.slice(1)).toEqual(['1 verbose', '2 info', '3 warning', '4 error']);
   });
 
-  test('begins where it was asked to, and ends when it is taken back', () => {
+  test('contains lines of the requested severity, and ends when its callback is removed', () => {
     const { log, lines, dispose } = logged(true, LoggingSeverity.Error);
     expect(lines).toEqual(['4 error']);
     dispose();
@@ -179,7 +179,7 @@ describe('the log', () => {
     expect(logged(true, LoggingSeverity.None).lines).toEqual([]);
   });
 
-  test('hides what it knows, in every form', () => {
+  test('hides registered secrets in every form', () => {
     fc.assert(
       fc.property(
         fc.string({ minLength: 6, maxLength: 60 }),
@@ -197,7 +197,7 @@ describe('the log', () => {
     );
   });
 
-  test('hides what it does not know, by where it stands', () => {
+  test('hides unregistered secrets by their keys and headers', () => {
     const log = new Log(true);
     const lines = [
       'Authorization: Bearer abc.def',

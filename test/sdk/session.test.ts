@@ -75,7 +75,7 @@ describe('connecting', () => {
     }
   });
 
-  test('rejects when nobody answers within the time-out, and goes on trying', async () => {
+  test('rejects after the time-out, and keeps trying to connect', async () => {
     const { client, server, connected } = await connecting();
     const refused = refusal(connected);
     await vi.advanceTimersByTimeAsync(30_000);
@@ -126,7 +126,7 @@ describe('a connection that breaks', () => {
 });
 
 describe('disconnecting', () => {
-  test('ends the session, and whoever waits for it', async () => {
+  test('ends the session, and rejects a pending connect', async () => {
     const { client, server, connected, statuses } = await connecting();
     client.disconnect();
     expect((await refusal(connected)).type).toBe(ErrorType.Aborted);
@@ -158,7 +158,7 @@ describe('disconnecting', () => {
 });
 
 describe('the token', () => {
-  test('can be changed while connected: the session begins anew with it', async () => {
+  test('can be changed while connected: the client starts a new session with it', async () => {
     const { client, server } = await readyClient();
     const updated = client.updateToken(AuthorizationTokenType.Bearer, 'fresh.token');
     await settle();
@@ -168,7 +168,7 @@ describe('the token', () => {
     expect(server.sent(2)).toEqual([expect.objectContaining({ token: 'Bearer fresh.token' })]);
   });
 
-  test('is told of once when it expires', async () => {
+  test('fires the expiration callback once when it expires', async () => {
     const { client } = await readyClient();
     let told = 0;
     client.setTokenExpirationCallback(() => told++);
@@ -180,7 +180,7 @@ describe('the token', () => {
     expect(told).toBe(1);
   });
 
-  test('is told of once when the server does not know it any more', async () => {
+  test('fires the expiration callback once when the server rejects it', async () => {
     const { client, server } = await readyClient();
     let told = 0;
     client.setTokenExpirationCallback(() => told++);
@@ -193,7 +193,7 @@ describe('the token', () => {
     expect(told).toBe(1);
   });
 
-  test('ends the session when it was taken back, and is not told of as expired', async () => {
+  test('ends the session when it is revoked, without the expiration callback', async () => {
     const { client, server } = await readyClient();
     let told = 0;
     client.setTokenExpirationCallback(() => told++);

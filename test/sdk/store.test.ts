@@ -53,7 +53,7 @@ const idAt = (agoMs: number, index = 0): string =>
   String((BigInt(NOW_MS - agoMs - 1_420_070_400_000) << 22n) + BigInt(index));
 
 describe('lobbies', () => {
-  test('come with READY; a later READY tells what came and went meanwhile', () => {
+  test('are read from READY; a later READY reports lobbies created and deleted meanwhile', () => {
     const { hear, handles } = opened({ lobbies: [lobby(), lobby({ id: '7002' })] });
     expect(handles.lobby(LOBBY)?.metadata).toEqual({ mode: 'duel' });
     const notices = hear('READY', readyBody({ lobbies: [lobby({ metadata: {} }), lobby({ id: '7003' })] }));
@@ -64,7 +64,7 @@ describe('lobbies', () => {
     ]);
   });
 
-  test('are told of once, whichever of an answer and the gateway comes first', () => {
+  test('are reported once, whether the REST answer or the gateway event arrives first', () => {
     const answer = { id: LOBBY, application_id: APPLICATION, metadata: {}, members: [{ id: ME, flags: 1 }] };
     const first = opened();
     expect(adoptLobby(first.state, answer).notices).toEqual([{ type: 'lobbyCreated', lobbyId: LOBBY }]);
@@ -192,7 +192,7 @@ describe('messages', () => {
     expect(hear('LOBBY_MESSAGE_CREATE', message('2', { channel_id: '31', guild_id: '32' }))).toHaveLength(1);
   });
 
-  test('in a group are for nobody alone, and its recipients come and go', () => {
+  test('in a group have no single recipient, and its recipients are added and removed', () => {
     const channel = { id: '41', type: 3, name: 'Tea', recipients: [user(PEER), user('71')] };
     const { hear, handles, state } = opened();
     const recipients = () => state.channels.get('41')?.recipientIds;
@@ -207,7 +207,7 @@ describe('messages', () => {
     expect(handles.message('1')?.channel?.recipients).toEqual([PEER, '72']);
   });
 
-  test('between two know whom they are for', () => {
+  test('between two users have the other one as recipient', () => {
     const channel = { id: '41', type: 1, recipient_ids: [PEER] };
     const { hear, handles, state } = opened({ private_channels: [channel], users: [user(PEER)] });
     const dm = (id: string, authorId: string) =>
@@ -234,7 +234,7 @@ describe('a history of direct messages', () => {
   const ids = (count: number, from = 0) =>
     Array.from({ length: count }, (_, index) => idAt(60_000, from + index)).toReversed();
 
-  test('is at hand once it was answered, with all that came since', () => {
+  test('is available once loaded, with all later messages', () => {
     const { state, hear } = opened();
     expect(historyAt(state, PEER, 10, NOW_MS)).toBeNull();
     adoptHistory(
@@ -249,7 +249,7 @@ describe('a history of direct messages', () => {
     expect(historyAt(state, PEER, 12, NOW_MS)).toBeNull();
   });
 
-  test('is whole when it was shorter than asked for', () => {
+  test('is complete when the server returned fewer messages than requested', () => {
     const { state } = opened();
     adoptHistory(
       state,
@@ -293,7 +293,7 @@ describe('people', () => {
     activities: [{ application_id: APPLICATION, name: 'Game' }],
   };
 
-  test('are related in two ways, told of apart', () => {
+  test('have platform and game relationships, reported separately', () => {
     const { hear, handles, state } = opened();
     expect(hear('RELATIONSHIP_ADD', { id: PEER, type: 3, user: user(PEER) })).toEqual([
       { type: 'relationshipCreated', userId: PEER, isPlatform: true },
@@ -315,7 +315,7 @@ describe('people', () => {
     expect(state.relationships.size).toBe(0);
   });
 
-  test('are told of by the next READY when they were befriended or lost meanwhile', () => {
+  test('are reported by the next READY when they were befriended or removed meanwhile', () => {
     const { hear } = opened({ relationships: [{ id: PEER, type: 1, user: user(PEER) }] });
     const notices = hear(
       'READY',
@@ -390,7 +390,7 @@ describe('invites', () => {
     ...more,
   });
 
-  test('are told of once, and when they end', () => {
+  test('are reported once, and again when they end', () => {
     const { hear } = opened();
     const party = { application_id: APPLICATION, party: { id: 'p1', size: [1, 2] } };
     hear('PRESENCE_UPDATE', { user: user(PEER), status: 'online', activities: [party] });

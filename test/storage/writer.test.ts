@@ -82,7 +82,7 @@ const token = (tokenId: string): Commit['facts'] => [
 ];
 
 describe('group commit', () => {
-  test('what arrives while a group is under way goes into the next one, as one statement', async () => {
+  test('commits that arrive during a group are written in the next one, as one statement', async () => {
     const { writer, groups, answers, commit } = arrange();
     commit('1', 'a');
     await settleAll();
@@ -102,7 +102,7 @@ describe('group commit', () => {
     expect(writer.depth).toBe(0);
   });
 
-  test('only statements that follow each other are merged, so that their order stands', async () => {
+  test('only adjacent statements are merged, so that their order is kept', async () => {
     const { writer, groups, commit } = arrange({}, () => null);
     commit('1', 'a');
     commit('1', '#9', undefined, token('9'));
@@ -111,7 +111,7 @@ describe('group commit', () => {
     expect(groups.map(({ rows, statements }) => [statements, ...rows])).toEqual([[3, 'a', '#9', 'b']]);
   });
 
-  test('statements of tables that stand alone are gathered after the others, in the order of their ranks', async () => {
+  test('statements of independent tables are written after the others, in the order of their ranks', async () => {
     const { writer, groups, commit } = arrange({}, () => null);
     const change = (id: string): Commit['facts'] => [{ type: 'interactionChanged', id, change: {} as never }];
     const begin = (id: string): Commit['facts'] => [
@@ -128,7 +128,7 @@ describe('group commit', () => {
     ]);
   });
 
-  test('a group is bounded by commits and by text, but a large commit still goes through', async () => {
+  test('a group is bounded by commits and by characters, but a larger commit is still written', async () => {
     const { writer, groups, commit } = arrange({ groupCommitsMax: 2, groupCharsMax: 600 }, () => null);
     for (const name of ['a', 'b', 'c', 'x'.repeat(1000), 'd']) commit(name.slice(0, 1), name);
     await writer.flush();
@@ -142,7 +142,7 @@ describe('group commit', () => {
     expect([groups, answers]).toEqual([[], ['typing']]);
   });
 
-  test('a poisoned commit faults with its own owner behind it, and nobody else', async () => {
+  test('a poisoned commit faults itself and later commits of its owner, and no other owner', async () => {
     const { writer, answers, commit } = arrange({}, (rows) => (rows.includes('poison') ? refused() : null));
     commit('1', 'a');
     commit('2', 'poison');
@@ -193,7 +193,7 @@ describe('group commit', () => {
     expect(groups).toEqual([2, 1, 1]);
   });
 
-  test('an owner that has heard of its fault may commit again, not before', async () => {
+  test('an owner may commit again only after it received its fault', async () => {
     const { writer, groups, answers, commit } = arrange({}, (rows) =>
       rows.includes('poison') ? refused() : null,
     );
@@ -264,7 +264,7 @@ describe('group commit', () => {
     expect(answers.at(-1)).toBe('again');
   });
 
-  test('a commit that is refused twice over is answered once, and its owner may go on', async () => {
+  test('a commit that is rejected twice is answered once, and its owner may continue', async () => {
     const { writer, groups, answers, commit } = arrange({ depthMax: 1 });
     commit('1', 'a');
     await settleAll();
@@ -311,7 +311,7 @@ describe('group commit', () => {
     expect([answers, bugs]).toEqual([['a', 'b'], [new Error('bug')]]);
   });
 
-  test('closing settles what was handed in and refuses the rest', async () => {
+  test('closing settles the accepted commits and rejects later ones', async () => {
     const { writer, answers, commit } = arrange({}, () => null);
     commit('1', 'a');
     const closed = writer.close();

@@ -61,7 +61,7 @@ describe.each(databases())('fences on $name', (kind) => {
     expect([epochs.get(a), epochs.get(b)]).toEqual([1, 2]);
   });
 
-  test('a commit under the epoch of now is written, with what the next owner is to know', async () => {
+  test('a commit under the current epoch is written, with the record that the next owner needs', async () => {
     const [fence] = await taken();
     const { writer, cluster } = fresh.storage;
     const record = recordAt(5, {
@@ -98,7 +98,7 @@ describe.each(databases())('fences on $name', (kind) => {
     expect(await cluster.records('12', 0, 10)).toEqual([]);
   });
 
-  test('answers keep their order, also around those that are refused', async () => {
+  test('answers keep their order, also around rejected commits', async () => {
     const [gone, stays] = await taken();
     await fresh.storage.cluster.takeOver([gone.partition], 'b');
     const order: number[] = [];
@@ -157,7 +157,7 @@ describe.each(databases())('fences on $name', (kind) => {
     expect(await numbers(0, 10)).toEqual([3]);
   });
 
-  test('what people were told directly is found by whom it was told, and its record by where it stands', async () => {
+  test('direct notifications are found by user, and their records by position', async () => {
     const [fence] = await taken();
     const { writer, cluster } = fresh.storage;
     const base = fence.epoch * 2 ** 32;
@@ -199,7 +199,7 @@ describe.each(databases())('fences on $name', (kind) => {
     expect(table?.relpersistence).toBe('p');
   });
 
-  test('a snapshot stands until the next one, and is refused like a commit', async () => {
+  test('a snapshot is kept until the next one, and is fenced like a commit', async () => {
     const [fence, other] = await taken();
     const { cluster } = fresh.storage;
     const kept = (ownerId: string, under: Fence, data: object) => ({
@@ -295,7 +295,7 @@ describe.each(databases())('fences on $name', (kind) => {
         )
       ).length;
 
-    test('a taker waits for the commit under way, which stands; the next one under that epoch does not', async () => {
+    test('a takeover waits for the commit in progress, which is kept; the next one under that epoch is refused', async () => {
       const [fence] = await taken();
       const { writer, cluster } = fresh.storage;
       let taken2: Promise<unknown> = Promise.resolve();
@@ -323,7 +323,7 @@ describe.each(databases())('fences on $name', (kind) => {
       expect(await nameOf('11')).toBe('under way');
     });
 
-    test('two takers of many partitions, in whatever order they name them, both come through', async () => {
+    test('two takeovers of the same partitions in opposite orders both complete', async () => {
       const partitions = Array.from({ length: 200 }, partition);
       const { cluster } = fresh.storage;
       const results = await Promise.all([

@@ -112,7 +112,7 @@ async function until(what: string, done: () => boolean, timeoutMs = 10_000): Pro
 const ALL = Array.from({ length: PARTITIONS }, (_, partition) => partition);
 
 describe.each(Object.entries(KINDS))('a directory %s', (_name, kind) => {
-  test('gives every shard a number of its own, and lists those that have entered', async () => {
+  test('gives every shard its own worker number, and lists the shards that have entered', async () => {
     const { open } = kind.cluster();
     const [a, b] = [await enter(open(), 'a'), await enter(open(), 'b')];
     expect(a.info.worker).not.toBe(b.info.worker);
@@ -123,7 +123,7 @@ describe.each(Object.entries(KINDS))('a directory %s', (_name, kind) => {
     expect(a.view().owners).toEqual(ALL.map(() => null));
   });
 
-  test('lets one of many have what all claim', async () => {
+  test('gives each partition to one of several shards that claim it', async () => {
     const { open } = kind.cluster();
     const all = [await enter(open(), 'a'), await enter(open(), 'b'), await enter(open(), 'c')];
     const taken = await Promise.all(all.map(({ directory }) => directory.claim(ALL)));
@@ -137,7 +137,7 @@ describe.each(Object.entries(KINDS))('a directory %s', (_name, kind) => {
     expect(all[0]?.view().owners.every((owner) => owner?.epoch === 0)).toBe(true);
   });
 
-  test('publishes epochs, and gives what is released to the next', async () => {
+  test('publishes epochs, and gives released partitions to the next claimant', async () => {
     const { open } = kind.cluster();
     const [a, b] = [await enter(open(), 'a'), await enter(open(), 'b')];
     await a.directory.claim([1, 2, 3]);
@@ -155,7 +155,7 @@ describe.each(Object.entries(KINDS))('a directory %s', (_name, kind) => {
     expect(a.owned()).toEqual([1, 3]);
   });
 
-  test('tells what changes of a shard', async () => {
+  test('publishes changes of a shard', async () => {
     const { open } = kind.cluster();
     const [a, b] = [await enter(open(), 'a'), await enter(open(), 'b')];
     await a.directory.update({ draining: true });
@@ -174,7 +174,7 @@ describe.each(Object.entries(KINDS))('a directory %s', (_name, kind) => {
     }
   });
 
-  test('frees what a shard had when it leaves', async () => {
+  test('frees the partitions of a shard that leaves', async () => {
     const { open } = kind.cluster();
     const [a, b] = [await enter(open(), 'a'), await enter(open(), 'b')];
     await a.directory.claim(ALL);
@@ -186,7 +186,7 @@ describe.each(Object.entries(KINDS))('a directory %s', (_name, kind) => {
     expect(await b.directory.claim(ALL)).toEqual(ALL);
   });
 
-  test('frees what a shard had when its lease is over, which it knows before anybody else can', {
+  test('frees the partitions of an expired lease, whose shard stops before any other may claim them', {
     timeout: 30_000,
   }, async () => {
     const { open } = kind.cluster();

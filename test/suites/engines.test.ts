@@ -57,7 +57,7 @@ describe.skipIf(!hasAll)('engines over one PostgreSQL and one etcd', () => {
     expect(shards.map(({ residents }) => (residents?.guild ?? 0) > 0)).toEqual([true, true]);
   });
 
-  test('give to who comes, under a stream of commands, and none of them fails', async () => {
+  test('hand partitions over to a joining shard under a stream of commands, none of which fails', async () => {
     const [a, b] = [engines.get('shard-a'), engines.get('shard-b')] as [Engine, Engine];
     let over = false;
     const names = new Map(made.map(({ id, name }) => [id, name]));
@@ -84,7 +84,7 @@ describe.skipIf(!hasAll)('engines over one PostgreSQL and one etcd', () => {
     ]);
   });
 
-  test('decide nothing while etcd is silent for longer than is safe, and go on when it is back', async () => {
+  test('suspend decisions while etcd is silent beyond the safe time, and continue when it returns', async () => {
     const [a, c] = [engines.get('shard-a'), engines.get('shard-c')] as [Engine, Engine];
     const until = async (engine: Engine, done: (why: Record<string, string>) => boolean) => {
       for (const giveUpMs = Date.now() + 10_000; !done(await engine.unready()); )

@@ -154,7 +154,7 @@ describe.skipIf(etcdBinary === null)('shards in etcd', () => {
     await until('all is served', allServed([a]));
   });
 
-  test('are not confused by what is none of theirs', async () => {
+  test('ignore foreign and malformed keys under their prefix', async () => {
     const a = await shardOf('strange', 'a');
     const client = new Etcd3({ hosts: etcd.url });
     await client.put('/guildhall/strange/members/x').value('{"id":"y"}');

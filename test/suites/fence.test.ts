@@ -16,8 +16,8 @@ const stale = (reports: readonly SeedReport[]) =>
     violations.flatMap(({ rule, what }) => (rule === 'single owner' ? [`seed ${seed}: ${what}`] : [])),
   );
 
-describe('processes that stand still between what they decide and what they send', () => {
-  test('write nothing that is another’s by then', async () => {
+describe('processes that are paused between a decision and its commit', () => {
+  test('write nothing once another process owns the partition', async () => {
     const reports = await run(seedsFrom(1, 16), '');
     expect(stale(reports)).toEqual([]);
     expect(reports.reduce((sum, { counts }) => sum + (counts.stale ?? 0), 0)).toBeGreaterThan(0);

@@ -27,7 +27,7 @@ describe.each(databases())('pages of a guild on $name', (kind) => {
     expect((await store().load(guildId))?.pages).toEqual({});
   });
 
-  test('members are inactive when they came and were seen before the given times', async () => {
+  test('inactive members are found by the times at which they joined and were last seen', async () => {
     const added = (userId: string, more: object = {}) =>
       ({ type: 'memberAdded', member: member(user(userId), more) }) as const;
     await write(
@@ -84,7 +84,7 @@ describe.each(databases())('pages of a guild on $name', (kind) => {
     expect(await store().joinRequestUser(guildId, '902')).toBeNull();
   });
 
-  test('members are found who have not passed the screening', async () => {
+  test('members who have not passed the screening are listed', async () => {
     const changed = (userId: string, pending: boolean) =>
       ({ type: 'memberUpdated', member: member(user(userId), { pending }) }) as const;
     await write(changed('11', true), changed('12', true), changed('13', false), changed('14', true));
@@ -108,7 +108,7 @@ describe.each(databases())('pages of a guild on $name', (kind) => {
     expect(await found()).toEqual([{ userId: '12', answers }]);
   });
 
-  test('a member who left is known, with the end of a time-out, until the user joins again', async () => {
+  test('a former member is found, with the end of a time-out, until the user joins again', async () => {
     const timedOutUntil = '2030-01-01T00:00:00.000Z';
     const ids = ['11', '12', '13'].map((text) => id<UserId>(text));
     const found = async () =>
@@ -125,7 +125,7 @@ describe.each(databases())('pages of a guild on $name', (kind) => {
     expect(await found()).toEqual([{ userId: '12', timedOutUntil: null }]);
   });
 
-  test('go with the guild, and so does the code of its template', async () => {
+  test('are deleted with the guild, and so is the code of its template', async () => {
     const codes = () => fresh.driver.query('SELECT * FROM template_directory');
     await write(
       { type: 'pageWritten', page: 'welcome_screen', data: { description: null, welcome_channels: [] } },
@@ -142,7 +142,7 @@ describe.each(databases())('pages of a guild on $name', (kind) => {
     expect(await fresh.driver.query('SELECT * FROM former_members')).toEqual([]);
   });
 
-  test('its tag is queued for its users when it changes, for those who leave, and when the guild ends', async () => {
+  test('a guild tag is queued for its users when it changes, for leavers, and when the guild is deleted', async () => {
     const { tags } = fresh.storage;
     const OTHER = '700000000000000002';
     const showing = (userId: string, guild: string) => ({

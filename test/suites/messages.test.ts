@@ -63,7 +63,7 @@ describe.each(databases())('messages on $name', (kind) => {
     expect(forward!.message_snapshots).toMatchObject([{ message: { components: [] } }]);
   });
 
-  test('the files of messages that go, or show them no longer, are told once that is durable', async () => {
+  test('files of deleted messages, and files removed from messages, are reported once that is durable', async () => {
     const { channelId, name } = freshChannel();
     const stored = (n: number) => ({ id: `${n}`, filename: `${n}.txt` });
     const withFiles = (n: number, ...files: number[]) =>
@@ -104,7 +104,7 @@ describe.each(databases())('messages on $name', (kind) => {
     expect(told()).toEqual(['40', '41']);
   });
 
-  test('pages are newest first, whatever bounds them', async () => {
+  test('pages are newest first, with any bounds', async () => {
     const { channelId, name, all } = await fill(9);
     const page = async (of: object) =>
       (await store().list(GUILD, channelId, { limit: 3, ...of })).map((each) => Number(each.id) % 10_000);
@@ -232,7 +232,7 @@ describe.each(databases())('messages on $name', (kind) => {
     expect(await page(null, 1)).toEqual([name(4)]);
   });
 
-  test('what an author wrote since a point is found across channels', async () => {
+  test('the messages of an author since a given id are found across channels', async () => {
     const first = await fill(2);
     const second = await fill(2);
     const author = user('14');

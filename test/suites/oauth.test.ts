@@ -53,7 +53,7 @@ describe.each(databases())('authorizations on $name', (kind) => {
     ),
   );
 
-  test('a user has what is the user’s, whole', async () => {
+  test('the grants, chains and codes of a user are read completely', async () => {
     await write(
       { type: 'grantWritten', grant: grant() },
       { type: 'chainWritten', chain: chain() },
@@ -69,7 +69,7 @@ describe.each(databases())('authorizations on $name', (kind) => {
     expect(await store().holdings(id('12'))).toEqual({ grants: [], chains: [], codes: [] });
   });
 
-  test('an application finds some who let it act', async () => {
+  test('the users who authorized an application are listed up to a limit', async () => {
     await write(
       { type: 'grantWritten', grant: grant() },
       { type: 'grantWritten', grant: grant({ userId: BERT }) },
@@ -80,7 +80,7 @@ describe.each(databases())('authorizations on $name', (kind) => {
     expect(await store().grantors(id('502'), 10)).toEqual([]);
   });
 
-  test('what is written again stands for what was, also within one commit', async () => {
+  test('a later write replaces an earlier one, also within one commit', async () => {
     const wider = grant({ scopes: ['guilds', 'identify'] });
     const next = chain({ accessHash: hash('1'), refreshHash: null });
     await write(
@@ -112,7 +112,7 @@ describe.each(databases())('authorizations on $name', (kind) => {
     expect(await store().holdings(ANNA)).toEqual({ grants: [], chains: [chain({ id: '4' })], codes: [] });
   });
 
-  test('the end of a grant takes all that hangs on it, of that user and application alone', async () => {
+  test('deleting a grant deletes its chains and codes, of that user and application only', async () => {
     await write(
       { type: 'grantWritten', grant: grant() },
       { type: 'chainWritten', chain: chain() },
@@ -130,7 +130,7 @@ describe.each(databases())('authorizations on $name', (kind) => {
     expect((await store().holdings(BERT)).chains).toHaveLength(1);
   });
 
-  test('a device is found by either code, and goes with its time or its answer', async () => {
+  test('a device request is found by either code, and deleted when it expires or is answered', async () => {
     await write({ type: 'deviceRequestWritten', request: device(), nowMs: 0 });
     expect(await store().deviceRequest(hash('e'))).toEqual(device());
     expect(await store().deviceRequestOf(hash('f'))).toEqual(device());

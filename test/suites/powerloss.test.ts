@@ -92,7 +92,7 @@ test.each([1, 2])(
   240_000,
 );
 
-test('a disk that keeps what was synced alone loses what PGlite by itself has answered', async () => {
+test('a disk that keeps only synced data loses commits that plain PGlite has answered', async () => {
   const path = await directory();
   const disk = new Disk(path);
   const copy = join(root, 'unsynced');
@@ -107,7 +107,7 @@ test('a disk that keeps what was synced alone loses what PGlite by itself has an
   expect(await numbersIn(copy)).toEqual([]);
 });
 
-test('a disk that takes nothing more is told to whoever commits, from then on', async () => {
+test('a failed sync is reported to that commit and all later ones', async () => {
   const driver = await openPglite(await directory());
   const broken = vi
     .spyOn(fs, 'fdatasync')

@@ -179,7 +179,7 @@ describe('a stream', () => {
   });
 });
 
-it('keeps every viewer of a stream in its channel, and viewers only for owners who stream, over any events', () => {
+it('keeps every viewer in the channel of a running stream, after any events', () => {
   const USERS = ['1', '2', '3'];
   const user = fc.constantFrom(...USERS);
   const channel = fc.constantFrom(HALL, OTHER);

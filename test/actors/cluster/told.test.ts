@@ -4,8 +4,8 @@ import type { LinkFrame, SessionFrame } from '../../../actors/placement/ports.ts
 import { LinkFault, NotServed } from '../../../protocol/faults.ts';
 import { DEADLINE_MS, outcome, routerOf } from './routed.ts';
 
-describe('what is told', () => {
-  test('goes to the owner, or runs here, in order', () => {
+describe('a notification to the owner of a key', () => {
+  test('is sent to the owner, or runs on this shard when it is the owner, in order', () => {
     const { router, give, told } = routerOf();
     const here: number[] = [];
     give('mine', 'a');
@@ -47,7 +47,7 @@ describe('what is told', () => {
     expect(faults).toHaveLength(3);
   });
 
-  test('to everyone goes to all other shards', () => {
+  test('to all shards is sent to every other shard', () => {
     const { router, told } = routerOf();
     router.tellAll('told', [7]);
     expect(told.map(({ to, frame }) => [to, frame])).toEqual(

@@ -9,7 +9,7 @@ import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 const never = () => expect.fail('ran after the end');
 
 describe('a lifetime', () => {
-  it('runs timers and what was deferred at their time, as its clock does', () => {
+  it('runs timers and deferred jobs at the time of its clock', () => {
     const clock = new VirtualClock();
     const lifetime = new Lifetime(clock);
     const ran: string[] = [];
@@ -44,7 +44,7 @@ describe('a lifetime', () => {
     expect(lifetime.size + wheel.size).toBe(0);
   });
 
-  it('calls its ends in reverse order, each when the one before is done, and those of its children among them', async () => {
+  it('runs its closers in reverse order, one at a time, including those of its children', async () => {
     const lifetime = new Lifetime(new VirtualClock());
     const ended: string[] = [];
     const end = (name: string) => async () => {
@@ -98,7 +98,7 @@ describe('a lifetime', () => {
     expect(turns).toBe(2);
   });
 
-  it('ends also when an end fails, and says so', async () => {
+  it('closes completely when a closer fails, and reports the failure', async () => {
     const lifetime = new Lifetime(new VirtualClock());
     const ended: string[] = [];
     lifetime.own(() => void ended.push('first'));
@@ -109,7 +109,7 @@ describe('a lifetime', () => {
     expect(ended).toEqual(['last', 'first']);
   });
 
-  it('closes what was still opening when it ended', async () => {
+  it('closes resources that finish opening after it was closed', async () => {
     const lifetime = new Lifetime(new VirtualClock());
     const ended: string[] = [];
     const made = (name: string) => ({ close: () => void ended.push(name) });
@@ -122,7 +122,7 @@ describe('a lifetime', () => {
     expect(ended).toEqual(['late', 'owned late']);
   });
 
-  it('leaves nothing, whatever is begun in it, in whichever order', async () => {
+  it('leaves no work behind, whatever is begun in it, in any order', async () => {
     const kinds = ['timer', 'defer', 'wait', 'pause', 'child', 'own'] as const;
     const steps = fc.array(fc.tuple(fc.constantFrom(...kinds), fc.nat(500)), { maxLength: 30 });
     await fc.assert(

@@ -31,7 +31,7 @@ function arrange(bounds: { readonly atOnceMax: number; readonly waitingMax: numb
 }
 
 describe('loads', () => {
-  it('begin at once while there is room, then one for each that ends, also when it fails', async () => {
+  it('start at once while there is room, then one for each that ends, also when it fails', async () => {
     const { loads, begun, begin, end } = arrange({ atOnceMax: 2, waitingMax: 10 });
     const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((name) => begin(name));
     expect(begun).toEqual(['a', 'b']);
@@ -77,7 +77,7 @@ describe('loads', () => {
     expect(begun).toEqual(['s0', 'c1', 's1', 'c2', 's2']);
   });
 
-  it('are not begun once nobody wants them; one under way goes on', async () => {
+  it('are skipped once cancelled; a running one continues', async () => {
     const { loads, begun, begin, end } = arrange({ atOnceMax: 1, waitingMax: 10 });
     const [first, second, third] = ['a', 'b', 'c'].map((name) => begin(name));
     second?.cancel();
@@ -90,7 +90,7 @@ describe('loads', () => {
     expect([await first?.outcome, await third?.outcome]).toEqual(['a', 'c']);
   });
 
-  it('are each begun once, refused or given up, whatever happens', async () => {
+  it('are each started once, rejected or cancelled, after any steps', async () => {
     const step = fc.oneof(
       fc.record({ do: fc.constantFrom('begin', 'hurried') }),
       fc.record({ do: fc.constantFrom('end', 'prioritize', 'cancel'), which: fc.nat() }),

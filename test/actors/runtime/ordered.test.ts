@@ -13,7 +13,7 @@ function ordering() {
   return { commits, shown, show, settle };
 }
 
-test('what a settled commit sets off comes behind what has waited for it', () => {
+test('work that a settled commit causes runs behind work that already waits for it', () => {
   const { commits, shown, show, settle } = ordering();
   commits.commit([], () => {
     shown.push('commit');
@@ -31,7 +31,7 @@ test('what a settled commit sets off comes behind what has waited for it', () =>
   expect(shown.at(-1)).toBe('at once');
 });
 
-test('behind a commit that it sets off waits what comes after that one', () => {
+test('work queued after a nested commit waits for that commit', () => {
   const { commits, shown, show, settle } = ordering();
   commits.commit([], () => {
     commits.commit([], show('second'));
@@ -52,7 +52,7 @@ test('on top of a lost commit nothing is shown', () => {
   expect(shown).toEqual(['waited is lost', 'set off is lost']);
 });
 
-test('a bug in what waits does not hold up what comes after', () => {
+test('a bug in a waiting callback does not delay later ones', () => {
   const { commits, shown, show, settle } = ordering();
   commits.commit([], () => {
     throw new Error('A bug.');

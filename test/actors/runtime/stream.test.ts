@@ -43,7 +43,7 @@ describe('a stream', () => {
     expect(streamOf({ numbers }, 2).next()).toBe(2 * EPOCH + 7);
   });
 
-  it('gives what came after a number, also after one of an earlier epoch, or one that it never gave', () => {
+  it('returns later dispatches, also after a number of an earlier epoch or an unknown number', () => {
     const stream = streamOf();
     for (const name of 'abc') stream.add(told(name), 0);
     expect([0, EPOCH, EPOCH + 2, EPOCH + 3, 9 * EPOCH].map((n) => names(stream, n))).toEqual([
@@ -51,13 +51,13 @@ describe('a stream', () => {
     ]);
   });
 
-  it('forgets the oldest beyond its count, and says so', () => {
+  it('evicts the oldest dispatches beyond its bound, and reports tooOld', () => {
     const stream = streamOf({ dispatchesMax: 2 });
     for (const name of 'abcd') stream.add(told(name), 0);
     expect([stream.size, names(stream, EPOCH + 2), names(stream, EPOCH + 1)]).toEqual([2, 'cd', 'tooOld']);
   });
 
-  it('forgets what is older than anybody may have been away', () => {
+  it('evicts dispatches older than the longest absence', () => {
     const stream = streamOf({ ageMs: 100 });
     for (const [at, name] of ['a', 'b', 'c'].entries()) stream.add(told(name), at * 80);
     expect([names(stream, EPOCH), names(stream, EPOCH + 1)]).toEqual(['tooOld', 'bc']);
@@ -79,7 +79,7 @@ describe('a stream', () => {
     ]);
   });
 
-  it('whatever is added and asked: everything beyond the number, or that it is too old', () => {
+  it('returns all later dispatches or tooOld, after any steps', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('add' as const), weight: fc.nat(50), laterMs: fc.nat(30) }),
       fc.record({ kind: fc.constant('next' as const) }),
@@ -155,7 +155,7 @@ describe('command keys', () => {
     expect(['a', 'c', 'd', 'e'].map(join)).toEqual([true, false, false, true]);
   });
 
-  it('leave the next owner what the database does not hold', () => {
+  it('hand over to the next owner the replies that the database does not hold', () => {
     const { keys, heard, join } = arrange();
     for (const key of ['a', 'b', 'c']) keys.begin(key, 5);
     keys.settle('a', yes('a'), true);

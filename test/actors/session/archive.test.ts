@@ -481,7 +481,7 @@ describe('the id of a session', () => {
     expect([id.slice(0, 3), id.length, workerOf(id)]).toEqual([digits, 32, worker]);
   });
 
-  it('names nothing while there is one shard only, nor where it is no id', () => {
+  it('contains no shard in a single-shard server, and a malformed id names none', () => {
     expect(sessionIdAt(null, 'ab'.repeat(16))).toBe('ab'.repeat(16));
     expect(workerOf('x')).toBeNull();
   });

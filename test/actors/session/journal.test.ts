@@ -152,7 +152,7 @@ describe('a session whose process was killed', () => {
     expect(server.house.backend.named('reopen')).toMatchObject([['reopen', { presence: { status: 'dnd' } }]]);
   });
 
-  it('is given to one of those who ask at once', async () => {
+  it('is restored for one of several claims at the same time', async () => {
     const server = new Server();
     const { session } = await server.open();
     server.tick();
@@ -186,7 +186,7 @@ describe('a session whose process was killed', () => {
     expect((await server.dead.take(claim, 'run9:1', false)).kind).toBe('unknown');
   });
 
-  it('is given once more when it has come back to the run that it was taken from', async () => {
+  it('is restored again after it returned to the run that it was taken from', async () => {
     const server = new Server();
     const { session } = await server.open();
     server.tick();

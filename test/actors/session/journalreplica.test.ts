@@ -151,7 +151,7 @@ describe('a copy of a journal', () => {
     return net.pass(100).then(() => expect(a.buddy.shardId).toBe('b'));
   });
 
-  it('is needed by nobody who shares the place with all others', async () => {
+  it('is not made when all shards share one disk', async () => {
     const net = new Net();
     const a = net.add('a', 'disk');
     net.add('b', 'disk');
@@ -160,7 +160,7 @@ describe('a copy of a journal', () => {
     expect([a.buddy.shardId, a.buddy.waitingBytes, session.over]).toEqual([null, 0, false]);
   });
 
-  it('has what sessions were sent before it began only by their numbers, and all after', async () => {
+  it('has only the sequence numbers of dispatches from before it began, and all later dispatches', async () => {
     const net = new Net();
     const a = net.add('a', 'disk-1');
     const early = await a.open();
@@ -199,7 +199,7 @@ describe('a copy of a journal', () => {
     expect(b.faults).toEqual([]);
   });
 
-  it('is begun again when it fell too far behind, and replays nothing wrong', async () => {
+  it('restarts when it has fallen too far behind, and never replays wrong dispatches', async () => {
     const { net, a, b, session } = await paired();
     net.silent.add('b');
     const { seq } = session;
@@ -235,7 +235,7 @@ describe('a copy of a journal', () => {
     expect(since).toBeGreaterThan(seq);
   });
 
-  it('knows nothing of a session whose client has seen more', async () => {
+  it('does not resume a session whose client has seen a later sequence number', async () => {
     const { net, b, session } = await paired();
     net.kill('a');
     expect((await b.take(session, session.seq + 1)).kind).toBe('unknown');

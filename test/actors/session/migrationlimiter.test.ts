@@ -32,8 +32,8 @@ function arrange(atOnceMax: number, waitingMax: number) {
   return { clock, wheel, passage, begun, outcomes, enter, end };
 }
 
-describe('the passage of sessions', () => {
-  it('lets so many through at once, the others in order as one comes or fails', async () => {
+describe('the limiter of session migrations', () => {
+  it('runs a bounded number at once, the others in order as one succeeds or fails', async () => {
     const { passage, wheel, begun, outcomes, enter, end } = arrange(2, 10);
     for (const name of ['a', 'b', 'c', 'd']) enter(name);
     await settled();
@@ -45,7 +45,7 @@ describe('the passage of sessions', () => {
     expect(wheel.size).toBe(0);
   });
 
-  it('is not held up by one that takes long, which goes on', async () => {
+  it('does not wait for a slow migration, which continues', async () => {
     const { clock, begun, outcomes, enter, end } = arrange(1, 10);
     for (const name of ['stuck', 'b', 'c']) enter(name);
     await settled();
@@ -58,7 +58,7 @@ describe('the passage of sessions', () => {
     expect(outcomes).toEqual(['b', 'c', 'stuck']);
   });
 
-  it('takes nobody beyond those who may wait', async () => {
+  it('rejects migrations beyond its queue', async () => {
     const { passage, outcomes, enter, end } = arrange(1, 1);
     for (const name of ['a', 'b', 'c']) enter(name);
     await settled();

@@ -237,7 +237,7 @@ describe('RESUME', () => {
     expect((await resume(arranged, id ?? session.id, seq, token)).outcome).toMatchObject(wanted);
   });
 
-  it('comes too late when the buffer is over, and the session ends', async () => {
+  it('is rejected when missed dispatches were evicted, and the session ends', async () => {
     const arranged = arrange({ replayFramesMax: 3 });
     const { session, sink } = await open(arranged);
     session.detach(sink, true);
@@ -246,7 +246,7 @@ describe('RESUME', () => {
     expect(arranged.sessions.size).toBe(0);
   });
 
-  it('comes too late when the window is over', async () => {
+  it('is rejected after the resume window', async () => {
     const arranged = arrange();
     const { session, sink } = await open(arranged);
     session.detach(sink, true);
@@ -269,7 +269,7 @@ describe('RESUME', () => {
     expect(again.sink.names).toEqual(['RESUMED', 'MESSAGE_CREATE']);
   });
 
-  it('shows a bot as it was before, which was gone for others after a second', async () => {
+  it('restores the presence of a bot, which appeared offline after a second', async () => {
     const arranged = arrange();
     const shown = () => arranged.backend.named('presence').map(([, presence]) => presence);
     const { session, sink } = await open(arranged);
@@ -284,7 +284,7 @@ describe('RESUME', () => {
     expect(shown().slice(3)).toEqual([busy]);
   });
 
-  it('within a second leaves a bot as it was shown', async () => {
+  it('within a second leaves the presence of a bot unchanged', async () => {
     const arranged = arrange();
     const { session, sink } = await open(arranged);
     session.detach(sink, true);

@@ -98,7 +98,7 @@ function arrange() {
   };
 }
 
-test('a gap in the stream is looked up, and what came meanwhile follows', async () => {
+test('a gap in the stream is filled by a lookup, and dispatches received meanwhile follow', async () => {
   const { heard, open, tell, answer } = arrange();
   open('first');
   for (const n of [1, 2, 4, 5]) tell(n);
@@ -107,7 +107,7 @@ test('a gap in the stream is looked up, and what came meanwhile follows', async 
   expect(heard.get('first')).toEqual([1, 2, 3, 4, 5, 6]);
 });
 
-test('a session that comes over while a gap is looked up hears what it has missed in order', async () => {
+test('a session that arrives during a gap lookup receives its missed dispatches in order', async () => {
   const { heard, open, rejoin, tell, answer } = arrange();
   open('first');
   for (const n of [1, 2, 3, 4, 5, 6, 8]) tell(n);

@@ -164,7 +164,7 @@ describe('creating a channel', () => {
 });
 
 describe('changing a channel', () => {
-  it('sets what is said, resets what is null and leaves the rest', () => {
+  it('sets the given fields, resets null ones and keeps the others', () => {
     const guild = arrange();
     update(guild, '52', { topic: 'tea', rate_limit_per_user: 5 });
     const { dispatches } = update(guild, '52', { topic: null, nsfw: true }, builder);
@@ -179,7 +179,7 @@ describe('changing a channel', () => {
     });
   });
 
-  it('says nothing when nothing changes', () => {
+  it('dispatches nothing when nothing changes', () => {
     const guild = arrange();
     update(guild, '52', { topic: 'tea' });
     expect(update(guild, '52', { topic: 'tea' }).facts).toEqual([]);
@@ -231,7 +231,7 @@ describe('changing a channel', () => {
     });
   });
 
-  it('carries the synced children of a category along, and only those', () => {
+  it('updates the children of a category that are synced with it, and no others', () => {
     const guild = arrange();
     guild.channels.set('54' as ChannelId, channel('54', [], { parent_id: '50' }));
     const overwrites = [{ id: '101', allow: String(P.SEND_MESSAGES) }];
@@ -242,7 +242,7 @@ describe('changing a channel', () => {
 });
 
 describe('deleting a channel', () => {
-  it('lets the children of a category go, empties the settings and disconnects those in it', () => {
+  it('detaches the children of a category, clears guild settings and disconnects voice members', () => {
     const guild = arrange({ afk_channel_id: '53' as ChannelId });
     const state = { user_id: '11', channel_id: '53', session_id: 'x', guild_id: GUILD_ID };
     guild.voiceStates.set('11' as UserId, state as never);
@@ -278,7 +278,7 @@ describe('overwrites', () => {
   const set = (guild: Guild, channelId: string, draft: object, by: By) =>
     run(guild, 'setOverwrite', { channelId, overwrite: draft }, by);
 
-  it('come, change and go, each with its audit entry', () => {
+  it('are created, changed and deleted, each with an audit log entry', () => {
     const guild = arrange();
     const made = set(guild, '52', { id: '101', deny: String(P.SEND_MESSAGES) }, builder);
     const changed = set(guild, '52', { id: '101', allow: String(P.SEND_MESSAGES) }, builder);
@@ -324,7 +324,7 @@ describe('overwrites', () => {
     expect(set(guild, '52', { id: '101', allow: String(P.MANAGE_MESSAGES) }, plain).code).toBeUndefined();
   });
 
-  it('show and hide a channel for exactly those they concern', () => {
+  it('show and hide a channel for exactly the members whose view they change', () => {
     const guild = arrange();
     subscribe(guild, '2', '10', '11');
     const hidden = set(guild, '52', { id: GUILD_ID, deny: String(P.VIEW_CHANNEL) }, owner).dispatches;
@@ -339,7 +339,7 @@ describe('overwrites', () => {
     ]);
   });
 
-  it('tell a naive reading of who came and who went', () => {
+  it('show and hide the channel for the same members as a simple model, for any overwrites', () => {
     const bits = fc.constantFrom('0', String(P.VIEW_CHANNEL));
     const list = fc.uniqueArray(
       fc.record({

@@ -82,7 +82,7 @@ describe('following a channel', () => {
 });
 
 describe('a copy of a published message', () => {
-  it('is written once, refers to the original, and notifies nobody', () => {
+  it('is written once, refers to the original, and mentions no users', () => {
     const guild = arrange();
     follow(guild);
     const { types, dispatches } = sync(guild, {
@@ -121,7 +121,7 @@ describe('a copy of a published message', () => {
     expect(sync(guild, edited, false).facts).toEqual([]);
   });
 
-  it('shows nothing of a deleted original, whatever comes later', () => {
+  it('stays blank once the original is deleted, also after later updates', () => {
     const guild = arrange();
     follow(guild);
     sync(guild, { ...SOURCE, embeds: [{ title: 'secret' }] });
@@ -140,7 +140,7 @@ describe('a copy of a published message', () => {
   });
 });
 
-describe('what followers must hear of', () => {
+describe('the work queued for following channels', () => {
   const news = (flags: number) => {
     const guild = arrange();
     const message = storedMessage('51', '10', { flags });
@@ -150,7 +150,7 @@ describe('what followers must hear of', () => {
   const queued = (guild: Guild, fact: GuildFact) =>
     crosspostNews.add(guild, [fact], SYSTEM, envAt()).slice(1);
 
-  it('is a publication, once, and each change and end after it', () => {
+  it('contains a publication once, and every later edit and the deletion', () => {
     const { guild, message } = news(0);
     const published = { ...message, flags: 1 };
     const update = { type: 'messageUpdated', message: published } as const;

@@ -47,7 +47,7 @@ describe('presence', () => {
   const set = (guild: Guild, presence: object | null, userId = '12') =>
     run(guild, 'setPresence', { userId, presence }, caller('0', { system: true }));
 
-  it('is told once, kept, and ends as offline', () => {
+  it('is dispatched once, kept, and dispatched as offline when it ends', () => {
     const guild = arrange();
     expect(set(guild, online).dispatches).toMatchObject([
       {
@@ -67,7 +67,7 @@ describe('presence', () => {
   const word = (guild: Guild, presence: object | null, n: number, again = false) =>
     run(guild, 'setPresence', { userId: '12', presence, n, again }, caller('0', { system: true })).dispatches;
 
-  it('ignores a report that is no newer than the last, however late it comes', () => {
+  it('ignores a report that is no newer than the last one', () => {
     const guild = arrange();
     expect(word(guild, online, 5)).toHaveLength(1);
     expect(word(guild, null, 4)).toEqual([]);
@@ -78,21 +78,21 @@ describe('presence', () => {
     expect(guild.presences.size).toBe(0);
   });
 
-  it('is told as offline once more by an owner that has not heard of it, and only then', () => {
+  it('is dispatched as offline a second time only by an owner that has not dispatched it yet', () => {
     const guild = arrange();
     expect(word(guild, null, 5)).toEqual([]);
     expect(word(arrange(), null, 5, true)).toMatchObject([{ d: { status: 'offline' } }]);
     expect(word(guild, null, 6, true)).toEqual([]);
   });
 
-  it('is numbered for a bounded number of users who are offline', () => {
+  it('keeps numbers of at most 4096 offline users', () => {
     const guild = arrange();
     for (let at = 0; at < 5000; at += 1)
       ephemeral.facts.presenceHeard.apply(guild, { type: 'presenceHeard', userId: uid(`${at}`), n: at + 1 });
     expect([guild.presenceNumbers.size, guild.presenceNumbers.has(uid('4999'))]).toEqual([4096, true]);
   });
 
-  it('is not kept of users who are no members', () => {
+  it('is ignored for users who are not members', () => {
     const guild = arrange();
     expect(set(guild, online, '99').types).toEqual([]);
     expect(guild.presences.size).toBe(0);

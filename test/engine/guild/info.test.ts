@@ -95,7 +95,7 @@ describe('changing a guild', () => {
     });
   });
 
-  it('says nothing when nothing changes', () => {
+  it('dispatches nothing when nothing changes', () => {
     expect(update(arrange(), { name: 'Wayfarers', features: [] }).facts).toEqual([]);
   });
 

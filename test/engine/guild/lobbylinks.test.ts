@@ -36,8 +36,8 @@ const write = (guild: Guild, channelId: ChannelId, author = '50', more: object =
     '0',
   );
 
-describe('a link', () => {
-  test('is on the channel for everyone to see, and gone when it is undone', () => {
+describe('a lobby link of a channel', () => {
+  test('is shown on the channel to everyone, and removed when the channel is unlinked', () => {
     const { guild, channelId } = arrange();
     const { dispatches } = make(guild, channelId);
     expect(dispatches).toMatchObject([{ t: 'CHANNEL_UPDATE', d: { id: channelId, linked_lobby: link } }]);
@@ -64,7 +64,7 @@ describe('a link', () => {
   });
 });
 
-describe('what is said in the lobby', () => {
+describe('a message from the linked lobby', () => {
   test('is a message of its author, member or not, under the name the game gave', () => {
     const { guild, channelId } = arrange({ linked_lobby: link });
     expect(write(guild, channelId, '50', { additionalName: 'Rook' }).dispatches).toMatchObject([
@@ -111,10 +111,10 @@ describe('what is said in the lobby', () => {
   });
 });
 
-describe('what the lobby hears', () => {
+describe('the updates of a channel for its linked lobby', () => {
   const to = (channelId: ChannelId) => ({ kind: 'channel' as const, channelId });
 
-  test('is what happens in its channel, and not what came from itself', () => {
+  test('contain the messages of the channel except those that came from the lobby itself', () => {
     const { guild, channelId } = arrange({ linked_lobby: link });
     const hear = (t: string, d: object) =>
       linkUpdates(guild, { t: t as never, d, to: to(channelId) }).map(({ news }) => news);

@@ -42,7 +42,7 @@ const edit = (id: MessageId, change: EditInput['edit'], by = author, more: Parti
   run<Written>(guild, 'updateMessage', edition(id, change, more), by, messageEnv());
 
 describe('updateMessage', () => {
-  it('changes what the author says, marks when, and tells it without speaking', () => {
+  it('updates the content, sets edited_timestamp, and dispatches it without text-to-speech', () => {
     const id = place({ tts: true });
     const { dispatches } = edit(id, { content: 'better' });
     expect(now(id)).toMatchObject({
@@ -55,7 +55,7 @@ describe('updateMessage', () => {
     expect(dispatches[0]?.d).toHaveProperty('member');
   });
 
-  it('leaves alone what it does not speak of', () => {
+  it('keeps fields that the edit does not name', () => {
     const embeds = [{ type: 'rich', title: 't' }] as StoredMessage['embeds'];
     const id = place({ embeds, mentions: [user('12')] });
     edit(id, { content: 'c' });
@@ -64,7 +64,7 @@ describe('updateMessage', () => {
     expect(now(id)).toMatchObject({ content: 'c', embeds: [], mentions: [user('12')] });
   });
 
-  it('is no fact when it changes nothing', () => {
+  it('makes no fact when nothing changes', () => {
     expect(edit(place(), {}).facts).toEqual([]);
     expect(edit(place({ flags: 4 }), { flags: 4 }, moderator).facts).toEqual([]);
   });
@@ -101,7 +101,7 @@ describe('updateMessage', () => {
     expect(now(id)).toMatchObject({ content: 'a', sticker_items: [{ id: '7' }] });
   });
 
-  it('refuses what is not there', () => {
+  it('rejects an unknown message', () => {
     expect(edit('404' as MessageId, { content: 'a' }).code).toBe(10008);
   });
 
@@ -143,7 +143,7 @@ describe('files of an edit', () => {
     ({ id, filename: `${id}.txt`, size: 1, url: 'u', proxy_url: 'u', ...more }) as APIAttachment;
   const filesOf = (id: MessageId) => now(id)?.attachments.map((each) => each.id);
 
-  it('keeps all unless told, then those that are named, and adds the new ones', () => {
+  it('keeps all files by default, else the listed ones, and adds the new ones', () => {
     const id = place({ attachments: [file('1'), file('2')] });
     edit(id, { content: 'a' });
     expect(filesOf(id)).toEqual(['1', '2']);
@@ -207,7 +207,7 @@ describe('bulkDeleteMessages', () => {
     run(guild, 'bulkDeleteMessages', { channelId: '50', messageIds: ids }, moderator);
   const unknown = (ageMs: number) => snowflakeAt(NOW_MS - ageMs);
 
-  it('takes away those that are there, in one dispatch and one note', () => {
+  it('deletes the existing messages, in one dispatch and one audit log entry', () => {
     const ids = [place(), place()];
     const { types, dispatches, facts } = removeAll([...ids, unknown(5)]);
     expect(types).toEqual(['messagesBulkDeleted', 'auditLogged']);
@@ -219,7 +219,7 @@ describe('bulkDeleteMessages', () => {
     expect(ids.map(now)).toEqual([null, null]);
   });
 
-  it('does nothing when none is there', () => {
+  it('does nothing when no message exists', () => {
     expect(removeAll([unknown(5), unknown(6)])).toMatchObject({ code: undefined, facts: [] });
   });
 
@@ -349,7 +349,7 @@ describe('crosspostMessage', () => {
 });
 
 describe('authorizeHistory', () => {
-  it('says whose the channel is and whether its past may be read', () => {
+  it('returns the owner of the channel and whether its history may be read', () => {
     const value = () => run(guild, 'authorizeHistory', { channelId: '50' }, author).outcome;
     expect(value()).toMatchObject({ value: { ownerId: '1', guildId: '1', canReadHistory: true } });
     guild.roles.set('1' as never, role('1', P.VIEW_CHANNEL));

@@ -60,7 +60,7 @@ function sent(draft: Parameters<typeof creation>[0], more = {}, by = me) {
 const into = (channelId: string) => ({ channelId: channelId as ChannelId });
 
 describe('createMessage', () => {
-  it('writes, remembers the newest message of the channel, and tells it with member and channel type', () => {
+  it('stores the message, updates last_message_id, and dispatches it with member and channel type', () => {
     const { outcome, dispatches } = send({ content: ' hi \u0000', nonce: 'n1' });
     const id = outcome.ok ? outcome.value.message.id : '';
     expect(guild.channels.get('50' as ChannelId)).toMatchObject({ last_message_id: id });
@@ -188,7 +188,7 @@ describe('mentions', () => {
     expect(scope.ok && [GUILD_ID, ROLE, '9'].map(scope.value.mayNotifyRole)).toEqual([false, true, false]);
   });
 
-  it('asks for the users a text names before it is decided', () => {
+  it('loads mentioned users before the decision', () => {
     const needs = needsOf(creation({ content: `<@${OTHER}> <@${STRANGER}>` }));
     expect(needs).toEqual({ members: [OTHER, STRANGER], users: [STRANGER], messages: [] });
   });
@@ -197,7 +197,7 @@ describe('mentions', () => {
 describe('replies', () => {
   const reply = (messageId: string, more = {}) => ({ message_id: messageId, ...more });
 
-  it('answers a message, mentions its author, and carries it along', () => {
+  it('refer to a message, mention its author, and contain it', () => {
     const id = placed(guild, storedMessage('50', OTHER));
     const needs = needsOf(creation({ message_reference: reply(id) }));
     expect(needs?.messages).toEqual([{ channelId: '50', id }]);
@@ -220,7 +220,7 @@ describe('replies', () => {
     expect(mentions.map((each) => each.id)).toEqual(expected);
   });
 
-  it('refuses what is not there, unless told to send it as it is', () => {
+  it('to an unknown message are rejected, unless the caller allows a plain message', () => {
     const gone = send({ content: 'a', message_reference: reply('300000000000000001') });
     expect(gone.outcome).toMatchObject({
       refusal: {
@@ -233,7 +233,7 @@ describe('replies', () => {
     expect(sent(draft)).not.toHaveProperty('message_reference');
   });
 
-  it('refuses a message of another channel, though the window has it', () => {
+  it('to a message of another channel are rejected, also when it is in the window', () => {
     const id = placed(guild, storedMessage('51', OTHER));
     expect(send({ content: 'a', message_reference: reply(id) }).code).toBe(50035);
     expect(send({ content: 'a', message_reference: reply(id, { channel_id: '51' }) }).code).toBe(50035);
@@ -296,7 +296,7 @@ describe('forwards', () => {
 describe('nonces', () => {
   const draft = { content: 'once', nonce: 7, enforce_nonce: true };
 
-  it('answers the first message again and tells nobody', () => {
+  it('repeated by the same author return the first message and dispatch nothing', () => {
     const first = sent(draft);
     const again = send({ ...draft, nonce: '7' });
     expect(again).toMatchObject({ code: undefined, facts: [], outcome: { value: { message: first } } });

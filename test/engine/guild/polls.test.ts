@@ -56,7 +56,7 @@ const expire = (nowMs: number, more: object = {}) =>
   run<{ isOver: boolean }>(guild, 'expirePoll', named(more), SYSTEM.by, envAt(nowMs));
 
 describe('a vote', () => {
-  it('counts a user once, and is told to the channel', () => {
+  it('is counted once per user, and dispatched to the channel', () => {
     expect(vote([2]).dispatches).toEqual([
       {
         t: 'MESSAGE_POLL_VOTE_ADD',
@@ -90,7 +90,7 @@ describe('a vote', () => {
     });
   });
 
-  it('believes the database about what happened before it was loaded', () => {
+  it('uses the stored votes for the time before the poll was loaded', () => {
     const poll = openPoll();
     const results = { is_finalized: false, answer_counts: [{ id: 1, count: 5, me_voted: false }] };
     arrange({ ...poll, results });
@@ -191,7 +191,7 @@ describe('the end of a poll', () => {
     });
   });
 
-  it('is not for others, for other messages, or for what is over by the clock', () => {
+  it('is rejected from other users, for other messages, and after the expiry', () => {
     expect(end('10').code).toBe(50005);
     expect(end('12', NOW_MS + HOUR_MS).code).toBe(520001);
     id = placed(guild, storedMessage('50', '12'));
@@ -200,7 +200,7 @@ describe('the end of a poll', () => {
     expect(end().code).toBe(10008);
   });
 
-  it('comes by the clock once, not early, and only for the server itself', () => {
+  it('is run by the clock once, not early, and only by the server itself', () => {
     expect(run(guild, 'expirePoll', named(), caller('12')).code).toBe(50001);
     const early = expire(NOW_MS + HOUR_MS - 1);
     expect([early.facts, early.outcome]).toEqual([[], expect.objectContaining({ value: { isOver: false } })]);

@@ -44,7 +44,7 @@ const counts = () =>
   Object.fromEntries((guild.messages.get(id)?.reactions ?? []).map(({ key, count }) => [key, count]));
 
 describe('reactions', () => {
-  it('counts a user once, and tells it with the member', () => {
+  it('are counted once per user, and dispatched with the member', () => {
     const { dispatches } = add('👍');
     expect(dispatches).toMatchObject([
       {
@@ -74,7 +74,7 @@ describe('reactions', () => {
     expect(counts()).toEqual({ '❤️': 1 });
   });
 
-  it('believes the database about what happened before it was loaded', () => {
+  it('use the stored reactions for the time before the message was loaded', () => {
     guild.messages.set(id, {
       ...storedMessage('50', '12'),
       id,
@@ -84,7 +84,7 @@ describe('reactions', () => {
     expect(remove('👍', '10', '10', true).types).toEqual(['reactionRemoved']);
   });
 
-  it('believes itself about what happened since', () => {
+  it('use their own changes since the message was loaded', () => {
     add('👍');
     add('👍', '12');
     expect(remove('👍').types).toEqual(['reactionRemoved']);
@@ -92,7 +92,7 @@ describe('reactions', () => {
     expect(add('👍', '10', true).types).toEqual(['reactionAdded']);
   });
 
-  it('counts nobody on an emoji that no longer stands, whatever the database said before', () => {
+  it('start at one on an emoji without reactions, whatever the database held before', () => {
     expect(add('👍', '10', true).types).toEqual(['reactionAdded']);
   });
 

@@ -160,7 +160,7 @@ describe('changing and deleting a role', () => {
     expect(guild.roles.get(EVERYONE)?.hoist).toBe(false);
   });
 
-  it('says nothing when nothing changes', () => {
+  it('dispatches nothing when nothing changes', () => {
     expect(run(arrange(), 'updateRole', { roleId: '102', draft: { name: 'role 102' } }, owner).facts).toEqual(
       [],
     );

@@ -200,7 +200,7 @@ describe('a change of an event', () => {
     expect(update(guild, {}).outcome).toMatchObject({ value: { name: 'Feast' } });
   });
 
-  it('is for the creator, and for those who manage events', () => {
+  it('is allowed to the creator and to members who manage events', () => {
     const guild = arrange();
     create(guild, {}, '10');
     expect(update(guild, { name: 'a' }, '10').code).toBeUndefined();
@@ -210,7 +210,7 @@ describe('a change of an event', () => {
     expect(update(guild, { eventId: '9', name: 'd' }).code).toBe(10070);
   });
 
-  it('may move it, where the caller may, and takes it from those who do not see the new place', () => {
+  it('moves the event only into channels visible to the caller, and removes it for members who lose sight of it', () => {
     const guild = arrange();
     create(guild, VOICE, '10');
     expect(update(guild, { channelId: '51' }, '10').code).toBe(50001);
@@ -251,7 +251,7 @@ describe('a change of an event', () => {
     expect(codes.slice(0, -1).every((each) => each === undefined)).toBe(true);
   });
 
-  it('is not for one under way where it concerns start, type or channel', () => {
+  it('is rejected for start, type or channel of an active event', () => {
     const guild = arrange();
     create(guild, VOICE);
     update(guild, { status: 2 });
@@ -299,7 +299,7 @@ describe('an event', () => {
     expect(seen('2')[0]).not.toHaveProperty('due_ms');
   });
 
-  it('is shown by its id alone when it is over, until 100 others are over', () => {
+  it('is kept by id after its end, until 100 other events have ended', () => {
     const guild = arrange();
     create(guild);
     update(guild, { status: 4 });

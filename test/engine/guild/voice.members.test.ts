@@ -68,8 +68,8 @@ const join = (guild: Guild, userId: string, channelId: string | null, fields: ob
 const voiceMember = (guild: Guild, userId: string, nowMs = NOW_MS) =>
   voiceMemberOf(guild, uid(userId), nowMs);
 
-describe('a seat', () => {
-  it('names the call, the session, and what is allowed', () => {
+describe('a voice member', () => {
+  it('has the call, the session and its permissions', () => {
     const guild = arrange();
     expect(voiceMember(guild, '11')).toBeNull();
     join(guild, '11', '51');
@@ -144,11 +144,11 @@ describe('a seat', () => {
   });
 });
 
-describe('what is told of seats', () => {
+describe('the notifications about voice members', () => {
   const told = (guild: Guild, voiceMembers: Map<UserId, VoiceMember>, ran: ReturnType<typeof ruled>) =>
     voiceChanges(guild, voiceMembers, ran.facts, NOW_MS);
 
-  it('is what changed or was asked for again, and nothing of facts that bear on no seat', () => {
+  it('contain changed and requested members, and nothing for unrelated facts', () => {
     const guild = arrange();
     const voiceMembers = new Map<UserId, VoiceMember>();
     expect(told(guild, voiceMembers, join(guild, '12', '51'))).toMatchObject([
@@ -168,7 +168,7 @@ describe('what is told of seats', () => {
     expect(voiceMembers.size).toBe(0);
   });
 
-  it('is one end for a channel that goes, and for a guild one for each channel in use', () => {
+  it('contain one end for a deleted channel, and one for each channel in use of a deleted guild', () => {
     const guild = arrange();
     const voiceMembers = new Map<UserId, VoiceMember>();
     for (const [userId, channelId] of [

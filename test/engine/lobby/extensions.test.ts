@@ -28,7 +28,7 @@ const detach = (state: LobbyState, id: string) =>
 const attach = (state: LobbyState, id: string) =>
   run(state, 'attachSessions', { userId: id as UserId, sessions: [session(id)], announce: false }, SYSTEM);
 
-describe('doors', () => {
+describe('the settings that restrict joining a lobby', () => {
   test.each<[string, SettingsChange, number | undefined]>([
     ['a lobby that is not listed is not there', {}, 10_031],
     ['a listed one is open', { listed: true }, undefined],
@@ -41,14 +41,14 @@ describe('doors', () => {
     expect(enter(withSettings(settings, ['11']), '12').code).toBe(code);
   });
 
-  test('a password opens, and who is in already needs none', () => {
+  test('the right password admits a user, and members need none', () => {
     const state = withSettings({ listed: true, password_hash: 'aa', locked: false }, ['11']);
     expect(enter(state, '12', 'bb').code).toBe(900_003);
     expect(enter(state, '12', 'aa').types).toEqual(['lobbyMemberAdded', 'lobbyListed']);
     expect(enter(state, '12').code).toBeUndefined();
   });
 
-  test('bind those who come by secret too, but not whom the server of the game brings', () => {
+  test('apply to joins by secret; of the lock, members that the game server adds are exempt', () => {
     const state = withSettings({ locked: true, max_members: 2 }, ['11']);
     const join = { person: person('12'), lobby: {}, member: {} };
     expect(run(state, 'joinLobby', join, as('12')).code).toBe(900_001);
@@ -57,7 +57,7 @@ describe('doors', () => {
     expect(bring('13').code).toBe(0);
   });
 
-  test('a whole list of members keeps to the capacity, and never drops who is named and in', () => {
+  test('a full replacement of members keeps the capacity and every present member that it names', () => {
     const state = withSettings({ max_members: 2 }, ['11', '12']);
     const members = ['13', '12', '14'].map((id) => ({ person: person(id), draft: {} }));
     run(state, 'updateLobby', { change: {}, members }, BOT);
@@ -83,7 +83,7 @@ describe('doors', () => {
 });
 
 describe('the host', () => {
-  test('is the first who is connected, and told to everyone', () => {
+  test('is the first connected member, and is dispatched to all connected members', () => {
     const state = withSettings(HOSTED, ['11', '12', '13'], ['12', '13']);
     expect(settle(state).told).toEqual([
       {
@@ -95,7 +95,7 @@ describe('the host', () => {
     expect(settle(state).types).toEqual([]);
   });
 
-  test('keeps the place through the grace, and loses it after', () => {
+  test('stays host during the grace period after a disconnect, and is replaced when it ends', () => {
     const state = withSettings(HOSTED, ['11', '12']);
     settle(state);
     detach(state, '11');
@@ -122,7 +122,7 @@ describe('the host', () => {
     expect(state.lobby.host_id).toBe('11');
   });
 
-  test('is replaced at once after leaving, and keeps the place when nobody is connected', () => {
+  test('is replaced at once after leaving, and stays host while no member is connected', () => {
     const state = withSettings(HOSTED, ['11', '12'], ['11', '12']);
     settle(state);
     run(state, 'leaveLobby', {}, as('11'));
@@ -169,7 +169,7 @@ describe('a ready check', () => {
   const reply = (state: LobbyState, id: string, ready: boolean, nowMs = NOW_MS) =>
     run(state, 'answerReadyCheck', { ready }, as(id), nowMs);
 
-  test('asks who is connected, and passes with the last yes', () => {
+  test('waits for the connected members, and passes with the last acceptance', () => {
     const state = withSettings({}, ['11', '12', '13', '14'], ['11', '12', '13']);
     expect(start(state).value).toMatchObject({ status: 'open', started_by: '11' });
     expect(start(state, '12').code).toBe(900_005);
@@ -179,7 +179,7 @@ describe('a ready check', () => {
     expect(reply(state, '13', false).code).toBe(900_006);
   });
 
-  test('ends with a no, with its time, with a word, and waits for nobody who has left', () => {
+  test('ends when a member declines, it times out or is cancelled, and does not wait for members who left', () => {
     const state = withSettings({}, ['11', '12', '13']);
     start(state);
     expect(reply(state, '12', false).value).toMatchObject({ status: 'declined' });
@@ -211,7 +211,7 @@ describe('a listing', () => {
       .map(({ type }) => type)
       .slice(facts.length);
 
-  test('is written when what it says changes, and only of lobbies that want it', () => {
+  test('is updated when its contents change, and only for listed lobbies', () => {
     const [listed, hidden] = [withSettings({ listed: true }, ['11']), withSettings({}, ['11'])];
     const added = (state: LobbyState): LobbyOutcomeFact => ({
       type: 'lobbyMemberAdded',

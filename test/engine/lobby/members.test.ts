@@ -117,7 +117,7 @@ describe('the server of the application', () => {
     });
   });
 
-  test('in bulk, where what does not fit is left out without a word', () => {
+  test('adds and removes members in bulk, and skips entries that exceed a bound', () => {
     const state = lobbyWith(full.slice(0, 999));
     const entry = (id: string, remove = false, more = {}) => ({
       person: person(id, more),
@@ -144,7 +144,7 @@ describe('the server of the application', () => {
     expect(state.members.size).toBe(1_000);
   });
 
-  test('named more than once become what is said last, and come in once', () => {
+  test('uses the last of several entries for the same member, and adds the member once', () => {
     const entry = (id: string, flags: number, remove = false) => ({
       person: person(id),
       draft: { flags },
@@ -178,7 +178,7 @@ describe('the server of the application', () => {
     ]);
   });
 
-  test('changes what it names, and null is the default', () => {
+  test('changes only the named fields of a lobby, and resets a field to its default with null', () => {
     const state = lobbyWith([], { metadata: { a: '1' }, idle_timeout_seconds: 60 });
     const update = (change: object) => run(state, 'updateLobby', { change, members: null }, BOT);
     update({ idle_timeout_seconds: null, override_event_webhooks_url: 'https://events.test/' });
@@ -231,7 +231,7 @@ describe('a client', () => {
   });
 });
 
-test('to another application a lobby does not exist, whatever it asks', () => {
+test('a lobby is unknown to other applications in every operation', () => {
   const state = lobbyWith([member('11')]);
   const userId = '11' as UserId;
   const attempts = [

@@ -35,7 +35,7 @@ describe('a message', () => {
     application: Application | null = null,
   ) => run(state, 'createMessage', { draft: draft('hello', given), application }, by);
 
-  test('shows who said it as the application names them, and what was attached, once', () => {
+  test('has its author under the name that the application set, and its metadata, once', () => {
     const state = lobbyWith([member('11', { additional_name: 'Rook' })], {}, [session('11')]);
     const { value, told, facts } = send(state, { metadata: { mood: 'bold' }, flags: 1 << 12 });
     expect(value).toMatchObject({
@@ -83,7 +83,7 @@ describe('a message', () => {
     expect(send(own, {}, as('11'), without).types).toContain('webhookEventQueued');
   });
 
-  test('is moderated by the application alone, and what it said before is replaced', () => {
+  test('is moderated only by its application, and new moderation metadata replace the old ones', () => {
     const state = lobbyWith([member('11')], {}, [session('11')]);
     const { id } = send(state, {}).value as { id: MessageId };
     const moderate = (metadata: Record<string, string>, messageId = id) =>
@@ -109,7 +109,7 @@ describe('a link', () => {
     expect([may('11', true, secret).code, may('11', false, secret).code]).toEqual([50013, undefined]);
   });
 
-  test('shows in the lobby, keeps it from ending, and goes only with its own channel', () => {
+  test('is shown on the lobby, prevents its expiry, and is removed only with the linked channel', () => {
     const state = lobbyWith([member('11')], { by_secret: false }, [session('11')]);
     const { told, value } = run(state, 'linkLobby', { link }, SYSTEM);
     expect(value).toMatchObject({ linked_channel: CHANNEL });
@@ -157,7 +157,7 @@ describe('a link', () => {
     expect(run(state, 'linkedChannelChanged', { channel: other }, SYSTEM).types).toEqual([]);
   });
 
-  test('is what an invite leads to', () => {
+  test('is the target of an invite into the lobby', () => {
     const state = lobbyWith([member('11')], { linked: link });
     const userId = '11' as UserId;
     expect(run(state, 'authorizeInvite', { userId }, as('11')).value).toEqual({
@@ -273,7 +273,7 @@ describe('being connected', () => {
     expect(attach(lobbyWith([member('12')]), 'a')).toMatchObject({ value: null, types: [] });
   });
 
-  test('keeps the lobby, which ends when nobody has been there for its time', () => {
+  test('keeps the lobby, which expires when no member has been connected for its idle time-out', () => {
     const state = lobbyWith([member('11')]);
     const settle = (nowMs: number) => run(state, 'settle', {}, SYSTEM, nowMs).types;
     const expire = (nowMs: number) => run(state, 'expire', {}, SYSTEM, nowMs);

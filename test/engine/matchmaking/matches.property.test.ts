@@ -61,7 +61,7 @@ function fits(given: readonly Ticket[], players: number): boolean {
 }
 
 describe('matches', () => {
-  test('no player is in two, parties are whole, and each is as large as it should be', () => {
+  test('contain each player once, whole parties, and exactly the required number of players', () => {
     fc.assert(
       fc.property(drafts(3, 60), rules, (given, rule) => {
         const waiting = tickets(given);
@@ -76,7 +76,7 @@ describe('matches', () => {
     );
   });
 
-  test('are alike in what must be the same, and within the reach of everyone of whoever waits longest', () => {
+  test('agree in required properties, and are within reach of the ticket that has waited longest', () => {
     fc.assert(
       fc.property(drafts(3, 60), rules, (given, rule) => {
         for (const match of formMatches(tickets(given), rule, NOW_MS)) {
@@ -95,7 +95,7 @@ describe('matches', () => {
     );
   });
 
-  test('leave nobody over whom the others who are left over could have completed', () => {
+  test('leave no ticket over that other compatible leftover tickets could complete', () => {
     fc.assert(
       fc.property(drafts(3, 24), rules, (given, rule) => {
         const waiting = tickets(given);
@@ -112,7 +112,7 @@ describe('matches', () => {
     );
   });
 
-  test('serve whoever has waited longest, as long as somebody is there for them', () => {
+  test('include the ticket that has waited longest', () => {
     fc.assert(
       fc.property(drafts(1, 60), fc.integer({ min: 2, max: 6 }), (given, size) => {
         const rule = rulesOf(size, 1_000, 0);
@@ -125,7 +125,7 @@ describe('matches', () => {
     );
   });
 
-  test('widen until everyone is somebody for everyone: nobody starves', () => {
+  test('widen with time until all tickets are compatible, so that none starves', () => {
     fc.assert(
       fc.property(drafts(1, 30), (given) => {
         const waiting = tickets(given.map((draft) => ({ ...draft, mode: 'duel' })));
@@ -166,7 +166,7 @@ describe('reach', () => {
     expect(reachOf(widening, old, NOW_MS)).toBe(60);
   });
 
-  test('is that of both: who has just come is not pulled far away', () => {
+  test('is the smaller one of both tickets, so that a new ticket is not matched far away', () => {
     expect(formMatches([young, old], rulesOf(2, 10, 10), NOW_MS)).toEqual([]);
     expect(formMatches([young, old], rulesOf(2, 10, 10), NOW_MS + 8_000)).toEqual([[old, young]]);
   });

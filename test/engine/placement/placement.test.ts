@@ -27,7 +27,7 @@ const counted = (owners: readonly (string | null)[]) => {
 };
 
 describe('partitionOf', () => {
-  it('does not change: epochs in databases hang on it', () => {
+  it('keeps its values, because stored epochs depend on them', () => {
     // Reckoned by another program, from the definitions of FNV-1a and MurmurHash3.
     expect(['1', '1234567890123456789', '1234567890123456790'].map((id) => partitionOf(id, 1024))).toEqual([
       399, 155, 542,
@@ -76,7 +76,7 @@ describe('rendezvous', () => {
       expect(Math.abs((counts.get(id) ?? 0) / (PARTITIONS * 8) - share)).toBeLessThan(0.03);
   });
 
-  it('is total, and the same on every shard, in whatever order they are listed', () => {
+  it('assigns every partition, equally on every shard, in whatever order the shards are listed', () => {
     fc.assert(
       fc.property(shards, (all) => {
         const wanted = rendezvous(128)(all);
@@ -88,7 +88,7 @@ describe('rendezvous', () => {
     expect(counted(rendezvous(8)([]))).toEqual(new Map([[null, 8]]));
   });
 
-  it('moves to who comes, and from who goes, and nothing else', () => {
+  it('moves partitions only to a shard that joins and from a shard that leaves', () => {
     fc.assert(
       fc.property(shards, comer(), (all, come) => {
         fc.pre(!all.some(({ id }) => id === come.id) && all.some(({ draining }) => !draining));
@@ -101,7 +101,7 @@ describe('rendezvous', () => {
     );
   });
 
-  it('keeps what it has when weights change alike', () => {
+  it('moves nothing when all weights change by the same factor', () => {
     const place = rendezvous(256);
     expect(place(named(5).map((one) => ({ ...one, weight: 700 })))).toEqual(place(named(5)));
   });
@@ -162,7 +162,7 @@ describe('plans', () => {
     );
   });
 
-  it('say nothing to a run that is no member, and take nothing from an earlier run of the same shard', () => {
+  it('are empty for an instance that is no member, and leave the partitions of an earlier instance alone', () => {
     const shards = [{ ...shard('a'), instance: 'a#2' }];
     const owners = [{ instance: 'a#1' }, null, { instance: 'a#2' }];
     expect(planOf({ shards, owners }, ['a', 'a', 'a'], 'a#1')).toEqual({
@@ -179,7 +179,7 @@ describe('plans', () => {
 });
 
 describe('a lease', () => {
-  it('is over for its holder before it is for anybody else, whose clock may be fast', () => {
+  it('expires for its holder before it expires for any other shard, within the allowed clock drift', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 1e9 }),

@@ -224,7 +224,7 @@ describe('a subscription that was bought', () => {
     expect(state().entitlementIds).toHaveLength(2);
   });
 
-  test('lasts as long as it is paid where nobody can be asked, however often it is settled', () => {
+  test('without a payment provider ends after its period and grace, however often it is settled', () => {
     const { kept, state } = begin();
     const subscriptionId = state().id;
     const endMs = START_MS + PERIOD_MS + GRACE_MS;
@@ -254,7 +254,7 @@ describe('a subscription that was bought', () => {
 });
 
 describe('an order', () => {
-  test('gives once, however often it is paid', () => {
+  test('grants its entitlement once, however often its payment is reported', () => {
     const kept = new Kept();
     const orderId = kept.order('3');
     for (let n = 0; n < 3; n += 1)
@@ -263,7 +263,7 @@ describe('an order', () => {
     expect(kept.news).toEqual(['entitlementWritten CREATE']);
   });
 
-  test('gives nothing when the refund was heard of before the payment', () => {
+  test('grants nothing when its refund is reported before its payment', () => {
     const kept = new Kept();
     const orderId = kept.order('4');
     kept.run({ kind: 'refunded', orderId }, START_MS);
@@ -271,7 +271,7 @@ describe('an order', () => {
     expect([kept.access(START_MS), kept.news]).toEqual([[], []]);
   });
 
-  test('is the same when it is repeated within a day, and another one after', () => {
+  test('is reused when it is repeated within a day, and created again afterwards', () => {
     const kept = new Kept();
     const first = kept.order('4');
     expect(kept.order('4', START_MS + DAY_MS / 2)).toBe(first);
@@ -300,7 +300,7 @@ describe('an order', () => {
     expect(kept.orders.get(second)?.state).toBe('surplus');
   });
 
-  test('for a friend is a gift of who pays', () => {
+  test('for a friend grants the entitlement as a gift of the payer', () => {
     const kept = new Kept();
     const to = { userId: friendId!, guildId: null };
     kept.run({ kind: 'order', skuId: '4', to, payerId: payerId! }, START_MS);
@@ -339,7 +339,7 @@ describe('by the rules of the days around the migration', () => {
     return { kept, ends, follow };
   };
 
-  test('what is bought before ends with its period, each renewal moves the end, and the first one after migrates it', () => {
+  test('an entitlement bought before has an end that renewals extend; the first renewal after migrates it', () => {
     const { kept, ends, follow } = bought(BEFORE_MS);
     expect(ends()).toEqual([firstPeriod.periodEndMs]);
     follow(second);
@@ -355,7 +355,7 @@ describe('by the rules of the days around the migration', () => {
     expect(kept.access(third.periodEndMs - 1)).toEqual(['1']);
   });
 
-  test('what is bought from that day on has no end, and a renewal tells nothing of its entitlement', () => {
+  test('an entitlement bought after has no end, and a renewal sends no entitlement event', () => {
     const { kept, ends, follow } = bought(BEFORE_MS + DAY_MS);
     follow(second);
     expect(ends()).toEqual([null]);

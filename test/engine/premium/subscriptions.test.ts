@@ -161,7 +161,7 @@ describe('by the rules of the days around the migration', () => {
     expect([ends(), told()]).toEqual([[endOf(2)], ['entitlementWritten UPDATE']]);
   });
 
-  test('an entitlement from before is migrated by its first renewal, which its application is told as CREATE', () => {
+  test('an entitlement from before is migrated by its first renewal, and its application receives a CREATE', () => {
     const { kept, ends, told } = granted(BEFORE_MS);
     kept.rulesMs = WINDOW_MS;
     kept.run(settle, endOf(1) - 1);
@@ -179,7 +179,7 @@ describe('by the rules of the days around the migration', () => {
     expect(kept.subscription?.status).toBe(STATUS.INACTIVE);
   });
 
-  test('one that changes to another SKU gets the end of the other period before, and none after', () => {
+  test('a change to another SKU sets the end of its period before the migration, and no end after it', () => {
     for (const [rulesMs, end] of [
       [BEFORE_MS, endOf(2)],
       [WINDOW_MS, null],
@@ -201,7 +201,7 @@ const steps = fc.array(
   { maxLength: 30 },
 );
 
-test('access lasts to the end of the period in which it was cancelled, whenever the clock looks', () => {
+test('access lasts to the end of the period of the cancellation, whenever the clock runs', () => {
   fc.assert(
     fc.property(steps, fc.integer({ min: 1, max: 60 }), (all, days) => {
       const kept = new Kept();
@@ -289,7 +289,7 @@ describe('what is refused', () => {
     expect(kept.subscription?.renewalSkuId).toBeNull();
   });
 
-  test('consumables are bounded by those that are unused', () => {
+  test('at most 100 consumables are unused at a time', () => {
     const kept = new Kept();
     for (let n = 0; n < 100; n += 1) expect(kept.run(grant('3'), START_MS)).toBeNull();
     expect(kept.run(grant('3'), START_MS)).toBe(40074);

@@ -68,7 +68,7 @@ describe('a group', () => {
     });
   });
 
-  it('carries messages to everyone in it, whoever is whose friend, and to nobody else', () => {
+  it('delivers messages to all its members, friends or not, and to no other user', () => {
     expect(run('createMessage', creation({ content: 'hi' }), BEN).dispatches).toMatchObject([
       { t: 'MESSAGE_CREATE', to: { userIds: [ANN, BEN, CLEO] }, d: { channel_type: 3 } },
     ]);
@@ -94,7 +94,7 @@ describe('a group', () => {
     });
   });
 
-  it('tells who joins, shows the channel and the call to that one, and ignores who is there already', () => {
+  it('announces a new member, sends that member the channel and the call, and ignores present members', () => {
     join(ANN);
     const added = run('addRecipient', { user: user(DAN), nick: 'Danny' }, BEN);
     expect(added.told).toEqual([
@@ -143,7 +143,7 @@ describe('a group', () => {
     ]);
   });
 
-  it('rings everyone in it, and takes who leaves out of the call', () => {
+  it('rings all its members, and removes a member who leaves from the call', () => {
     expect(join(ANN).dispatches.find(({ t }) => t === 'CALL_CREATE')?.d).toMatchObject({
       ringing: [BEN, CLEO],
     });
@@ -175,7 +175,7 @@ describe('a group', () => {
     ]);
   });
 
-  it('passes to a person when its owner leaves, and to a bot only when nobody else is left', () => {
+  it('passes to another person when its owner leaves, and to a bot only when no person is left', () => {
     open([BOT, ANN, BEN], APP);
     run('updateChannel', { draft: { owner: ANN } }, BOT);
     run('deleteChannel', { channelId: ID }, ANN);

@@ -57,7 +57,7 @@ function run<K extends keyof PrivateCommands>(
 const text = (content: string) => ({ ...creation({ content }), channelId: ID });
 
 describe('a private channel', () => {
-  it('forgets what the two are to each other when the server says that it has changed', () => {
+  it('drops its cached relations when the server reports that they changed', () => {
     expect(run('forgetRelations', {}).types).toEqual(['relationsForgotten']);
     expect(state.relations).toBeNull();
     expect(() => run('createMessage', text('hi'), caller(A))).toThrow('relations');
@@ -82,7 +82,7 @@ describe('a private channel', () => {
     expect(run('setCallState', seat, caller(A)).code).toBe(50007);
   });
 
-  it('is handed on with everything in it', () => {
+  it('is transferred to another account with its messages and state', () => {
     run('replaceRecipient', { from: A, user: user(C) });
     expect(state.relations).toBeNull();
     expect(state.channel.writtenBy).toEqual([C, B]);
@@ -94,7 +94,7 @@ describe('a private channel', () => {
     expect(run('createMessage', text('hi'), caller(C)).code).toBeNull();
   });
 
-  it('is judged by the application that carried the message, until it is edited', () => {
+  it('accepts moderation only from the application that sent the message, until the message is edited', () => {
     const judged = (applicationId: ApplicationId, metadata = { verdict: 'odd' } as Record<string, string>) =>
       run('moderateMessage', { ...where, applicationId, metadata });
     expect(judged('78' as ApplicationId).code).toBe(10008);
@@ -107,7 +107,7 @@ describe('a private channel', () => {
     expect(state.messages.get(M)).not.toHaveProperty('moderation_metadata');
   });
 
-  it('takes none of this from those who write in it', () => {
+  it('rejects these commands from its own users', () => {
     const inputs = {
       forgetRelations: {},
       applyBlock: {},
@@ -128,7 +128,7 @@ describe('a game', () => {
   });
   const all = game('GAME_DIRECT_MESSAGE_CREATE', 'GAME_DIRECT_MESSAGE_UPDATE', 'GAME_DIRECT_MESSAGE_DELETE');
 
-  it('hears of what it carried, in the same breath and only if it asked', () => {
+  it('receives an event for each of its messages in the same commit, if it subscribed to the type', () => {
     const told = (facts: readonly PrivateFact[]) =>
       facts.flatMap((fact) => (fact.type === 'webhookEventQueued' ? [fact.event] : []));
     const made = run('createMessage', { ...text('hi'), game: all }, caller(A));
@@ -154,7 +154,7 @@ describe('a game', () => {
     expect(run('createMessage', text('hi'), caller(A)).types).toEqual(['messageCreated']);
   });
 
-  it('hears nothing of what was refused', () => {
+  it('receives no event for a rejected command', () => {
     expect(run('deleteMessage', { ...where, game: all }, caller(B)).types).toEqual([]);
   });
 });

@@ -6,7 +6,7 @@ import { StreamCursors } from '../../../engine/session/cursors.ts';
 const GUILD = '1';
 
 describe('cursors', () => {
-  it('are one number for all who follow a stream', () => {
+  it('are one number for all sessions that follow a stream', () => {
     const cursors = new StreamCursors();
     cursors.following(1, GUILD, 5);
     cursors.following(2, GUILD, 7);
@@ -16,7 +16,7 @@ describe('cursors', () => {
     expect([cursors.of(1), cursors.of(2)]).toEqual([[], [[GUILD, 9]]]);
   });
 
-  it('stand still after an interruption until each session is told, or follows again', () => {
+  it('do not move after an interruption until each session catches up or subscribes again', () => {
     const cursors = new StreamCursors();
     for (const handle of [1, 2, 3]) cursors.following(handle, GUILD, 5);
     cursors.lagging(GUILD);
@@ -35,7 +35,7 @@ describe('cursors', () => {
     ]);
   });
 
-  it('are not moved by a session that comes with more from elsewhere', () => {
+  it('are not moved by a session that arrives with a higher position from another shard', () => {
     const cursors = new StreamCursors();
     cursors.following(1, GUILD, 5);
     cursors.lag(2, GUILD, 9);
@@ -46,14 +46,14 @@ describe('cursors', () => {
     expect(cursors.advance(GUILD, 11)).toBeNull();
   });
 
-  it('are null for a stream that nobody follows', () => {
+  it('are null for a stream without followers', () => {
     const cursors = new StreamCursors();
     cursors.lagging(GUILD);
     cursors.left(1, GUILD);
     expect([cursors.advance(GUILD, 3), cursors.cursor(1, GUILD)]).toEqual([null, null]);
   });
 
-  it('never name what was not told, over any interruptions', () => {
+  it('never exceed what each session was sent, over any interruptions', () => {
     const act = fc.record({
       kind: fc.constantFrom('tell', 'lag', 'catchUp'),
       handle: fc.integer({ min: 1, max: 3 }),

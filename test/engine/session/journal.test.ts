@@ -173,7 +173,7 @@ describe('a journal', () => {
     );
   });
 
-  it('tells what was sent up to some moment when it is cut off anywhere', () => {
+  it('contains everything sent up to some moment when it is cut off anywhere', () => {
     fc.assert(
       fc.property(endless, fc.nat(), (happening, chance) => {
         const { segments, live } = write(happening);
@@ -226,7 +226,7 @@ describe('a journal', () => {
     );
   });
 
-  it('costs nobody else what a damaged dispatch was for', () => {
+  it('loses only the sessions that a damaged dispatch was sent to', () => {
     const message = (handles: number[], text: string): Step => ({ kind: 'dispatch', handles, text, n: 0 });
     const opening: Step[] = [1, 2].map((own) => ({ kind: 'open', handle: own }));
     const { segments, live } = write([opening, [message([1], 'private')], [message([1, 2], 'both')]]);
@@ -259,7 +259,7 @@ describe('a journal', () => {
     expect(whole.find(idOf(1))?.positions).toHaveLength(1);
   });
 
-  it('writes a list of sessions that comes again once', () => {
+  it('stores a repeated list of recipients once', () => {
     const sizeOf = (lists: readonly (readonly number[])[]) => {
       const batch = new BatchWriter();
       for (const list of lists) {

@@ -53,14 +53,14 @@ describe('the replay buffer', () => {
     expect(buffer.latest(20, 5000)).toEqual({ firstSeq: 11, bodies: [] });
   });
 
-  it('keeps nothing when it may keep nothing', () => {
+  it('keeps no dispatches when its bound is 0', () => {
     const { buffer } = filled(2, { framesMax: 0, ageMs: 1000 });
     expect(buffer.lastSeq).toBe(2);
     expect(buffer.since(1, 0)).toEqual({ kind: 'seqTooOld' });
     expect(buffer.since(2, 0)).toMatchObject({ kind: 'missed', bodies: [] });
   });
 
-  it('lets go of what is too old without waiting for the next dispatch', () => {
+  it('evicts expired dispatches without waiting for the next one', () => {
     const { buffer } = filled(50);
     buffer.trim(2000);
     expect(buffer.size).toBe(0);
@@ -70,7 +70,7 @@ describe('the replay buffer', () => {
     expect(buffer.get(52)).toBeNull();
   });
 
-  it('forgets by weight, oldest first and never the newest, and what is small weighs nothing', () => {
+  it('evicts by weight, oldest first and never the newest; small dispatches have no weight', () => {
     const chunk = (members: number) =>
       new DispatchBody('GUILD_MEMBERS_CHUNK', { members: Array(members) }, 0);
     const buffer = bufferOf({ weightBytesMax: 100 * 1024 });

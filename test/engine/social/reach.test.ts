@@ -214,7 +214,7 @@ describe.each(Object.entries(SITUATIONS) as [keyof typeof SITUATIONS, Situation]
   },
 );
 
-describe('a game that writes for a person', () => {
+describe('a message that a game sends for a person', () => {
   const through = (together: boolean) => ({ applicationId: GAME, together });
   const between = (more: Partial<Between> = {}): Between => ({
     ...{ from: { id: A }, to: { id: B }, relations: [], replied: false, begun: false },
@@ -223,7 +223,7 @@ describe('a game that writes for a person', () => {
   const of = (more: Partial<Between>, together: boolean, known: Partial<Acquaintance> = {}) =>
     codeOf(mayReach('writing', between(more), through(together), knownIn({ known })));
 
-  it('reaches friends of the game, who plays it too, and who was written to and shares a guild', () => {
+  it('reaches friends in the game, players of the same game, and earlier recipients who share a guild', () => {
     expect(of({}, false)).toBe(50278);
     expect(of({ relations: friends(GAME) }, false)).toBeNull();
     expect(of({ relations: friends('78' as ApplicationId) }, false)).toBe(50278);
@@ -234,14 +234,14 @@ describe('a game that writes for a person', () => {
     expect(of({ replied: true, begun: true }, false)).toBe(50278);
   });
 
-  it('rings friends of the person, and not those that the person has in the game only', () => {
+  it('and its calls: ring friends of the person, but not friends in the game only', () => {
     const ring = (relations: readonly StoredRelation[]) =>
       codeOf(mayReach('ringing', between({ relations }), through(true), knownIn({})));
     expect(ring(friends(GAME))).toBe(50007);
     expect(ring([...friends(GAME), ...friends()])).toBeNull();
   });
 
-  it('does not pass over what the person has chosen', () => {
+  it('respects the contact policy of the recipient', () => {
     expect(of({}, true, { policy: 'friends' })).toBe(50007);
     expect(of({ replied: true }, true, { policy: 'friends' })).toBeNull();
     expect(of({ relations: friends(GAME) }, false, { policy: 'friends' })).toBeNull();
@@ -249,7 +249,7 @@ describe('a game that writes for a person', () => {
   });
 });
 
-describe('the rule', () => {
+describe('the rule of who may reach whom', () => {
   const SOME = fc.record({
     policy: fc.constantFrom(...CONTACT_POLICIES),
     sharesGuild: fc.boolean(),
@@ -257,7 +257,7 @@ describe('the rule', () => {
   });
   const ASKS = fc.constantFrom<Exclude<Asks, 'nothing'>[]>('writing', 'reacting', 'staying', 'ringing');
 
-  it('refuses whatever reaches the other while either blocks, whatever else there is between them', () => {
+  it('rejects every attempt while either user blocks the other, whatever else connects them', () => {
     const blocks = fc.constantFrom(relation(A, B, RELATION.BLOCKED), relation(B, A, RELATION.BLOCKED));
     const both = fc.tuple(fc.boolean(), fc.boolean(), fc.boolean(), fc.boolean(), fc.boolean());
     fc.assert(
@@ -272,7 +272,7 @@ describe('the rule', () => {
     );
   });
 
-  it('asks for what it needs, once, and never decides without', () => {
+  it('requests its missing inputs once, and never decides without them', () => {
     fc.assert(
       fc.property(ASKS, fc.boolean(), fc.boolean(), (asks, replied, bot) => {
         const between = { from: { id: A, bot }, to: { id: B }, relations: null, replied, begun: replied };
@@ -285,7 +285,7 @@ describe('the rule', () => {
     );
   });
 
-  it('leaves the server, and whoever is not in the channel, to the commands', () => {
+  it('does not apply to the server itself, nor to callers outside of the channel', () => {
     const state = stateOf({ relations: [relation(B, A, RELATION.BLOCKED)] });
     expect(reachOf(state, rowOf('createMessage'), {}, caller('99'), null)).toBeNull();
     expect(reachOf(state, rowOf('createMessage'), {}, caller(A, { system: true }), null)).toBeNull();

@@ -98,7 +98,7 @@ describe('friendship', () => {
     expect(after(ask, asked, { by: B, in: GAME })).toEqual([`1 2 77 ${FRIEND}`, `2 1 77 ${FRIEND}`]);
   });
 
-  it('with oneself is none, and whoever blocks is as if they were not there', () => {
+  it('with oneself is rejected, and a user who blocks the caller appears as unknown', () => {
     expect(after(ask, [], { peerId: A })).toBe(50033);
     expect(after(ask, [relation(B, A, BLOCKED)])).toBe(10013);
     expect(after(ask, [relation(B, A, BLOCKED)], { in: GAME })).toBe(10013);
@@ -138,7 +138,7 @@ describe('a block', () => {
     expect(after(block, all)).toEqual([`1 2  ${BLOCKED}`]);
   });
 
-  it('cannot be taken away by the blocked person, who may block too', () => {
+  it('is not removed by the blocked person, who may block in return', () => {
     expect(after(block, [relation(B, A, BLOCKED)])).toEqual([`1 2  ${BLOCKED}`, `2 1  ${BLOCKED}`]);
     expect(after(removeRelation, [relation(B, A, BLOCKED)])).toEqual([`2 1  ${BLOCKED}`]);
     const both = [relation(A, B, BLOCKED), relation(B, A, BLOCKED)];
@@ -161,7 +161,7 @@ describe('taking over', () => {
     expect(move([relation(C, A, BLOCKED)])).toEqual(['32:2']);
   });
 
-  it('joins what both had: friendship outweighs requests, and a block everything', () => {
+  it('merges the relations of both accounts: friendship replaces requests, and a block replaces all', () => {
     const asked = [relation(B, C, INCOMING), relation(C, B, OUTGOING)];
     expect(move([relation(A, C, OUTGOING), relation(C, A, INCOMING), ...asked])).toEqual(['23:1', '32:1']);
     const friends = [relation(B, C, FRIEND), relation(C, B, FRIEND)];
@@ -170,7 +170,7 @@ describe('taking over', () => {
     expect(move([relation(A, C, FRIEND), relation(C, A, FRIEND), relation(B, C, BLOCKED)])).toEqual(['23:2']);
   });
 
-  it('leaves the first as it was when it copies', () => {
+  it('keeps the relations of the first account when it copies them', () => {
     expect(move([relation(A, C, FRIEND), relation(C, A, FRIEND)], true)).toEqual([
       '13:1',
       '23:1',
@@ -179,7 +179,7 @@ describe('taking over', () => {
     ]);
   });
 
-  it('ends what the two accounts were to each other', () => {
+  it('removes the relation between the two accounts', () => {
     const relations = [relation(A, B, FRIEND), relation(B, A, FRIEND)];
     const given = { from: A, to: B, peerId: B, relations, takes: () => true, copies: false };
     expect(happened(relations, takeOverRelations(given))).toEqual([]);
@@ -199,7 +199,7 @@ function fits(relations: readonly StoredRelation[], a: UserId, b: UserId): boole
   });
 }
 
-it('never leaves one side with what the other does not know, whatever the two do', () => {
+it('keeps both sides of every relation consistent, after any commands of the two users', () => {
   const rules: Record<string, Rule> = { ask, block, remove: removeRelation };
   const step = fc.record({
     rule: fc.constantFrom(...Object.keys(rules)),
@@ -218,7 +218,7 @@ it('never leaves one side with what the other does not know, whatever the two do
   );
 });
 
-it('fits after any two accounts become one, and doing it twice does nothing more', () => {
+it('keeps both sides consistent when any two accounts are merged, and is idempotent', () => {
   const kinds = [null, GAME] as const;
   const pair = (a: UserId, b: UserId) =>
     fc.tuple(...kinds.map(() => fc.constantFrom(0, 1, 2, 3, 4, 5))).map(([platform = 0, game = 0]) => {

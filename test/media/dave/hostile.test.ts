@@ -190,7 +190,7 @@ describe('a commit', () => {
     );
   });
 
-  test('is no offence when it comes late', () => {
+  test('is ignored without a close when it is late', () => {
     const { call, commit, from } = withCommit(3);
     call.rest();
     const { epoch } = call.delivery;
@@ -200,7 +200,7 @@ describe('a commit', () => {
     expectWhole(call);
   });
 
-  test('is not accepted from a member who did not make it', () => {
+  test('is rejected from a member who did not create it', () => {
     const { call, commit, from } = withCommit(4);
     const other = [...call.clients.values()].find((client) => client !== from);
     const { epoch } = call.delivery;
@@ -210,7 +210,7 @@ describe('a commit', () => {
     expectWhole(call);
   });
 
-  test('without its Welcome, or with a stranger in it, is not taken', () => {
+  test('is rejected without its Welcome, or with a foreign member in it', () => {
     const { call, commit, from } = withCommit(5);
     const { epoch } = call.delivery;
     const at = commit.lastIndexOf(Buffer.from([0x00, 0x02, 0x40]));
@@ -274,7 +274,7 @@ describe('the outline of a commit', () => {
     expect(hasCommitOutline(nodes, 26)).toBe(false);
   });
 
-  test('is sought in what there is, whatever length a vector claims', () => {
+  test('is searched for only in the present bytes, whatever length a vector claims', () => {
     const head = commits[0]!.subarray(0, 28);
     // A list of a thousand million bytes, whose first element names a length that no vector has.
     const claims = Buffer.of(0x80 | 0x3f, 0xff, 0xff, 0xff);
@@ -285,7 +285,7 @@ describe('the outline of a commit', () => {
     }
   });
 
-  test('is sought without a throw, and what has one is read without one', () => {
+  test('never throws, and every readable commit has it', () => {
     fc.assert(
       fc.property(fc.constantFrom(...commits), fc.nat(), fc.nat(), (commit, seed, times) => {
         const pick = seeded(seed);
@@ -299,7 +299,7 @@ describe('the outline of a commit', () => {
   });
 });
 
-test('what is said of transitions and members that are not, changes nothing', () => {
+test('messages about unknown transitions and unknown members change nothing', () => {
   const call = callOf(3);
   const before = call.effects.length;
   call.carry(call.delivery.transitionReady(user(1), 4242, call.nowMs));

@@ -37,7 +37,7 @@ describe('a transition', () => {
     expectWhole(call);
   });
 
-  test('does not wait for one who left', () => {
+  test('does not wait for a member who left', () => {
     const call = callOf(3);
     call.client(user(0)).isSilent = true;
     call.join(user(9));
@@ -121,7 +121,7 @@ describe('a pending member', () => {
     expectWhole(call);
   });
 
-  test('keeps nobody waiting when it never sends a key package', () => {
+  test('does not delay others when it never sends a key package', () => {
     const call = callOf(3);
     call.carry(call.delivery.join(user(7), 1, call.nowMs).filter((effect) => effect.type === 'counted'));
     call.join(user(8));
@@ -240,7 +240,7 @@ describe('a round', () => {
     expectWhole(call);
   });
 
-  test('takes all who came while the one before was under way', () => {
+  test('adds all members who joined during the round before', () => {
     const call = callOf(2);
     for (let index = 10; index < 30; index++) call.join(user(index));
     call.rest();
@@ -270,7 +270,7 @@ describe('where encryption is not required', () => {
     expectWhole(call);
   });
 
-  test('it may come and go before anyone has heard of it', () => {
+  test('a client without DAVE may join and leave before its downgrade is announced', () => {
     const call = callOf(3, 2, optional);
     call.join(user(7), 0);
     call.leave(user(7));

@@ -4,7 +4,7 @@ import { Transitions } from '../../../media/dave/transitions.ts';
 
 const ALL = ['1', '2', '3'];
 
-test('a transition is over when its last member is ready, or gone', () => {
+test('a transition ends when its last member is ready or has left', () => {
   const transitions = new Transitions(7);
   const id = transitions.begin(ALL, 100);
   expect(id).toBe(8);
@@ -14,7 +14,7 @@ test('a transition is over when its last member is ready, or gone', () => {
   expect(transitions.deadlineMs).toBeNull();
 });
 
-test('a member who missed a transition is not waited for at the next, until it answers again', () => {
+test('a member who missed a transition does not delay the next one, until it answers again', () => {
   const transitions = new Transitions(0);
   const first = transitions.begin(ALL, 100);
   transitions.ready('1', first);
@@ -33,7 +33,7 @@ test('a member who missed a transition is not waited for at the next, until it a
   expect(transitions.ready('3', third)).toEqual([{ id: third, members: ALL, result: 'ready' }]);
 });
 
-test('with nobody punctual left it is waited for all, not for ever', () => {
+test('a transition without punctual members waits for all of them until its deadline', () => {
   const transitions = new Transitions(0);
   transitions.begin(ALL, 100);
   transitions.expire(100);

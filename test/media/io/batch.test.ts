@@ -10,7 +10,7 @@ const packets = fc.array(
   },
 );
 
-test('what is packed is what is unpacked, however many batches it takes', () => {
+test('unpacked packets equal the packed ones, over any number of batches', () => {
   fc.assert(
     fc.property(packets, (given) => {
       const batcher = new Batcher();

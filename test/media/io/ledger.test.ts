@@ -64,7 +64,7 @@ test('members who left and calls that were closed are not replayed', () => {
   expect(ledger.memberCount).toBe(1);
 });
 
-test('a key goes on where its nonces got to, and its owner is found where it was', () => {
+test('a replayed key continues at its last nonces, and its owner at the last address', () => {
   const ledger = told({ type: 'open', callId: 'c' }, join('c', 5), udp(5));
   ledger.noteNonces(nonces(5, 70));
   const replayed = [...ledger.replay()].find(({ type }) => type === 'udp');
@@ -89,7 +89,7 @@ test('a report about the key before does not lower the count, and a new key forg
   expect(sentOf()).toEqual([0]);
 });
 
-test('a member whose browser went is replayed without a transport', () => {
+test('a member whose browser disconnected is replayed without a transport', () => {
   const ledger = told({ type: 'open', callId: 'c' }, join('c', 5), { type: 'peer', ssrc: 5 });
   expect([...ledger.replay()].at(-1)).toEqual({ type: 'peer', ssrc: 5 });
   ledger.note({ type: 'disconnect', ssrc: 5 });

@@ -96,7 +96,7 @@ describe.each(addon === null ? [false] : [true, false])(
       }, WAIT);
     });
 
-    test('a lane that was killed comes back on its port; nobody has to do anything to be heard and to hear', async () => {
+    test('a killed lane restarts on its port, and its members continue without reconnecting', async () => {
       const { plane, room, events, faults } = await arrange({ isNative });
       const speaker = await member(room);
       const listener = await member(room);
@@ -179,7 +179,7 @@ describe('browsers', () => {
     return Buffer.concat([header, payload]);
   };
 
-  test('hear and are heard by clients over UDP', async () => {
+  test('exchange audio with clients over UDP', async () => {
     const { room, peer, sent, events } = await withPeer('answer');
     const { ssrc } = room.join({ userId: '2', layers: [] });
     room.setGate(ssrc, OPEN_GATE);

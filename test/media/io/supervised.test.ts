@@ -145,7 +145,7 @@ describe('a lane', () => {
     expect(lane.restarts).toBe(1);
   });
 
-  test('learns what was ordered while it was down, and members who joined meanwhile are told to connect again', async () => {
+  test('receives orders given while it was down, and members who joined meanwhile must reconnect', async () => {
     const { lane, timers, last, heard } = await arrange();
     last().outlet.died('crash');
     lane.order(OPEN);
@@ -155,7 +155,7 @@ describe('a lane', () => {
     expect(heard).toEqual(['fault', 'restored c']);
   });
 
-  test('is ended and restarted when it says nothing for long', async () => {
+  test('is killed and restarted when it sends nothing for long', async () => {
     const { timers, lives, last } = await arrange();
     for (let second = 0; second < 20; second += 1) {
       await timers.advance(1000);
@@ -233,7 +233,7 @@ describe('a lane', () => {
     expect([packetsIn, drops.plain, latency.counts[0]]).toEqual([6, 6, 6]);
   });
 
-  test('tells of what was ordered before it was asked', async () => {
+  test('includes earlier orders in a metrics report', async () => {
     const { lane, last } = await arrange();
     lane.order(OPEN);
     await lane.metrics();

@@ -39,7 +39,7 @@ describe('audio', () => {
     expect(hearer.take()).toMatchObject([{ header: rtp(speaker.ssrc, 7, 960), payload }]);
   });
 
-  test('is not heard by other calls, or by those the gates, the audience or their own wants keep out', () => {
+  test('is not forwarded to other calls, nor to members excluded by gates, audience or their own wants', () => {
     const arranged = new Arranged();
     const { forwarder } = arranged;
     forwarder.open('other');
@@ -154,7 +154,7 @@ describe('a packet that is not authentic', () => {
   });
 });
 
-test('a browser speaks for nobody but itself', () => {
+test('a browser cannot send audio as another member', () => {
   const arranged = new Arranged();
   const [speaker, browser, hearer] = [arranged.client(), arranged.client('peer'), arranged.client()];
   arranged.forget();
@@ -183,7 +183,7 @@ describe('replay', () => {
     expect(arranged.drops.replayed).toBe(4);
   });
 
-  test('does not move a member to where it comes from; what is newer does', () => {
+  test('a late packet does not change the address of its member; a newer packet does', () => {
     const arranged = new Arranged();
     const [speaker, hearer] = [arranged.client(), arranged.client()];
     const held = speaker.packet(rtp(speaker.ssrc, 5, 5), randomBytes(9));
@@ -279,7 +279,7 @@ describe('addresses', () => {
     expect(astray.map(({ to }) => to.port)).toEqual(ssrcs.slice(1));
   });
 
-  test('are believed of a listener only when discovery came from there', () => {
+  test('are accepted for a listener only when a discovery packet came from them', () => {
     const arranged = new Arranged();
     const [speaker, listener] = [arranged.client(), silent(arranged)];
     const { forwarder } = arranged;
@@ -332,7 +332,7 @@ describe('addresses', () => {
 });
 
 describe('nonces', () => {
-  test('never come twice, and go on after a restart above all that were used', () => {
+  test('are never reused, and continue after a restart above all used ones', () => {
     const arranged = new Arranged();
     const [speaker, hearer] = [arranged.client(), arranged.client()];
     arranged.forget();
@@ -394,7 +394,7 @@ test('packets that the system has not taken yet are not written over', () => {
   for (const hearer of hearers) expect(hearer.take().map((heard) => heard.payload)).toEqual([payload]);
 });
 
-test('a call that is closed, and an order about what is gone, leave nothing behind', () => {
+test('a closed call, and orders for removed members, leave nothing behind', () => {
   const arranged = new Arranged();
   const { forwarder } = arranged;
   const [speaker, hearer] = [arranged.client(), arranged.client('peer')];

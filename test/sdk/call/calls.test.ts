@@ -38,7 +38,7 @@ async function connected() {
 const sentence = (call: Call): string | undefined => call.getFailure()?.message;
 
 describe('a call', () => {
-  test('ends at once, and says why, in a lobby that the player is not in', async () => {
+  test('ends at once with the reason when the player is not in the lobby', async () => {
     const world = new World();
     world.isMember = false;
     const call = world.calls.startCall(LOBBY);
@@ -111,7 +111,7 @@ describe('a call', () => {
     expect([world.places.at(-1), sentence(call)]).toEqual([[], 'The call failed: JoinTimeout.']);
   });
 
-  test('ends when it is asked to: the gateway is told, and it is over when it has seen us go', async () => {
+  test('ends on request: it leaves on the gateway, and is over when the gateway confirms', async () => {
     const { world, statuses } = await connected();
     const ending = world.calls.endCall(LOBBY);
     expect([world.places, world.line.code, world.media.isClosed]).toEqual([[[]], 1000, true]);
@@ -120,7 +120,7 @@ describe('a call', () => {
     expect([statuses, world.calls.getCall(LOBBY)]).toEqual([['Disconnecting', 'Disconnected'], null]);
   });
 
-  test('is over after a second also when nobody says so, and at once when it is begun anew', async () => {
+  test('ends after a second without a confirmation, and at once when it is started again', async () => {
     const { world, call } = await connected();
     const ending = world.calls.endCalls();
     await pass(1000);
@@ -170,7 +170,7 @@ describe('a broken connection', () => {
     expect(world.heard(VOICE_OP.IDENTIFY)).toMatchObject([{ token: 'another' }]);
   });
 
-  test('does not ask for a place again once one has come, for that would take it out', async () => {
+  test('keeps its place in the voice channel after a fresh voice server, since joining again would end it', async () => {
     const { world, statuses } = await connected();
     world.line.events.closed(4006, '');
     await pass(6000);
@@ -189,7 +189,7 @@ describe('a broken connection', () => {
     expect(world.places.at(-1)).toEqual([]);
   });
 
-  test('asks for its place anew when the server gave it up meanwhile', async () => {
+  test('requests its place again when the server released it meanwhile', async () => {
     const { world, statuses } = await connected();
     world.line.events.closed(1006, '');
     world.voiceState(ME, { channel_id: null });
@@ -233,8 +233,8 @@ describe('a broken connection', () => {
   });
 });
 
-describe('another gateway session', () => {
-  test('may have the call that the one before took with it', async () => {
+describe('a new gateway session', () => {
+  test('continues the call that the previous session lost', async () => {
     const { world, call, statuses } = await connected();
     world.sessionId = null;
     world.line.events.closed(4014, '');
@@ -246,14 +246,14 @@ describe('another gateway session', () => {
     expect(call.getStatus()).toBe(CallStatus.Connected);
   });
 
-  test('ends all calls when it will not come', async () => {
+  test('that cannot start ends all calls', async () => {
     const { world, call } = await connected();
     world.calls.drop();
     expect([call.getStatus(), world.media.isClosed]).toEqual([CallStatus.Disconnected, true]);
     expect(world.calls.getCalls()).toEqual([]);
   });
 
-  test('is told where we want to be, and the call enters anew', async () => {
+  test('requests the place of the call again, and the call rejoins', async () => {
     const { world, call } = await connected();
     world.sessionId = 'another';
     world.say('READY', { lobbies: [{ id: LOBBY, voice_states: [] }] });
@@ -266,14 +266,14 @@ describe('another gateway session', () => {
     expect(world.sent).toEqual([{ op: OP.LOBBY_VOICE_STATES, d: at() }]);
   });
 
-  test('is told once more where we are after a resume, and the call goes on', async () => {
+  test('requests the place of the call again after RESUMED, and the call continues', async () => {
     const { world, statuses } = await connected();
     world.say('RESUMED', {});
     await pass(0);
     expect([world.places, statuses]).toEqual([[at()], []]);
   });
 
-  test('without calls is told nothing', async () => {
+  test('sends nothing without calls', async () => {
     const world = new World();
     world.say('READY', { lobbies: [] });
     world.say('RESUMED', {});
@@ -283,7 +283,7 @@ describe('another gateway session', () => {
 });
 
 describe('a voice server', () => {
-  test('changes nothing when it is named again, and is left when another is named', async () => {
+  test('changes nothing when it is announced again, and is replaced when another one is announced', async () => {
     const { world, statuses } = await connected();
     world.voiceServer();
     world.voiceServer({ endpoint: null, token: 'later' });
@@ -304,8 +304,8 @@ describe('a voice server', () => {
   });
 });
 
-describe('what the application sets', () => {
-  test('mute and deaf are told to the gateway, for one call and for all', async () => {
+describe('settings of the application', () => {
+  test('mute and deafen are sent to the gateway, for one call and for all', async () => {
     const { world, call } = await connected();
     call.setSelfMute(true);
     call.setSelfDeaf(true);
@@ -391,7 +391,7 @@ describe('what the application sets', () => {
     expect(world.media.isOpen).toBe(false);
   });
 
-  test('processing is told as a whole', () => {
+  test('audio processing settings are applied together', () => {
     const { world } = started();
     world.calls.setEchoCancellation(false);
     world.calls.setNoiseSuppression(false);
@@ -405,7 +405,7 @@ describe('what the application sets', () => {
 });
 
 describe('callbacks of the application', () => {
-  test('tell of players who come, go and change, in the call and in any', async () => {
+  test('report players who join, leave and change, per call and for all calls', async () => {
     const { world, call } = await connected();
     const told: string[] = [];
     call.setParticipantChangedCallback((userId, isAdded) => void told.push(`${userId} ${isAdded}`));
@@ -442,7 +442,7 @@ describe('callbacks of the application', () => {
     expect(told).toEqual(['200 true', '200 false', '100 true', '100 false']);
   });
 
-  test('the media are told of members, keys and members who left', async () => {
+  test('the media receive members who join and leave, and DAVE messages', async () => {
     const { world, call } = await connected();
     world.voice(VOICE_OP.CLIENTS_CONNECT, { user_ids: [OTHER] });
     world.voice(VOICE_OP.DAVE_PREPARE_EPOCH, { epoch: 1 });
@@ -455,7 +455,7 @@ describe('callbacks of the application', () => {
     expect([call.getEncryption(), call.getComplaint()]).toEqual([status, 'The microphone is taken.']);
   });
 
-  test('tell when the microphone gives nothing for five seconds, and when it does again', async () => {
+  test('report a silent microphone after five seconds, and its return', async () => {
     const { world } = await connected();
     const told: boolean[] = [];
     world.calls.setNoAudioInputCallback((hasInput) => void told.push(hasInput));
@@ -469,7 +469,7 @@ describe('callbacks of the application', () => {
     expect(told).toEqual([false, true]);
   });
 
-  test('harm nobody when they throw', async () => {
+  test('do not break the call when they throw', async () => {
     const { world, call } = started();
     call.setStatusChangedCallback(() => {
       throw new Error('mine');

@@ -15,8 +15,8 @@ function heard(gate: Gate, levels: readonly number[], fromMs = 0): boolean[] {
 
 const still = (count: number, levelDb: number): number[] => Array(count).fill(levelDb);
 
-describe('by voice', () => {
-  test('an unmeasured microphone is sent, and only for as long as nothing measures it', () => {
+describe('the voice-activated gate', () => {
+  test('opens for an unmeasured microphone, and only while no level is measured', () => {
     const gate = new Gate();
     gate.levelUnknown(1000);
     expect([gate.isOpen(1000), gate.isOpen(1399), gate.isOpen(1400)]).toEqual([true, true, false]);
@@ -25,7 +25,7 @@ describe('by voice', () => {
     expect(gate.isOpen(2000)).toBe(false);
   });
 
-  test('what is below a threshold is not sent, what reaches it is, and 400 ms after it', () => {
+  test('opens at a level above the threshold, and stays open for 400 ms', () => {
     const gate = new Gate();
     gate.vad = { automatic: false, vadThreshold: -40 };
     expect(heard(gate, still(5, -40.1))).toEqual(Array(5).fill(false));
@@ -33,7 +33,7 @@ describe('by voice', () => {
     expect([gate.isOpen(1000), gate.isOpen(1399), gate.isOpen(1400)]).toEqual([true, true, false]);
   });
 
-  test('automatically the threshold follows the noise of the room, but a voice is heard in any', () => {
+  test('follows the background noise with an automatic threshold, and still opens for a voice', () => {
     const gate = new Gate();
     const noise = heard(gate, still(1500, -48));
     expect(noise[0]).toBe(true);
@@ -48,8 +48,8 @@ describe('by voice', () => {
   });
 });
 
-describe('by key', () => {
-  test('it is open while the key is held, however quiet, and for the release delay after that', () => {
+describe('the push-to-talk gate', () => {
+  test('opens while the key is held, at any level, and for the release delay afterwards', () => {
     const gate = new Gate();
     gate.mode = AudioModeType.MODE_PTT;
     gate.releaseDelayMs = 20;
@@ -61,7 +61,7 @@ describe('by key', () => {
     expect([gate.isOpen(5019), gate.isOpen(5020)]).toEqual([true, false]);
   });
 
-  test('letting go twice does not open it again', () => {
+  test('stays closed when the key is released twice', () => {
     const gate = new Gate();
     gate.mode = AudioModeType.MODE_PTT;
     gate.releaseDelayMs = 100;
@@ -72,7 +72,7 @@ describe('by key', () => {
   });
 });
 
-test('decibels are those of full scale, and end at silence', () => {
+test('decibels are relative to full scale, and bounded by silence', () => {
   expect([decibels(1), decibels(0.1), decibels(0)]).toEqual([0, -20, SILENCE_DB]);
   fc.assert(fc.property(fc.double({ min: 0, max: 1 }), (rms) => decibels(rms) >= SILENCE_DB));
 });

@@ -15,7 +15,7 @@ const state = (userId: string, more: object = {}) => ({
 });
 
 describe('voice states', () => {
-  test('come with the lobby, change and go', () => {
+  test('are added with the lobby, changed and removed', () => {
     const states = new VoiceStates();
     expect(states.apply('LOBBY_CREATE', { id: LOBBY, voice_states: [state('1')] })).toEqual([
       { lobbyId: LOBBY, userId: '1', change: 'added', sessionId: 'of 1' },
@@ -33,7 +33,7 @@ describe('voice states', () => {
     expect([states.participants(LOBBY), states.state(LOBBY, '1')]).toEqual([['2'], null]);
   });
 
-  test('are replaced when the lobby is told again with others, and stay when it is told without them', () => {
+  test('are replaced by a lobby update with voice states, and kept by one without them', () => {
     const states = new VoiceStates();
     states.apply('LOBBY_CREATE', { id: LOBBY, voice_states: [state('1'), state('2')] });
     const news = states.apply('LOBBY_UPDATE', { id: LOBBY, voice_states: [state('2'), state('3')] });

@@ -87,7 +87,7 @@ function settled() {
 
 const FRAME = Uint8Array.of(1, 2, 3, 4);
 
-describe('a member', () => {
+describe('a DAVE member', () => {
   test('begins with a key package, answers proposals with a commit, and a commit with being ready', () => {
     const { flow, group, sent } = member();
     flow.begin(1);
@@ -115,7 +115,7 @@ describe('a member', () => {
     expect(statuses.at(-1)).toMatchObject({ version: 0, ready: false, privacyCode: '' });
   });
 
-  test('says nothing until its group is ready, silence apart', () => {
+  test('encrypts and decrypts nothing but silence frames until its group is ready', () => {
     const { flow } = member();
     flow.begin(1);
     expect(flow.encrypt(FRAME)).toBeNull();
@@ -124,7 +124,7 @@ describe('a member', () => {
     expect(flow.decrypt(OTHER, SILENCE_FRAME)).toBe(SILENCE_FRAME);
   });
 
-  test('goes down to version 0 and up again when the others do', () => {
+  test('downgrades to version 0 and upgrades again by transitions', () => {
     const { flow, group, sent } = settled();
     expect(flow.encrypt(FRAME)).toEqual(Uint8Array.of(...FRAME, 0xfa, 0xfa));
     flow.json(VOICE_OP.DAVE_PREPARE_TRANSITION, { transition_id: 6, protocol_version: 0 });
@@ -136,7 +136,7 @@ describe('a member', () => {
     expect(sent).toEqual(['23 {"transition_id":6}', '26 [7,7]']);
   });
 
-  test('begins anew with epoch 1, and keeps its group with any other', () => {
+  test('creates a new group for epoch 1, and keeps its group for any other epoch', () => {
     const { flow, group } = settled();
     flow.json(VOICE_OP.DAVE_PREPARE_EPOCH, { epoch: 2, protocol_version: 1 });
     expect(group.asked).toEqual([]);
@@ -144,7 +144,7 @@ describe('a member', () => {
     expect(group.asked).toEqual(['reinit 1']);
   });
 
-  test('asks to be let in again, once, when it cannot follow a commit', () => {
+  test('requests to be added again, once, when it cannot process a commit', () => {
     const { flow, group, sent } = settled();
     group.broken = true;
     flow.binary(VOICE_OP.DAVE_MLS_ANNOUNCE_COMMIT_TRANSITION, Uint8Array.of(0, 6, 1));
@@ -152,7 +152,7 @@ describe('a member', () => {
     expect(sent).toEqual(['31 {"transition_id":6}', '26 [7,7]']);
   });
 
-  test('asks to be let in again when one member cannot be heard for long, though others can', () => {
+  test('requests to be added again when it cannot decrypt one member for long, though it decrypts others', () => {
     const { flow, group, sent } = settled();
     for (let frame = 0; frame < 36; frame++) {
       group.broken = true;

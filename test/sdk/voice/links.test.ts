@@ -63,7 +63,7 @@ const hello = { op: 10, d: { heartbeat_interval: 1000 } };
 const ready = { op: 0, s: 1, t: 'READY', d: { session_id: 'abc' } };
 
 describe('the gateway link', () => {
-  test('leaves a server that takes the connection and says nothing, and tries again', () => {
+  test('abandons a server that accepts the connection and sends nothing, and tries again', () => {
     const { server, heard } = gateway();
     vi.advanceTimersByTime(14_999);
     expect(server.connections).toHaveLength(1);
@@ -77,7 +77,7 @@ describe('the gateway link', () => {
     expect(server.connections).toHaveLength(2);
   });
 
-  test('identifies, tells what comes, and beats with the last number', () => {
+  test('identifies, passes dispatches on, and sends heartbeats with the last sequence number', () => {
     const { server, heard, link } = gateway();
     server.say(hello);
     expect(server.last.sent).toEqual([
@@ -106,7 +106,7 @@ describe('the gateway link', () => {
     expect(server.last.sent).toMatchObject([{ op: 2, d: { token: 'Bearer two', presence } }]);
   });
 
-  test('resumes where READY says, and at the first address when nobody greets there', () => {
+  test('resumes at the address in READY, and at the first address when that server sends no Hello', () => {
     const { server } = gateway();
     server.say(hello);
     server.say({ ...ready, d: { ...ready.d, resume_gateway_url: 'ws://elsewhere' } });
@@ -164,7 +164,7 @@ describe('the gateway link', () => {
     expect(server.last.sent).toMatchObject([{ op: 2 }]);
   });
 
-  test('gives up where the server says so, and waits longer from attempt to attempt', () => {
+  test('gives up on a fatal close code, and waits longer after each attempt', () => {
     const { server, heard } = gateway();
     server.end(1006);
     vi.advanceTimersByTime(760);
@@ -222,7 +222,7 @@ const voiceHello = { op: 8, d: { heartbeat_interval: 1000 } };
 const voiceReady = { op: 2, d: { ssrc: 9 } };
 
 describe('the voice link', () => {
-  test('identifies with its ticket, and acknowledges what came, of both kinds', () => {
+  test('identifies with its ticket, and acknowledges text and binary frames', () => {
     const { server, heard, link } = voice();
     server.say(voiceHello);
     expect(server.last.url).toBe('ws://test/voice/?v=9');
@@ -291,7 +291,7 @@ describe('the voice link', () => {
   });
 });
 
-describe('after the process stood still', () => {
+describe('after a pause of the process', () => {
   /** Time passes for the clock, and for no timer. */
   const standStill = (ms: number) => {
     const now = performance.now();
@@ -299,7 +299,7 @@ describe('after the process stood still', () => {
   };
   afterEach(() => void vi.restoreAllMocks());
 
-  test('a gateway connection whose answer is not read yet is kept, and left when none comes after it either', () => {
+  test('a gateway connection with an unread answer is kept, and closed when no later answer arrives', () => {
     const { server } = gateway();
     server.say({ op: 10, d: { heartbeat_interval: 40_000 } });
     vi.advanceTimersByTime(40_000);

@@ -111,7 +111,7 @@ describe('a shard', () => {
     expect(drained).toBe(1);
   });
 
-  test('hands the wish to drain another one on to it', async () => {
+  test('forwards a request to drain another shard to that shard', async () => {
     let drained = 0;
     const shards: ShardStatus[] = [];
     const events: string[] = [];
@@ -147,7 +147,7 @@ describe('a shard', () => {
     });
   });
 
-  test('is not drained when it is alone', async () => {
+  test('rejects a drain when it is the only shard', async () => {
     const { url } = await openShard({
       status: () => status([row('shard-0', process.pid)], null),
       drain: () => {},
@@ -186,7 +186,7 @@ describe('the admin port of a supervisor', () => {
     return { known, asked, rows, shards, security, url: front.url };
   }
 
-  test('shows every shard: as the cluster sees it, or as far as the supervisor knows', async () => {
+  test('lists every shard, from the view of the cluster or else from what the supervisor knows', async () => {
     const { url, known, rows, shards } = await arrange();
     expect((await ask(url, 'GET', '/cluster', undefined, 'x')).status).toBe(401);
     const { body } = await ask(url, 'GET', '/cluster');
@@ -294,7 +294,7 @@ describe('metrics of several processes', () => {
     ...['took_count 1', '# TYPE plain_count gauge', 'plain_count 3', 'bare 1 1700000000000', ''],
   ].join('\n');
 
-  test('stand together by name, whatever kind they are', () => {
+  test('are grouped by name, whatever their type', () => {
     const shards = ['x', 'y'].map((shard) => ({ shard, text: histogram }));
     expect(mergedMetrics('', shards).split('\n')).toEqual([
       ...['# HELP took Time.', '# TYPE took histogram'],
@@ -305,7 +305,7 @@ describe('metrics of several processes', () => {
     ]);
   });
 
-  test('are merged from any text without a fault, and nothing is told twice', () => {
+  test('are merged from any text without an exception, with each TYPE line once', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(fc.string(), fc.constantFrom(...histogram.split('\n')))), (lines) => {
         const merged = mergedMetrics('', [{ shard: 'x', text: lines.join('\n') }]);

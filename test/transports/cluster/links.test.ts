@@ -6,8 +6,8 @@ import { closeAll, context, type End, linked, numbers, open, pair, road, tell, u
 
 afterEach(closeAll);
 
-describe('what is told', () => {
-  test('arrives in order, and before there is a link it waits', async () => {
+describe('notifications between shards', () => {
+  test('arrive in order, and wait while the shards are not linked', async () => {
     const a = await open({ id: 'a' });
     const b = await open({ id: 'b' });
     a.links.follow([b.shard]);
@@ -23,7 +23,7 @@ describe('what is told', () => {
     expect(a.links.metrics().peers).toMatchObject([{ shardId: 'b', tells: 5100, breaks: 0 }]);
   });
 
-  test('goes on where it was interrupted: nothing is lost, doubled or out of order', async () => {
+  test('continue after an interrupted connection: none is lost, doubled or out of order', async () => {
     const a = await open({ id: 'a' });
     const b = await open({ id: 'b' });
     const way = await road(b.shard.address);
@@ -40,7 +40,7 @@ describe('what is told', () => {
     expect(a.warnings.some(({ text }) => text.includes('interrupted'))).toBe(true);
   });
 
-  test('is broken off beyond the bound, and both sides hear of it before anything new', async () => {
+  test('are dropped when their queue exceeds its bound, which both shards learn before anything newer arrives', async () => {
     const bytesMax = 1 << 20;
     const a = await open({ id: 'a', bytesMax });
     const b = await open({ id: 'b' });
@@ -71,14 +71,14 @@ describe('what is told', () => {
     expect(b.links.metrics().breaks).toBe(1);
   });
 
-  test('to nobody who is known is counted', async () => {
+  test('to an unknown shard are counted as strays', async () => {
     const a = await open({ id: 'a' });
     a.links.tell('nobody', tell(1));
     expect(a.links.metrics().strays).toBe(1);
   });
 });
 
-describe('a question', () => {
+describe('a request to another shard', () => {
   test('is answered, many at a time', async () => {
     const [a] = await pair();
     const answers = await Promise.all(
@@ -88,7 +88,7 @@ describe('a question', () => {
     expect(a.links.metrics().peers).toMatchObject([{ asks: 500, asksUnderWay: 0 }]);
   });
 
-  test('keeps what was asked and by whom', async () => {
+  test('arrives with its method, arguments, context and sender', async () => {
     const seen: unknown[] = [];
     const [a] = await pair({
       ask: async (...all) => {
@@ -128,7 +128,7 @@ describe('a question', () => {
     await expect(a.links.ask('b', 'm', [], context())).rejects.toMatchObject({ kind: 'unreachable' });
   });
 
-  test('is a timeout when it takes too long', async () => {
+  test('is rejected with a timeout after its deadline', async () => {
     const [a, b] = await pair({ ask: () => new Promise(() => undefined) });
     await expect(a.links.ask('b', 'm', [], context({ deadlineMs: 50 }))).rejects.toMatchObject({
       kind: 'timeout',
@@ -147,7 +147,7 @@ describe('a question', () => {
     await closing;
   });
 
-  test('is lost when the connection goes, or when either side ends', async () => {
+  test('is rejected as lost when the connection breaks or either shard closes its links', async () => {
     const forever = () => new Promise<never>(() => undefined);
     const a = await open({ id: 'a' });
     const b = await open({ id: 'b', ask: forever });
@@ -199,7 +199,7 @@ describe('a question', () => {
 });
 
 describe('a shard', () => {
-  test('is linked again when it returns as another run', async () => {
+  test('is linked again when it returns as another instance', async () => {
     const [a, b] = await pair();
     a.links.tell('b', tell(1));
     await until(() => b.heard.length === 1);
@@ -212,7 +212,7 @@ describe('a shard', () => {
     expect(await a.links.ask('b', 'm', [], context())).toEqual(['a', 'm']);
   });
 
-  test('is not displaced by a run of it that is no member', async () => {
+  test('stays linked when another instance of it that is no member tries to connect', async () => {
     const b = await open({ id: 'b' });
     const run = (n: number) => open({ id: 'a', self: { id: 'a', instance: `a-${n}`, version: '0.1.0' } });
     const [zombie, a] = [await run(1), await run(2)];
@@ -227,7 +227,7 @@ describe('a shard', () => {
     await until(() => linked(zombie));
   });
 
-  test('breaks off what its earlier run told when it returns as another run', async () => {
+  test('breaks off the notifications of its earlier instance when it returns as another instance', async () => {
     const [a, b] = await pair();
     a.links.tell('b', tell(1));
     await until(() => b.heard.length === 1);
@@ -239,7 +239,7 @@ describe('a shard', () => {
     expect(b.heard).toEqual([1, 'broken', 2]);
   });
 
-  test('is not linked when it is another run than the one that is sought', async () => {
+  test('is not linked when its instance differs from the one in the directory', async () => {
     const a = await open({ id: 'a' });
     const b = await open({ id: 'b' });
     a.links.follow([{ ...b.shard, instance: 'b-0' }]);
@@ -248,14 +248,14 @@ describe('a shard', () => {
     expect(a.warnings).toEqual([]);
   });
 
-  test('is reached by the name of its machine when it listens everywhere', async () => {
+  test('is advertised under the host name of its machine when it listens on all interfaces', async () => {
     const { links } = await open({ id: 'a', host: '0.0.0.0' });
     expect(links.address).toBe(`${hostname()}:${links.port}`);
     const named = await open({ id: 'b', address: 'shard-b.example:7000' });
     expect(named.links.address).toBe('shard-b.example:7000');
   });
 
-  test('is linked with the moment that it serves', async () => {
+  test('is linked as soon as it begins to serve', async () => {
     const a = await open({ id: 'a' });
     const b = await open({ id: 'b', serves: false });
     a.links.follow([b.shard]);

@@ -20,8 +20,8 @@ function outletOf(bytesMax: number): SendQueue {
 
 const read = (packet: Buffer): [number, number[]] => JSON.parse(packet.toString().split('\n', 1)[0] ?? '');
 
-describe('an outlet', () => {
-  test('sends what has gathered as one batch, and no more than a window', () => {
+describe('the send queue', () => {
+  test('sends queued updates as one batch, and at most one window of them before an acknowledgement', () => {
     const sendQueue = outletOf(64 << 20);
     for (const n of [1, 2, 3]) sendQueue.add(parcel(n));
     expect(read(sendQueue.next() as Buffer)).toEqual([1, [1, 2, 3]]);
@@ -36,7 +36,7 @@ describe('an outlet', () => {
     expect(sendQueue.taken(sent + 20)).toBe(false);
   });
 
-  test('takes no more than its bound, whether it is sent or not', () => {
+  test('rejects updates beyond its bound, whether the queued ones were sent or not', () => {
     const sendQueue = outletOf(1000);
     expect(sendQueue.add(parcel(1, 600))).toBe(true);
     expect(sendQueue.add(parcel(2, 600))).toBe(false);
@@ -50,7 +50,7 @@ describe('an outlet', () => {
     expect([sendQueue.generation, sendQueue.waitingBytes, sendQueue.next()]).toEqual([1, 0, null]);
   });
 
-  test('does not go on with a peer that has forgotten what it had taken, or has taken what was not sent', () => {
+  test('does not continue with a peer that lost acknowledged batches or acknowledges batches never sent', () => {
     const sendQueue = outletOf(1000);
     for (const n of [1, 2]) {
       sendQueue.add(parcel(n));

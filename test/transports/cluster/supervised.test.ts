@@ -48,7 +48,7 @@ function arrange() {
 }
 
 describe('a shard under a supervisor', () => {
-  test('keeps its lease when it was the supervisor that stood still', async () => {
+  test('keeps its lease when the process of the supervisor was paused', async () => {
     const { clock, hub: supervisorDirectory, join } = arrange();
     const a = join('shard-0');
     await a.enter();
@@ -85,7 +85,7 @@ describe('a shard under a supervisor', () => {
     expect([first, second]).not.toContain(await again.directory.worker());
   });
 
-  test('gets what nobody has, gives it up, and publishes its epochs', async () => {
+  test('claims free partitions, releases them, and publishes its epochs', async () => {
     const { join } = arrange();
     const [a, b] = [join('shard-0'), join('shard-1')];
     await a.enter();
@@ -122,7 +122,7 @@ describe('a shard under a supervisor', () => {
     expect(again.owners()[0]).toBe('shard-1');
   });
 
-  test('is renewed while it runs, and loses its lease when it is not heard of; then it may enter again', async () => {
+  test('renews its lease while it runs, loses it when its renewals stop, and may then enter again', async () => {
     const { join, clock } = arrange();
     const [a, b] = [join('shard-0'), join('shard-1')];
     await a.enter();
@@ -150,7 +150,7 @@ describe('a shard under a supervisor', () => {
     await expect(join('shard-0', 2).enter()).rejects.toThrow('Shard shard-0 already exists: process 1.');
   });
 
-  test('hears of a supervisor that is gone, and is not sure for longer than its lease', async () => {
+  test('rejects claims once its supervisor has exited, and is safe only until its lease expires', async () => {
     const { join, clock } = arrange();
     const a = join('shard-0');
     await a.enter();

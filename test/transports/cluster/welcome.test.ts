@@ -21,7 +21,7 @@ async function meet(first: Partial<Options>, second: Partial<Options>) {
   return { a, b, isLinked: linked(a) };
 }
 
-describe('who belongs to another cluster, or speaks otherwise', () => {
+describe('a shard of another cluster, or with another protocol', () => {
   test('is refused with one line on each side', async () => {
     const { a, b, isLinked } = await meet({ clusterId: 'other' }, {});
     expect(isLinked).toBe(false);
@@ -71,7 +71,7 @@ async function authority(name: string) {
 }
 
 describe('with certificates', () => {
-  test('only who has one of the authority is let in, and only to such a one do we go', async () => {
+  test('only a shard with a certificate of the same authority is linked, in either direction', async () => {
     const [ours, others] = await Promise.all([authority('ours'), authority('others')]);
     const [first, second, foreign] = await Promise.all([ours.sign('a'), ours.sign('b'), others.sign('x')]);
     const good: LinkTls = { ca: ours.ca, ...second };
@@ -99,7 +99,7 @@ describe('with certificates', () => {
     expect(impostor.a.warnings.map(({ details }) => details.why)).toEqual(['certificate']);
   });
 
-  test('nobody is let in without one', async () => {
+  test('a client without a certificate is rejected', async () => {
     const ours = await authority('ours');
     const b = await open({ id: 'b', tls: { ca: ours.ca, ...(await ours.sign('b')) } });
     const a = await open({ id: 'a' });
@@ -133,7 +133,7 @@ function rawCall(client: Client, method: 'Hello' | 'Ask', packet: Buffer): Promi
   });
 }
 
-test('a stranger that sends what no shard sends does no harm', async () => {
+test('malformed frames of a stranger do no harm', async () => {
   const [a, b] = await pair();
   const codec = createCodec();
   const client = new Client(b.shard.address, credentials.createInsecure());

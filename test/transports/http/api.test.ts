@@ -333,7 +333,7 @@ test('a body that says it is too large is refused before it is sent, and one tha
   expect(endless).toMatch(/^HTTP\/1\.1 413 /);
 });
 
-test('a refused call hears its refusal even while it is still sending', async () => {
+test('a rejected request receives its response while the client is still sending the body', async () => {
   const { status } = await send('x'.repeat(5 << 20), {
     Authorization: 'Bot bad',
     'Content-Type': 'application/json',
@@ -341,25 +341,25 @@ test('a refused call hears its refusal even while it is still sending', async ()
   expect(status).toBe(401);
 });
 
-test('a fault is 503, said once and without its reason', async () => {
+test('an internal fault is answered once with 503, without its reason', async () => {
   const { status, body, response } = await call('/api/v10/gateway');
   expect([status, body]).toEqual([503, { code: 0, message: '503: Service Unavailable' }]);
   expect(response.headers.get('retry-after')).toBe('1');
 });
 
-test('what nobody serves now is 503, and says when to come back', async () => {
+test('a resource without an owner is answered with 503 and Retry-After', async () => {
   const { status, body, response } = await call('/api/v10/gateway/bot', { headers: AUTH });
   expect([status, body]).toEqual([503, { code: 0, message: '503: Service Unavailable' }]);
   expect(response.headers.get('retry-after')).toBe('3');
 });
 
-test('a call whose owner ends over it is 503', async () => {
+test('a request whose owner ends while it runs is answered with 503', async () => {
   const { status, body, response } = await call('/api/v10/applications/@me', { headers: AUTH });
   expect([status, body]).toEqual([503, { code: 0, message: '503: Service Unavailable' }]);
   expect(response.headers.get('retry-after')).toBe('1');
 });
 
-test('requests sent in one go are answered in order, or the connection ends: never mixed up', async () => {
+test('pipelined requests are answered in order, or the connection closes; answers are never swapped', async () => {
   const both = request('GET /api/v10/users/1', AUTH) + request('GET /api/v10/users/2', AUTH);
   const text = await talk(api.server, [both], (all) => all.includes('"id":"2"'));
   expect(text.indexOf('"id":"1"')).toBeLessThanOrEqual(Math.max(0, text.indexOf('"id":"2"')));
@@ -447,7 +447,7 @@ test('addresses have limits of their own, and only a trusted proxy may name them
   }
 });
 
-test('a peer that leaves in the middle of its body or its answer disturbs nobody', async () => {
+test('a client that disconnects in the middle of a body or an answer does not affect others', async () => {
   const head = request(
     'POST /api/v10/channels/7/messages',
     { ...JSON_AUTH, 'Content-Length': '100' },

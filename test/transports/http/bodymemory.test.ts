@@ -59,7 +59,7 @@ test('any number of addresses leaves the reserve to callers who are signed in', 
   expect(open('192.0.2.1', 'a').take(300)).toBe('taken');
 });
 
-test('22 users who hold all they can leave as much for another as each of them has', () => {
+test('22 users who fill their shares leave room for one more user with the same share', () => {
   const { open, evicted } = memoryOf();
   const hoarders = Array.from({ length: 22 }, (_, n) => open('192.0.2.1', `hoarder ${n}`));
   for (const hoarder of hoarders) expect(hoarder.take(45)).toBe('taken');
@@ -69,7 +69,7 @@ test('22 users who hold all they can leave as much for another as each of them h
   expect(open('192.0.2.1', 'greedy').take(100)).toBe('full');
 });
 
-test('strangers make room for one another, never at the cost of who is signed in', () => {
+test('anonymous senders evict each other, never a body of a signed-in user', () => {
   const { open, evicted } = memoryOf();
   open('192.0.2.1', 'a').take(300);
   for (let n = 0; n < 4; n += 1) open(`192.0.2.${n}`).take(50);
@@ -78,7 +78,7 @@ test('strangers make room for one another, never at the cost of who is signed in
   expect(open('192.0.2.10').take(60)).toBe('full');
 });
 
-test('a body that stopped arriving makes room for one that moves, whatever they hold', () => {
+test('a stalled body is evicted for one that still arrives, whatever their sizes', () => {
   const { clock, open, evicted } = memoryOf();
   const hoarders = Array.from({ length: 10 }, (_, n) => open('192.0.2.1', `hoarder ${n}`));
   for (const hoarder of hoarders) expect(hoarder.take(100)).toBe('taken');

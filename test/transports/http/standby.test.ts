@@ -59,7 +59,7 @@ describe('the port of shards', () => {
     expect(standby.connections).toBe(0);
   });
 
-  test('is open before the first of them and between two: who waits is served by the next', async () => {
+  test('is open before the first shard and between two: waiting requests are served by the next shard', async () => {
     const { standby, shard, leave } = await arrange();
     const early = ask(standby);
     await delay(50);
@@ -73,7 +73,7 @@ describe('the port of shards', () => {
     expect(await between).toEqual(['two', 'two']);
   });
 
-  test('loses nobody when the last one is gone before that is known', async () => {
+  test('loses no request when the last shard has closed before that is known', async () => {
     const { standby, state, shard } = await arrange();
     const first = await shard('one');
     first.close();
@@ -87,7 +87,7 @@ describe('the port of shards', () => {
     expect(await unknown).toBe('two');
   });
 
-  test('keeps no one for longer than it may, nor more than it may', async () => {
+  test('closes waiting connections after their time-out and beyond their bound', async () => {
     const { standby } = await arrange({ connectionsMax: 2, waitMs: 100 });
     const answers = await Promise.all([ask(standby), ask(standby), ask(standby)]);
     for (const answer of answers) expect(['closed', 'ECONNRESET']).toContain(answer);

@@ -55,7 +55,7 @@ function scripted(request: object = {}, agreed = false) {
 describe('consent', () => {
   const LINK = '/oauth2/authorize?client_id=77&scope=bot&state=a%26b';
 
-  test('says who asks for what and where it leads, and only a press of the button agrees', async () => {
+  test('shows the application, its scopes and the redirect address, and is granted only by the button', async () => {
     const { decided, consents } = scripted();
     const { anna, userId } = await openSignedIn({ oauth: { consents, grants: async () => [] } as never });
     const shown = await anna.get(LINK);
@@ -104,7 +104,7 @@ describe('consent', () => {
     expect(decided).toHaveLength(4);
   });
 
-  test('is not asked again for what was agreed to, when the application wants it so', async () => {
+  test('is not requested again for scopes granted before, when the application sends prompt=none', async () => {
     const { decided, consents } = scripted({ prompt: 'none' }, true);
     const { anna } = await openSignedIn({ oauth: { consents, grants: async () => [] } as never });
     expect((await anna.get(LINK)).headers.get('location')).toBe('https://game.example/callback?code=1');
@@ -117,7 +117,7 @@ describe('consent', () => {
     expect(fresh.decided).toEqual([]);
   });
 
-  test('a link that says two things, or too much, is refused here and leads nowhere', async () => {
+  test('a link with repeated or oversized parameters is rejected here without a redirect', async () => {
     const { decided, consents } = scripted();
     const { anna } = await openSignedIn({ oauth: { consents, grants: async () => [] } as never });
     for (const link of [
@@ -134,7 +134,7 @@ describe('consent', () => {
 });
 
 describe('devices', () => {
-  test('are connected by a second press, which shows who asks; guesses are bounded', async () => {
+  test('are connected by a second confirmation that names the application; guesses are bounded', async () => {
     const finished: unknown[][] = [];
     const devices: Pick<Devices, 'look' | 'finish'> = {
       look: async (code) =>

@@ -38,7 +38,7 @@ const SESSION = 'guildhall_session';
 const DEVICE = 'guildhall_device';
 
 describe('markup', () => {
-  test('is made of values as text, wherever they came from', () => {
+  test('escapes every value, whatever its source', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const made = html`<p title="${text}">${text}</p>`.toString();
@@ -91,7 +91,7 @@ describe('where people are sent', () => {
     expect(safeNext(next)).toBe(expected);
   });
 
-  test('any text is a page of this server or none', () => {
+  test('any return address is a path of this server or rejected', () => {
     const pieces = fc.array(
       fc.constantFrom('/', '\\', '.', '@', ':', '%', '\t', 'evil.example', 'settings', '?', '#'),
     );
@@ -120,7 +120,7 @@ describe('where people are sent', () => {
     expect(formTarget(location)).toBe(expected);
   });
 
-  test('a stranger signs in first and comes back to the page that asked', async () => {
+  test('a visitor without a session signs in first and returns to the requested page', async () => {
     const { visitor, signUp } = await open();
     await signUp();
     const anna = visitor();
@@ -155,7 +155,7 @@ describe('signing in', () => {
     expect(secured).toMatch(/^__Host-guildhall_session=[^;]+; Path=\/; .*; Secure$/);
   });
 
-  test('says the same for a wrong password and for nobody, and keeps the form', async () => {
+  test('shows the same error for a wrong password and an unknown account, and keeps the form', async () => {
     const { visitor, signUp } = await open();
     await signUp();
     const texts: string[] = [];
@@ -209,7 +209,7 @@ describe('signing in', () => {
     expect(again.cookies.has(SESSION)).toBe(true);
   });
 
-  test('names the browser for the account, so that guesses of others in its network do not keep it out', async () => {
+  test('sets a device cookie for the account, so that guesses from its network do not lock its user out', async () => {
     const { anna, visitor } = await openSignedIn();
     const line = (await signIn(visitor())).headers.getSetCookie()[1] ?? '';
     expect(line).toMatch(
@@ -238,7 +238,7 @@ describe('signing in', () => {
     expect((await thief.get('/settings')).status).toBe(303);
   });
 
-  test('up makes an account and signs it in; a closed server says so', async () => {
+  test('registers an account and signs it in; a server with closed registration says so', async () => {
     const { visitor, memory, log, accounts } = await open();
     const one = visitor();
     await one.get('/register');
@@ -291,7 +291,7 @@ describe('forms', () => {
     expect((await anna.send('/settings/profile', `csrf=${csrf}&username=anne`)).status).toBe(303);
   });
 
-  test('with a fixed public address only it counts as origin', async () => {
+  test('accept only the fixed public address as origin when one is configured', async () => {
     const { visitor, signUp } = await open({ fixedUrl: 'https://play.example/base' });
     await signUp();
     const one = visitor();
@@ -325,7 +325,7 @@ describe('forms', () => {
     expect(server.port).toBeGreaterThan(0);
   });
 
-  test('cookies of garbage are those of a stranger', async () => {
+  test('malformed cookies count as no session', async () => {
     const { visitor, faults } = await openSignedIn();
     for (const cookie of [
       '=',

@@ -135,7 +135,7 @@ describe('a client', () => {
     expect((await dial(`${endpoint}/voice`).waitFor(8)).op).toBe(8);
   });
 
-  it('is told of a frame that is too large; one beyond all measure is cut off', async () => {
+  it('receives a close code for a frame above the limit; a far larger one ends the connection', async () => {
     const { endpoint, faults } = await serve();
     const large = dial(endpoint);
     await large.waitFor(8);
@@ -148,7 +148,7 @@ describe('a client', () => {
     expect(faults).toEqual([]);
   });
 
-  it('is closed when it identifies, or beats, too late', async () => {
+  it('is closed when its Identify or its heartbeat is late', async () => {
     const { endpoint, ticket, dialect } = await serve({
       identifyTimeoutMs: 100,
       heartbeatIntervalMs: 1_000,
@@ -200,8 +200,8 @@ describe('the address of a client', () => {
   });
 });
 
-describe('a server that goes down', () => {
-  it('sends its clients away to come back, and takes no new ones', async () => {
+describe('a draining voice server', () => {
+  it('closes its clients with a resumable code, and accepts no new ones', async () => {
     const { routes, calls, ticket, dialect, endpoint } = await serve();
     const { client } = await VoiceClient.ready(ticket, dialect);
     const drained = routes.drain(2_000);
@@ -211,7 +211,7 @@ describe('a server that goes down', () => {
     expect((await dial(endpoint).closed).code).toBe(1006);
   });
 
-  it('lets clients go by themselves as long as it is told to', async () => {
+  it('lets clients disconnect by themselves during the given grace period', async () => {
     const { routes, ticket, dialect } = await serve();
     const { client } = await VoiceClient.ready(ticket, dialect);
     const drained = routes.drain(60_000, 50_000);
@@ -220,14 +220,14 @@ describe('a server that goes down', () => {
     await drained;
   });
 
-  it('has drained when nobody is there', async () => {
+  it('finishes at once without clients', async () => {
     const { routes } = await serve();
     await routes.drain(60_000);
   });
 });
 
-describe('noise', () => {
-  it('instead of TLS, or in it, disturbs nobody', async () => {
+describe('malformed bytes', () => {
+  it('before or inside of TLS do not affect other clients', async () => {
     const { port, ticket, dialect, faults } = await serve({}, { tls: true });
     for (const noise of ['GET / HTTP/1.1\r\n\r\n', Buffer.alloc(2_000, 0x16), '\x16\x03\x01\x02\x00\x01']) {
       const socket = connect(port, '127.0.0.1');
@@ -266,7 +266,7 @@ describe('bad IDENTIFYs of the voice gateway', () => {
     expect(status).toEqual([429, '2']);
   });
 
-  it('are not what clients with a session do', async () => {
+  it('are not counted for clients with a session', async () => {
     const counted: string[] = [];
     const { ticket, dialect } = await serve({}, { counted });
     const { client } = await VoiceClient.ready(ticket, dialect);

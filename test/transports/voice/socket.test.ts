@@ -4,13 +4,13 @@ import { describe, expect, it, test } from 'vitest';
 import { VOICE_CLOSE } from '../../../protocol/voice.ts';
 import { arrange, IDENTIFY } from './harness.ts';
 
-describe('a connection', () => {
+describe('a voice connection', () => {
   it('begins with HELLO', () => {
     const { wire } = arrange({ version: 5 });
     expect(wire.payloads).toEqual([{ op: 8, d: { v: 5, heartbeat_interval: 13_750 } }]);
   });
 
-  it('identifies with what it says, and what it leaves out', () => {
+  it('identifies with the fields of Identify, and defaults for absent ones', () => {
     const { say, calls, wire } = arrange({ version: 9 });
     const streams = [{ type: 'video', rid: '50', quality: 50 }, { type: 'screen' }];
     say(0, { ...IDENTIFY, channel_id: '6', max_dave_protocol_version: 1, video: true, streams, future: [] });
@@ -45,7 +45,7 @@ describe('a connection', () => {
     expect(wire.payloads.at(-1)).toEqual({ op: 9, d: null });
   });
 
-  it('numbers what its session numbers, as text and in binary', () => {
+  it('writes the sequence numbers of its session into text and binary frames', () => {
     const { identified, wire } = arrange();
     const { sink } = identified();
     sink.send(5, { speaking: 1 }, 300);
@@ -56,7 +56,7 @@ describe('a connection', () => {
     ]);
   });
 
-  it('tells its version, before and after it identifies', () => {
+  it('answers a version request before and after Identify', () => {
     const { say, wire, identified } = arrange();
     say(16, {});
     identified();
@@ -65,7 +65,7 @@ describe('a connection', () => {
     expect(wire.payloads.filter(({ op }) => op === 16)).toEqual([told, told]);
   });
 
-  it('passes on what its client says', () => {
+  it('passes client messages on to its session', () => {
     const { identified, say, sayBinary } = arrange();
     const { session } = identified();
     const codec = { name: 'opus', type: 'audio', priority: 1000, payload_type: 120 };
@@ -115,7 +115,7 @@ describe('a connection', () => {
     ]);
   });
 
-  it('passes on its streams, and of them only what is known', () => {
+  it('passes streams on to its session, with their known fields only', () => {
     const { identified, say } = arrange();
     const { session } = identified();
     const size = { type: 'fixed', width: 1280, height: 720, depth: 3 };
@@ -179,7 +179,7 @@ describe('a heartbeat', () => {
     ]);
   });
 
-  it('keeps the connection; without it 4009 is sent, and whoever does not hear that may resume', () => {
+  it('keeps the connection open; without heartbeats it closes with 4009, resumable if the close is lost', () => {
     const { identified, say, pass, wire, calls } = arrange();
     identified();
     for (let beat = 0; beat < 5; beat += 1) {
@@ -261,7 +261,7 @@ describe('a client is closed', () => {
     expect(closeCode()).toBe(4020);
   });
 
-  it('as the calls say', () => {
+  it('with the code that the calls choose', () => {
     const { say, closeCode, wire, calls } = arrange();
     say(0, { ...IDENTIFY, token: 'forged' });
     expect(closeCode()).toBe(4004);
@@ -269,7 +269,7 @@ describe('a client is closed', () => {
     expect(calls.session.detached).toEqual([]);
   });
 
-  it('when it has not identified in time', () => {
+  it('when it does not identify in time', () => {
     const { pass, wire } = arrange();
     pass(29_999);
     expect(wire.ended).toBeNull();
@@ -309,8 +309,8 @@ describe('a client is closed', () => {
   });
 });
 
-describe('a session', () => {
-  it('is let go when the connection ends, for good when its client has said so', () => {
+describe('a voice session', () => {
+  it('is detached when the connection ends, for good after a final close code', () => {
     for (const [code, resumable] of [
       [1006, true],
       [1005, true],
@@ -326,7 +326,7 @@ describe('a session', () => {
     }
   });
 
-  it('is let go once when it closes, and not before it has returned', () => {
+  it('is detached once when it closes, and not before its call has returned', () => {
     for (const [code, resumable] of [
       [4014, false],
       [4015, true],
@@ -344,7 +344,7 @@ describe('a session', () => {
     }
   });
 
-  it('is let go too when it closes while it opens', () => {
+  it('is detached too when it closes while it opens', () => {
     const { calls, say, closeCode } = arrange();
     calls.greet = (sink) => sink.close(4015, 'Not now.');
     say(0, IDENTIFY);

@@ -68,7 +68,7 @@ describe('the writer of a shard', () => {
     expect(fencedWriter(writer, standaloneCluster().ownership, () => undefined)).toBe(writer);
   });
 
-  it('gives each commit the epoch under which it is decided', () => {
+  it('adds to each commit the epoch under which it was decided', () => {
     const { commit, fences, held } = arrange();
     fences.set('1', fence(3));
     commit('1', 'a');
@@ -76,7 +76,7 @@ describe('the writer of a shard', () => {
     expect(held.map((each) => each.fence)).toEqual([fence(3), fence(3)]);
   });
 
-  it('does not write without ownership, nor what was read under another epoch', async () => {
+  it('rejects commits without ownership, and decisions on state of another epoch', async () => {
     const { commit, fences, held, told } = arrange();
     commit('1', 'no right');
     fences.set('2', fence(3));
@@ -85,7 +85,7 @@ describe('the writer of a shard', () => {
     expect([held, told]).toEqual([[], ['no right NotServed', 'read before NotServed']]);
   });
 
-  it('answers in the order of the commits, and refuses what was decided on a refused one', async () => {
+  it('answers in the order of the commits, and rejects decisions that follow a rejected one', async () => {
     const { commit, fences, held, told, settle } = arrange();
     fences.set('1', fence(3));
     commit('1', 'first');
@@ -151,8 +151,8 @@ describe('the writer of a shard', () => {
   });
 });
 
-describe('a commit of whatever id', () => {
-  it('is tried again when its partition has changed hands', async () => {
+describe('a commit for any id', () => {
+  it('is retried when its partition has another owner', async () => {
     const { fenced, ownership, fences, hearers, held, settle } = arrange();
     const commit = committing(fenced, ownership, new VirtualClock());
     const done = commit('1', []);
@@ -183,7 +183,7 @@ describe('a commit of whatever id', () => {
   });
 });
 
-describe('a commit of a decision of the owner', () => {
+describe('a commit that only the owner decides', () => {
   it('is written by the owner only, once', async () => {
     const { fenced, ownership, fences, held, settle } = arrange();
     const commit = committingAsOwner(fenced, ownership);
@@ -200,7 +200,7 @@ describe('a commit of a decision of the owner', () => {
   });
 });
 
-describe('what passes from owner to owner', () => {
+describe('the handover state between owners', () => {
   function tenureOver(store: Partial<ClusterStore>) {
     const { ownership, fences } = arrange();
     const clock = new VirtualClock();

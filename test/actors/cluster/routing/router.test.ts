@@ -9,7 +9,7 @@ const nobody = async (): Promise<never> => {
 };
 
 describe('a call', () => {
-  test('runs here when the key is ours, with a key of its own only when it says once', async () => {
+  test('runs on this shard when it owns the key, with a command key only for methods that need one', async () => {
     const { router, give, asked } = routerOf();
     give('k', 'a');
     expect(await router.askOwner('once', 'k', [], async (key) => key)).toBeNull();
@@ -20,7 +20,7 @@ describe('a call', () => {
     expect(asked).toEqual([]);
   });
 
-  test('goes to the owner, with its deadline and its name', async () => {
+  test('is sent to the owner with its deadline, a command key and a trace', async () => {
     const { router, give, asked } = routerOf();
     give('k', 'b');
     expect(await router.askOwner('keyed', 'k', [1, 'x'], nobody, { deadlineMs: 500 })).toBe('answer');
@@ -30,7 +30,7 @@ describe('a call', () => {
     expect(asked[0]?.context.commandKey).toBe(asked[0]?.context.trace);
   });
 
-  test('waits for an owner, and goes on the moment there is one', async () => {
+  test('waits while the key has no owner, and continues as soon as it has one', async () => {
     const { router, give, clock } = routerOf();
     const call = router.askOwner('once', 'k', [], nobody);
     clock.advance(3000);
@@ -94,7 +94,7 @@ describe('a call', () => {
     expect(await outcome(router.askOwner('once', 'k', [], async () => 'ours'))).toBe('ours');
   });
 
-  test('goes to the next owner when this shard lost the key meanwhile', async () => {
+  test('is sent to the next owner when this shard lost the key meanwhile', async () => {
     for (const fault of [
       new NotServed('handed over'),
       Object.assign(new Error('old'), { name: 'StaleEpoch' }),
@@ -113,7 +113,7 @@ describe('a call', () => {
     }
   });
 
-  test('runs again under its key when its aggregate moved while it ran', async () => {
+  test('runs again under the same command key when its aggregate moved while it ran', async () => {
     const { router, give } = routerOf();
     give('k', 'a');
     const keys: (string | null)[] = [];
@@ -158,7 +158,7 @@ describe('a call', () => {
     ['NotServed', new NotServed('x')],
     ['StaleEpoch', Object.assign(new Error('x'), { name: 'StaleEpoch' })],
   ];
-  test.each(undone)('is sent again after %s, whatever it is', async (_, fault) => {
+  test.each(undone)('is sent again after %s, whatever its method', async (_, fault) => {
     const { router, give, scene, asked, clock } = routerOf();
     give('k', 'b');
     scene.answer = async () => {
@@ -248,7 +248,7 @@ describe('a call', () => {
     expect(asked.length).toBeLessThan(20);
   });
 
-  test('goes on at once when the owner has changed while it was asked', async () => {
+  test('is sent to the new owner at once when the old owner replies that it is no longer the owner', async () => {
     const { router, give, scene, asked } = routerOf();
     give('k', 'b');
     scene.answer = async ({ to }) => {
@@ -260,7 +260,7 @@ describe('a call', () => {
     expect(asked.map(({ to }) => to)).toEqual(['b', 'c']);
   });
 
-  test('keeps its place among those that wait', async () => {
+  test('keeps its order among waiting calls', async () => {
     const { router, give, asked } = routerOf();
     const calls = [1, 2, 3].map((n) => router.askOwner('once', 'k', [n], nobody));
     await outcome(calls[0] as Promise<unknown>);

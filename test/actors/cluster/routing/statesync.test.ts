@@ -63,8 +63,8 @@ function arrange() {
   };
 }
 
-describe('what the owner of an id is told', () => {
-  it('is taken at once where it is this shard, and in one question elsewhere', async () => {
+describe('a state update for the owner of an id', () => {
+  it('is applied at once when this shard is the owner, and sent in one request per other shard', async () => {
     const { post, owners, taken, asked, pass } = arrange();
     owners.set('1', 'self').set('2', 'other').set('3', 'other');
     for (const id of ['1', '2', '3']) post.put(id, 'x', 7);

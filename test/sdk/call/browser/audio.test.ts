@@ -69,7 +69,7 @@ describe('a page', () => {
 });
 
 describe('the microphone', () => {
-  test('is opened with the first call, as it was chosen, and closed after the last', async () => {
+  test('is opened with the first call and the chosen settings, and closed after the last call', async () => {
     const audio = await loaded();
     await audio.useInput('usb');
     expect(page.asked).toEqual([]);
@@ -92,14 +92,14 @@ describe('the microphone', () => {
     expect(page.told.map(({ type, session }) => `${type} ${session}`)).toEqual(['end 1', 'end 2']);
   });
 
-  test('is let go when it comes after the call', async () => {
+  test('is released when permission arrives after the end of the call', async () => {
     const audio = await loaded();
     audio.open(recorder().options).close();
     await settle();
     expect(page.streams[0]?.tracks[0]?.isStopped).toBe(true);
   });
 
-  test('is complained of when it is not allowed, and stays in use when another fails', async () => {
+  test('reports a complaint when permission is denied, and stays in use when another device fails', async () => {
     const audio = await loaded();
     page.refusal = Object.assign(new Error(), { name: 'NotAllowedError' });
     const { told, options } = recorder();
@@ -130,7 +130,7 @@ describe('the microphone', () => {
 });
 
 describe('while the audio context does not run', () => {
-  test('the microphone is sent as it is, and its loudness is unknown', async () => {
+  test('the microphone is sent unprocessed, and its loudness is unknown', async () => {
     page.contextState = 'suspended';
     const audio = await loaded();
     const { told, options } = recorder();
@@ -162,7 +162,7 @@ describe('while the audio context does not run', () => {
     media.close();
   });
 
-  test('each gesture of the person tries to start it, until it runs', async () => {
+  test('each gesture of the user resumes it until it runs', async () => {
     page.contextState = 'suspended';
     await loaded();
     const before = page.resumes;
@@ -189,7 +189,7 @@ describe('while the audio context does not run', () => {
   });
 });
 
-describe('a connection that does not come about', () => {
+describe('a connection that is not established', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
@@ -202,7 +202,7 @@ describe('a connection that does not come about', () => {
     return { told, media };
   };
 
-  test('is explained after eight seconds, and no longer once it stands', async () => {
+  test('is explained after eight seconds, until the connection is established', async () => {
     const { told, media } = await opened();
     await vi.advanceTimersByTimeAsync(7999);
     expect(told).toEqual([]);
@@ -213,7 +213,7 @@ describe('a connection that does not come about', () => {
     media.close();
   });
 
-  test('is not explained when it stands in time, nor after the call was left', async () => {
+  test('is not explained when it is established in time, nor after the end of the call', async () => {
     const { told, media } = await opened();
     page.connectionState('connected');
     await vi.advanceTimersByTimeAsync(60_000);
@@ -224,7 +224,7 @@ describe('a connection that does not come about', () => {
     media.close();
   });
 
-  test('is explained beside a microphone that is not allowed, which stays told once it stands', async () => {
+  test('is explained beside a denied microphone, whose complaint remains after the connection is established', async () => {
     page.refusal = Object.assign(new Error(), { name: 'NotAllowedError' });
     const { told, media } = await opened();
     await vi.advanceTimersByTimeAsync(8000);
@@ -238,7 +238,7 @@ describe('a connection that does not come about', () => {
   });
 });
 
-test('what the worker says of a session is for that stay, and for none that is over', async () => {
+test('messages of the worker reach only the call that they belong to, and none that has ended', async () => {
   const audio = await loaded();
   const [one, other] = [recorder(), recorder()];
   audio.open(one.options);

@@ -12,7 +12,7 @@ test('loudness is the root mean square of full scale', () => {
   fc.assert(fc.property(samples, (each) => loudness(each) >= 0 && loudness(each) <= 1));
 });
 
-test('what is amplified is cut off at 16 bits', () => {
+test('amplified samples are clipped at 16 bits', () => {
   const loud = Int16Array.of(-30_000, -10, 0, 10, 30_000);
   amplify(loud, 2);
   expect([...loud]).toEqual([-32_768, -20, 0, 20, 32_767]);
@@ -21,7 +21,7 @@ test('what is amplified is cut off at 16 bits', () => {
   expect([...same]).toEqual([1, 2]);
 });
 
-test('voices are heard as one, and each once', () => {
+test('the mixer adds all voices, each once', () => {
   const mixer = new Mixer(4);
   mixer.add(frame(20_000));
   mixer.add(frame(20_000));
@@ -30,8 +30,8 @@ test('voices are heard as one, and each once', () => {
   expect([...mixer.take(1)]).toEqual([0, 0, 0, 0]);
 });
 
-describe('a queue', () => {
-  test('waits for its first frames, plays until it is dry, and waits again', () => {
+describe('the playback queue', () => {
+  test('waits for its first frames, plays until it is empty, and waits again', () => {
     const queue = new PlayQueue(4, { start: 2, max: 5 });
     queue.push(frame(1));
     expect(queue.shift()).toBeNull();
@@ -41,7 +41,7 @@ describe('a queue', () => {
     expect(queue.shift()).toBeNull();
   });
 
-  test('keeps the newest of what is too much, and makes frames of pieces of any length', () => {
+  test('drops the oldest frames beyond its bound, and makes frames of pieces of any length', () => {
     const queue = new PlayQueue(4, { start: 1, max: 2 });
     queue.push(Int16Array.of(1, 2, 3, 4, 5, 6, 7, 8, 9, 10));
     expect([...queue.shift()!, ...queue.shift()!]).toEqual([3, 4, 5, 6, 7, 8, 9, 10]);

@@ -49,7 +49,7 @@ describe('programs', () => {
     expect((await me(up.body.token)).status).toBe(200);
   });
 
-  test('hear in which field they are wrong, and the same of nobody as of a wrong password', async () => {
+  test('receive the field at fault, and the same error for an unknown account as for a wrong password', async () => {
     const taken = await post('register', { username: 'anna', password: PASSWORD });
     expect(taken).toMatchObject({
       status: 400,
@@ -69,7 +69,7 @@ describe('programs', () => {
     expect((await post('mfa/totp', { ticket: 'x', code: '000000' })).body).toMatchObject({ code: 60010 });
   });
 
-  test('are refused garbage, too much of it, and other types', async () => {
+  test('receive an error for malformed, oversized and wrongly typed bodies', async () => {
     for (const body of ['', '{', '[]', '{"login":1,"password":{}}', '{"login":null}', '"x"'])
       expect((await post('login', body)).status).toBe(400);
     expect((await post('login', { login: 'x'.repeat(400), password: 'x' })).status).toBe(400);

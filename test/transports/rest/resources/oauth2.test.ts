@@ -181,7 +181,7 @@ describe('the token endpoint', () => {
     expect(status).toBe(413);
   });
 
-  test('tells refusals in the words of the RFC, and those of a merge in the platform’s', async () => {
+  test('returns error codes of the RFC, and of the platform for a merge', async () => {
     answer = { ok: false, refusal: BAD_REFRESH_TOKEN };
     const request = { grant_type: 'refresh_token', client_id: GAME };
     expect(await post('token', request)).toMatchObject({
@@ -245,8 +245,8 @@ async function call(id: string, caller: Caller | null, more: object = {}) {
   return { status, body };
 }
 
-describe('what a token is', () => {
-  test('is told to whoever holds it, with the user where it may be seen', async () => {
+describe('the description of a token', () => {
+  test('is returned to its holder, with the user if the scopes allow it', async () => {
     const { body } = await call('get_my_oauth2_authorization', acting('guilds'));
     expect(body).toMatchObject({
       application: { id: GAME, name: 'Game', bot: { id: GAME } },
@@ -260,7 +260,7 @@ describe('what a token is', () => {
     expect((await call('get_my_oauth2_authorization', HUMAN)).status).toBe(403);
   });
 
-  test('says who signed in as far as its scopes go', async () => {
+  test('contains the claims of the user that the scopes allow', async () => {
     const sub = HUMAN.userId;
     expect((await call('get_openid_connect_userinfo', acting('openid'))).body).toEqual({ sub });
     const named = { sub, preferred_username: 'ada', nickname: 'Ada', locale: 'en-US' };
@@ -275,9 +275,9 @@ describe('what a token is', () => {
   });
 });
 
-describe('what only people themselves may do', () => {
+describe('consent and device operations', () => {
   const decision = { query: { client_id: GAME }, body: { authorize: true } };
-  test('is closed to the applications that act for them', async () => {
+  test('are closed to applications that act for a person', async () => {
     for (const [id, more] of [
       ['oauth2_authorize', decision],
       ['oauth2_describe', decision],
@@ -289,7 +289,7 @@ describe('what only people themselves may do', () => {
       expect((await call(id, acting('identify', 'openid'), more)).status, id).toBe(403);
   });
 
-  test('is to agree, to look at what was agreed to, and to take it back', async () => {
+  test('let a person agree, list grants, and revoke them', async () => {
     expect((await call('oauth2_authorize', HUMAN, decision)).body).toEqual({
       location: 'https://game.example/?code=c',
     });

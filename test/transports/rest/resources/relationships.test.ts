@@ -21,8 +21,8 @@ const person = callerOf();
 const game = callerOf('sdk.social_layer');
 const params = { user_id: '11' };
 
-describe('of the platform', () => {
-  it('friendship is asked by name, or by id, and whoever is asked for with type 2 is blocked', async () => {
+describe('platform relationships', () => {
+  it('are requested by name or by id, and type 2 blocks the user', async () => {
     const { call, social } = open();
     const { request, requestNamed, block } = social.relationships;
     const named = { body: { username: 'robin', discriminator: null } };
@@ -36,7 +36,7 @@ describe('of the platform', () => {
     expect(block).toHaveBeenCalledWith(game, '11');
   });
 
-  it('it is listed, named and ended', async () => {
+  it('are listed, renamed and removed', async () => {
     const { call, social } = open();
     expect(await call('list_relationships', game)).toMatchObject({ status: 200, body: [{ id: '11' }] });
     await call('update_relationship', person, { params, body: { nickname: '' } });
@@ -48,8 +48,8 @@ describe('of the platform', () => {
   });
 });
 
-describe('of a game', () => {
-  it('it is the calling one, and people themselves have none', async () => {
+describe('game relationships', () => {
+  it('belong to the calling game, and a person without a game has none', async () => {
     const { call, social } = open();
     expect(await call('list_game_relationships', game)).toMatchObject({ body: [{ id: '12' }] });
     expect(social.relationships.listOfGame).toHaveBeenCalledWith(game, GAME);
@@ -63,7 +63,7 @@ describe('of a game', () => {
   });
 });
 
-it('is not open to bots, to a game without the scope, nor to what is malformed', async () => {
+it('reject bots, games without the scope, and malformed bodies', async () => {
   const { call, social } = open();
   for (const operationId of Object.keys(relationships)) {
     const parts = { params, body: { username: 'robin', nickname: null } };
