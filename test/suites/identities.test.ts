@@ -51,7 +51,7 @@ describe.each(databases())('identities on $name', (kind) => {
     expect((await store().get(APP, long))?.identity).toEqual(long);
   });
 
-  test('it moves to another account with what the game told of it', async () => {
+  test('an identity moves to another account with its profile', async () => {
     const profile = { username: 'Ada', metadata: { a: [1] }, data: { primary: { season: '3' } } };
     await write(
       { type: 'identityWritten', identity: identity() },
@@ -77,7 +77,7 @@ describe.each(databases())('identities on $name', (kind) => {
     expect(await store().some(APP, 1)).toHaveLength(1);
   });
 
-  test('a deleted account is gone with its tokens', async () => {
+  test('a deleted account is deleted with its tokens', async () => {
     const token = { id: '900', userId: USER, kind: 'user', hash: 'ab' } as const;
     await write({ type: 'userCreated', user: user('10') }, { type: 'tokenIssued', token });
     expect(await store().usernameTaken('USER10')).toBe(true);

@@ -70,7 +70,7 @@ describe('a journal on disk', () => {
     expect([writer.drop(), writer.bytes, writer.segments]).toEqual([true, 5, 1]);
   });
 
-  it('is read by nobody else', async () => {
+  it('is readable only by its own system user', async () => {
     const store = await openJournalStore(directory);
     await store.open('shard-0', 'run1', false);
     await store.open('shard-0', 'run1', true);
@@ -95,7 +95,7 @@ describe('a journal on disk', () => {
     expect((await readdir(directory)).sort()).toEqual(['buddy', 'id', 'lost+found']);
   });
 
-  it('gives each session once, however many ask, and to nobody when it is gone', async () => {
+  it('gives each session to one of several claims, and none of an unknown run', async () => {
     const store = await openJournalStore(directory);
     const other = await openJournalStore(directory);
     expect(other.id).toBe(store.id);

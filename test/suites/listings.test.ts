@@ -69,7 +69,7 @@ describe.each(databases())('listings on $name', (kind) => {
     expect(await find([filter])).toEqual(expected);
   });
 
-  test('by all filters together, by game, and by who may come in', async () => {
+  test('by all filters together, by game, and open lobbies only', async () => {
     const dunes = { key: 'map', is: 'equal', value: 'dunes' } as const;
     expect(await find([dunes, { key: 'level', is: 'range', min: 10, max: null }])).toEqual(['102']);
     expect(await find([], { game: 'arena' })).toEqual(['103']);
@@ -88,7 +88,7 @@ describe.each(databases())('listings on $name', (kind) => {
     expect(await sorted({ by: 'metadata', key: 'level', descending: true }, 2)).toEqual(['102', '101']);
   });
 
-  test('as it is now, and not what is listed no more, or gone', async () => {
+  test('in their current state, without unlisted and deleted ones', async () => {
     await write(listing('201', { kind: 'late' }, 1), listing('202', { kind: 'late' }, 1));
     const late = [{ key: 'kind', is: 'equal', value: 'late' } as const];
     await write(listing('201', { kind: 'early' }, 2));

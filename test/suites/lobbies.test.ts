@@ -141,7 +141,7 @@ describe.each(databases())('lobbies on $name', (kind) => {
     expect(await store().all(id('13'))).toEqual(['110']);
   });
 
-  test('a secret names one lobby until its time is over; a second fails, and nothing of it is left', async () => {
+  test('a secret names one lobby until it expires; a second lobby with it fails without leaving rows', async () => {
     await write('120', { type: 'lobbyCreated', lobby: lobby('120') }, secret('120', 'aa'));
     expect([await found('aa', 99), await found('aa', 100), await found('bb', 0)]).toEqual([
       '120',
@@ -155,7 +155,7 @@ describe.each(databases())('lobbies on $name', (kind) => {
     expect(await found('aa', 100)).toBe('122');
   });
 
-  test('a deleted lobby takes all with it that leads there', async () => {
+  test('a deleted lobby deletes its secret, members, link and messages', async () => {
     await write('130', { type: 'lobbyCreated', lobby: lobby('130') }, secret('130', 'cc'));
     await enter('130', member('12', 1));
     const linked = lobby('130', { linked: link('500') });
@@ -190,7 +190,7 @@ describe.each(databases())('lobbies on $name', (kind) => {
     expect(await store().linkedTo(id('501'))).toBe('141');
   });
 
-  test('messages come newest first, none too old, and as they were last written', async () => {
+  test('messages are listed newest first, without expired ones, in their last version', async () => {
     await create('150');
     for (const messageId of ['9001', '9003', '9002'])
       await write('150', {
@@ -206,7 +206,7 @@ describe.each(databases())('lobbies on $name', (kind) => {
     expect(await store().message(id('150'), id('9009'))).toBeNull();
   });
 
-  test('what is idle is due in order, and what is in use or linked is not', async () => {
+  test('idle lobbies are due in order, and used or linked ones are not', async () => {
     await fresh.driver.query('DELETE FROM lobbies');
     expect(await store().nextDueMs()).toBeNull();
     await create('160', { idle_since_ms: 2_000, idle_timeout_seconds: 10 });

@@ -45,7 +45,7 @@ describe.each(databases())('polls on $name', (kind) => {
   });
   afterAll(() => fresh.close());
 
-  test('votes are counted by who really voted, and an answer without votes has no count', async () => {
+  test('votes are counted once per user, and an answer without votes has no count', async () => {
     const { id: poll } = await make();
     expect(await countsOf(poll)).toEqual([]);
     await write(
@@ -74,13 +74,13 @@ describe.each(databases())('polls on $name', (kind) => {
     expect(await store().voters(GUILD, poll, 2, { limit: 1 })).toEqual([]);
   });
 
-  test('an edit keeps the counts, also when it was made of an older state of them', async () => {
+  test('an edit keeps the counts, also when it was based on an older state', async () => {
     const made = await make();
     await write(voted('pollVoted', made.id, '11', 1), { type: 'messageUpdated', message: made });
     expect(await countsOf(made.id)).toEqual([{ id: 1, count: 1, me_voted: false }]);
   });
 
-  test('a deadline stands until the poll is final, and is found when it has come', async () => {
+  test('a deadline is kept until the poll is final, and listed once it is due', async () => {
     const made = await make();
     const early = await make({ poll: { ...openPoll(), expiry: new Date(END_MS - 1_000).toISOString() } });
     await make({ poll: undefined as never });

@@ -51,7 +51,7 @@ async function numbersIn(path: string): Promise<number[]> {
 }
 
 test.each([1, 2])(
-  'every commit that was answered is there after the power was lost (seed %i)',
+  'every answered commit survives a power loss (seed %i)',
   async (seed) => {
     const random = randomOf(seed);
     const path = await directory();

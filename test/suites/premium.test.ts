@@ -11,7 +11,7 @@ const PAYER = id<UserId>('901');
 const DAY_MS = 86_400_000;
 const NOW_MS = Date.parse('2026-06-01');
 
-describe.each(databases())('what is sold, on $name', (kind) => {
+describe.each(databases())('products and orders on $name', (kind) => {
   let fresh: Awaited<ReturnType<typeof openFresh>>;
   const store = () => fresh.storage.premium;
   const write = (...facts: Parameters<typeof commit>[2][]) =>

@@ -372,7 +372,7 @@ describe.each(kinds)('on $name', (kind) => {
     expect(Number(mark?.ms)).toBeGreaterThanOrEqual(Number(BigInt(MESSAGE!) >> 22n) + 1_420_070_400_000);
   });
 
-  test('a person whose name is taken there gets a number, and one who is there stays', async () => {
+  test('an imported person with a taken name gets a number, and a person already there is kept', async () => {
     const source = await fresh(kind);
     await fill(source);
     const other = await fresh(kind);
@@ -390,7 +390,7 @@ describe.each(kinds)('on $name', (kind) => {
     expect(people.map(({ name }) => name)).toEqual(['ann_2', 'benjamin']);
   });
 
-  test('a person gets what is theirs, without credentials and without what others wrote', async () => {
+  test('an exported person has their own data, without credentials and without messages of others', async () => {
     const driver = await fresh(kind);
     await fill(driver);
     const blobs = openMemoryBlobs();
@@ -436,7 +436,7 @@ describe.each(kinds)('on $name', (kind) => {
     expect(message?.data).toMatchObject({ author: { id: ANN, username: `deleted_user_${ANN}` } });
   });
 
-  test('the messages of a deleted person go with their reactions and files', async () => {
+  test('messages of a deleted person are deleted with their reactions and files', async () => {
     const driver = await fresh(kind);
     await fill(driver);
     const blobs = openMemoryBlobs();
@@ -458,7 +458,7 @@ describe.each(kinds)('on $name', (kind) => {
     await expect(deletePerson(ANN!, driver, { ...options, heirId: BOT! })).rejects.toThrow('is a bot');
   });
 
-  test('an heir must be a member of the guilds, and a bot goes only with its application', async () => {
+  test('an heir must be a member of the guilds, and a bot is deleted only with its application', async () => {
     const driver = await fresh(kind);
     await fill(driver);
     const options = { heirId: ANN!, messages: true, dryRun: false };

@@ -52,7 +52,7 @@ describe.each(databases())('webhooks on $name', (kind) => {
     expect(await store.get(id(999))).toBeNull();
   });
 
-  test('are gone with their channel', async () => {
+  test('are deleted with their channel', async () => {
     const { webhooks: store, writer } = fresh.storage;
     await create(webhook(101), webhook(102, { channel_id: id(11) }));
     await commit(writer, GUILD, { type: 'channelDeleted', channel: { id: CHANNEL } as never });
@@ -60,7 +60,7 @@ describe.each(databases())('webhooks on $name', (kind) => {
     expect(await store.get(id(101))).toBeNull();
   });
 
-  test('are paged by what they follow', async () => {
+  test('are listed in pages by the channel that they follow', async () => {
     const { webhooks: store } = fresh.storage;
     await create(webhook(101), follower(103), follower(102), follower(104));
     const idsOf = async (...args: Parameters<typeof store.followers>) =>
@@ -79,7 +79,7 @@ describe.each(databases())('webhooks on $name', (kind) => {
     expect(await store.copies(id(2), [key])).toEqual([]);
   });
 
-  test('are told of a message in order, once for all changes that wait, and until the last of them is done', async () => {
+  test('receive the changes of a message in order, merged while they wait, until the last one is done', async () => {
     const { webhooks: store, writer } = fresh.storage;
     const queue = (messageId: number, at: number, creates: boolean) => ({
       ...{ type: 'crosspostQueued' as const, id: String(at), channelId: NEWS },

@@ -167,7 +167,7 @@ describe('video', () => {
     expect(b.sink.of(12)).toHaveLength(3);
   });
 
-  it('is asked of its sender as the others want it', () => {
+  it('is requested from its sender in the layers that the others want', () => {
     const world = arrange();
     const a = world.connect('1', {}, OFFER);
     const b = world.connect('2', {}, OFFER);
@@ -263,7 +263,7 @@ describe('DAVE', () => {
     expect(dave.inputs.at(-1)?.slice(0, 2)).toEqual(['leave', '1']);
   });
 
-  it('is ticked when it asks for it, and its ends are counted', () => {
+  it('is advanced at the deadline that it sets, and its results are counted', () => {
     const world = arrange();
     world.connect('1');
     const dave = world.deliveries[0]!;

@@ -48,7 +48,7 @@ describe('a seat', () => {
     expect([calls.refused, calls.size]).toEqual([2, 1]);
   });
 
-  it('opens no media before someone identifies, and none stay when all have left', () => {
+  it('opens media with the first Identify, and closes them when the last member leaves', () => {
     const world = arrange();
     world.calls.voiceJoined(seatOf('1'));
     expect(() => world.room()).toThrow();
@@ -175,7 +175,7 @@ describe('Select Protocol', () => {
     expect(world.room().of('1').udp?.claimed).toEqual(claimed);
   });
 
-  it('says all that a client needs', () => {
+  it('contains all fields that a client needs', () => {
     const [description] = arrange().connect('1').sink.of(4);
     expect(description).toEqual({
       mode: 'aead_aes256_gcm_rtpsize',
@@ -299,7 +299,7 @@ describe('an end', () => {
     expect(world.names('dropped')).toEqual(['1']);
   });
 
-  it('by the client is taken back when it identifies again in time', () => {
+  it('by the client is revoked when it identifies again in time', () => {
     const world = arrange();
     const { session, sink } = world.connect('1');
     session.detach(sink, false);

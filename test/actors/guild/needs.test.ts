@@ -87,13 +87,13 @@ describe('pins of a channel', () => {
     ]);
   });
 
-  it('say which was the last, also when several are unpinned at once', async () => {
+  it('have the right last pin, also when several are unpinned at once', async () => {
     const [old, young] = [written(1_000), written(2_000)];
     await inTurn(unpin(old), unpin(young));
     expect(await lastPin()).toBeNull();
   });
 
-  it('say which was the last when one is unpinned right after it was pinned', async () => {
+  it('have the right last pin when one is unpinned right after it was pinned', async () => {
     const [old, young] = [written(1_000), written()];
     guild.clock.advance(5_000);
     await inTurn(pin(young), unpin(young));
@@ -109,7 +109,7 @@ describe('reactions to a message', () => {
     expect(countOf(message)).toBe(2);
   });
 
-  it('stand when they are removed and added at once, and are gone when it is the other way round', async () => {
+  it('are kept when removed and added at once, and removed in the opposite order', async () => {
     const [kept, gone] = [written(null, [ANN, BOB]), written(null, [BOB])];
     await inTurn(unreact(ANN, kept), react(ANN, kept), react(ANN, gone), unreact(ANN, gone));
     expect([countOf(kept), countOf(gone)]).toEqual([2, 1]);
@@ -159,7 +159,7 @@ describe('votes in a poll', () => {
     ]);
   });
 
-  it('are taken back and given again before any of it is durable', async () => {
+  it('are removed and added again before any of it is durable', async () => {
     const message = asked();
     await inTurn(vote(ANN, message, 3), vote(ANN, message), vote(ANN, message, 3), vote(BOB, message));
     expect(countsOf(message)).toEqual([[3, 1]]);

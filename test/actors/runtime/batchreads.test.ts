@@ -24,7 +24,7 @@ function arrange() {
 }
 
 describe('reads by key', () => {
-  it('go together when they are asked for together', async () => {
+  it('of one turn are sent as one batch', async () => {
     const { reads, ask, turn } = arrange();
     const answers = Promise.all([ask('a'), ask('b'), ask('a'), ask('none')]);
     await turn();

@@ -106,7 +106,7 @@ describe('resident aggregates', () => {
     expect(log).toEqual(['load a', 'three refused 130000', 'adopt a', 'one ran', 'two ran', 'four ran']);
   });
 
-  it('answer what is missing and what could not be read', () => {
+  it('reply missing to queued work for an unknown aggregate, and the fault when its load fails', () => {
     const { registry, log, work } = house();
     registry.work('a', work('one'));
     registry.peek('a')?.send({ type: 'missing' });
@@ -150,7 +150,7 @@ describe('resident aggregates', () => {
     expect(log).toEqual(['load a', 'adopt a', 'one ran', 'release a', 'load a', 'adopt a', 'two ran']);
   });
 
-  it('end alone when a bug ends them, and come back with the next work', () => {
+  it('are evicted alone when a bug ends them, and loaded again for the next work', () => {
     const { registry, log, work } = house();
     for (const id of ['a', 'b']) {
       registry.work(id, work(`first ${id}`));
@@ -254,7 +254,7 @@ describe('residents that change hands', () => {
     return { ...there, gone, load, pass };
   }
 
-  it('finish their work first, and take no more of it', async () => {
+  it('finish their current work first, and accept no more', async () => {
     const { registry, gone, load, log, work, pass } = moving();
     const [a, b] = [load('a'), load('b')];
     a.working = true;
@@ -286,7 +286,7 @@ describe('residents that change hands', () => {
     expect([a.end, b.end, registry.size]).toEqual([{ why: 'moved' }, { why: 'moved' }, 0]);
   });
 
-  it('end in time, whatever is open', async () => {
+  it('are handed over by the deadline, whatever work is open', async () => {
     const { registry, load, pass } = moving();
     const [a, b] = [load('a'), load('b')];
     a.working = true;

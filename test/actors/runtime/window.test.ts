@@ -39,7 +39,7 @@ describe('Window', () => {
 describe('a window in which the value decides whether a row is pinned', () => {
   const isPinned = (value: number) => value % 2 === 0;
 
-  it('keeps all pinned rows and the newest others, whatever was set, deleted and trimmed before', () => {
+  it('keeps all pinned rows and the newest others, after any steps', () => {
     const step = fc.record({
       key: fc.nat(20),
       value: fc.nat(9),
@@ -71,7 +71,7 @@ describe('a window in which the value decides whether a row is pinned', () => {
 });
 
 describe('a read of many rows', () => {
-  it('is told which rows were evicted meanwhile, as its own may be older', () => {
+  it('learns which rows were evicted meanwhile, since its own copies may be older', () => {
     const window = new Window<string, number>();
     for (const key of ['a', 'b', 'c']) window.set(key, 1);
     window.trim(2, 1, 0, () => false);
@@ -84,7 +84,7 @@ describe('a read of many rows', () => {
 });
 
 describe('trimInOrder', () => {
-  it('drops the oldest entries, and none that is younger than one whose commit is under way', () => {
+  it('drops the oldest entries, and none younger than an entry whose commit is in progress', () => {
     const window = new Window<string, number>();
     for (const [key, commit] of [
       ['a', 1],

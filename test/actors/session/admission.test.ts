@@ -31,14 +31,14 @@ describe('admission', () => {
     expect(turns).toEqual(Array.from({ length: 35 }, (_, index) => index + 1));
   });
 
-  it('refuses those beyond who may wait', async () => {
+  it('rejects sessions beyond its queue', async () => {
     const { turns, ask } = admit(1, 2);
     for (const name of [1, 2, 3, 4]) ask(name);
     await settled();
     expect(turns.toSorted()).toEqual([1, '4 refused']);
   });
 
-  it('answers op 9 to who would have to wait among too many', async () => {
+  it('sends op 9 to a client that does not fit into the queue', async () => {
     const clock = new VirtualClock();
     const wheel = new TimerWheel(clock);
     const admission = new Admission({

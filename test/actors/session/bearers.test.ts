@@ -64,14 +64,14 @@ describe('IDENTIFY of an application that acts for a user', () => {
     expect(all.backend.named('presence')).toMatchObject([['presence', { status: 'online' }]]);
   });
 
-  it('without the scopes for it ends with 4004, which says why', async () => {
+  it('without the required scopes closes with 4004 and the missing scope', async () => {
     const { sessions } = arranged();
     const outcome = await sessions.identify(identifyWith({ token: 'mute' }), new FakeSink());
     expect(outcome).toMatchObject({ code: 4004, reason: expect.stringContaining('gateway.connect') });
     expect(sessions.size).toBe(0);
   });
 
-  it('costs its user, and the user’s other applications, none of their starts', async () => {
+  it('does not use up session starts of its user or of the user’s other applications', async () => {
     const { sessions, clock } = arranged({ limited: true, sessionStartsPerDay: 2 });
     const codes: unknown[] = [];
     for (const token of ['game', 'game', 'game', 'other game', 'human']) {
@@ -98,7 +98,7 @@ describe('IDENTIFY of an application that acts for a user', () => {
 describe('lobbies', () => {
   const lobbies = [{ id: '51' }, { id: '52' }];
 
-  it('come with READY to a client that can take them', async () => {
+  it('are part of READY for a client with the capability', async () => {
     const all = arranged();
     all.backend.lobbies = lobbies;
     const { sink } = await open(all, { token: 'game', capabilities: CAPABILITY.AUTO_LOBBY_CONNECT });
@@ -106,7 +106,7 @@ describe('lobbies', () => {
     expect(sink.sent[0]?.d).toMatchObject({ lobbies });
   });
 
-  it('follow READY one by one, as fast as the client reads, and what happens meanwhile follows them', async () => {
+  it('follow READY one by one at the pace of the client, with later dispatches behind them', async () => {
     const all = arranged();
     all.backend.lobbies = lobbies;
     const sink = new FakeSink();
@@ -178,7 +178,7 @@ describe('what a session asks for', () => {
     expect(await asked(all, session)).toEqual(names);
   });
 
-  it('is in vain once the token has ended, while it goes on hearing, until another token resumes it', async () => {
+  it('is ignored once the token has expired, while dispatches continue, until another token resumes it', async () => {
     const all = arranged();
     const { tokens } = all.backend;
     const { session, sink } = await open(all, { token: 'game' });
@@ -237,7 +237,7 @@ describe('what is taken back', () => {
 });
 
 describe('a token of the person alone', () => {
-  it('takes with it the sessions that it opened, not those of applications', async () => {
+  it('ends the sessions that it opened, not those of applications', async () => {
     const all = arranged();
     const game = await open(all, { token: 'game' });
     const own = await open(all, { token: 'human' });
@@ -248,7 +248,7 @@ describe('a token of the person alone', () => {
 });
 
 describe('AUTHORIZE_REQUEST', () => {
-  it('reaches the sessions that want it, over a RESUME and until they want it no more', async () => {
+  it('reaches subscribed sessions, also after a RESUME, until they unsubscribe', async () => {
     const all = arranged();
     const { sessions } = all;
     const game = { userId: USER, applicationId: GAME };

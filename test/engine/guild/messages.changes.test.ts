@@ -179,7 +179,7 @@ describe('files of an edit', () => {
 describe('deleteMessage', () => {
   const remove = (id: MessageId, by = author) => run(guild, 'deleteMessage', at(id), by);
 
-  it('takes one’s own away without a note in the log', () => {
+  it('deletes the own message without an audit log entry', () => {
     const id = place();
     const { types, dispatches } = remove(id);
     expect(types).toEqual(['messageDeleted']);
@@ -188,7 +188,7 @@ describe('deleteMessage', () => {
     expect(remove(id).code).toBe(10008);
   });
 
-  it('writes down when a moderator does it', () => {
+  it('logs a deletion by a moderator', () => {
     const { facts } = remove(place(), moderator);
     expect(facts[1]).toMatchObject({
       entry: { action_type: 72, target_id: '10', reason: 'tidy', options: { channel_id: '50', count: '1' } },
@@ -252,7 +252,7 @@ describe('pins', () => {
   const lastPin = () =>
     (guild.channels.get('50' as ChannelId) as { last_pin_timestamp?: string }).last_pin_timestamp;
 
-  it('pins, says so in the channel, tells clients, and writes it down', () => {
+  it('pins, posts a system message, dispatches to clients, and logs it', () => {
     const id = place();
     const { types, dispatches, facts } = pin(id);
     expect(types).toEqual(['messagePinned', 'messageCreated', 'auditLogged']);
@@ -311,7 +311,7 @@ describe('pins', () => {
     expect(needs('unpinMessage', plain)).toEqual(['50']);
   });
 
-  it('counts a pinned message no more when it is deleted', () => {
+  it('stops counting a pinned message when it is deleted', () => {
     pinned(249);
     const [pinnedOne, other] = [place(), place()];
     pin(pinnedOne);

@@ -169,26 +169,26 @@ describe('createMessage', () => {
 });
 
 describe('mentions', () => {
-  it('reaches members and known users, with the member beside the user', () => {
+  it('reach members and known users, with the member beside the user', () => {
     const { dispatches } = send({ content: `<@${OTHER}> <@${STRANGER}> <@100000000000000078>` });
     expect(dispatches[0]?.d).toMatchObject({
       mentions: [{ id: OTHER, member: { roles: [] } }, { id: STRANGER }],
     });
   });
 
-  it('reaches mentionable roles; others and everyone only with the permission', () => {
+  it('reach mentionable roles; others and everyone only with the permission', () => {
     const content = `<@&${ROLE}> <@&${PINGABLE}> <@&1> @everyone`;
     expect(sent({ content })).toMatchObject({ mention_roles: [PINGABLE], mention_everyone: false });
     guild.roles.set('1' as never, role('1', TALK | P.MENTION_EVERYONE));
     expect(sent({ content })).toMatchObject({ mention_roles: [ROLE, PINGABLE], mention_everyone: true });
   });
 
-  it('never takes the guild itself for a role, whatever the caller holds', () => {
+  it('do not treat the id of the guild as a role, whatever the permissions of the caller', () => {
     const scope = scopeIn(guild, '50' as ChannelId, caller('2'), messageEnv());
     expect(scope.ok && [GUILD_ID, ROLE, '9'].map(scope.value.mayNotifyRole)).toEqual([false, true, false]);
   });
 
-  it('loads mentioned users before the decision', () => {
+  it('of users outside of the window are loaded before the decision', () => {
     const needs = needsOf(creation({ content: `<@${OTHER}> <@${STRANGER}>` }));
     expect(needs).toEqual({ members: [OTHER, STRANGER], users: [STRANGER], messages: [] });
   });
@@ -239,7 +239,7 @@ describe('replies', () => {
     expect(send({ content: 'a', message_reference: reply(id, { channel_id: '51' }) }).code).toBe(50035);
   });
 
-  it('needs history to be read', () => {
+  it('need READ_MESSAGE_HISTORY', () => {
     const id = placed(guild, storedMessage('54', OTHER));
     expect(send({ content: 'a', message_reference: reply(id) }, into('54')).code).toBe(160002);
   });
@@ -252,7 +252,7 @@ describe('forwards', () => {
   const forward = (more = {}) => ({ message: source(more), guildId: '9' as never });
   const bot = caller(WRITER, { bot: true });
 
-  it('carries a copy and points to the source', () => {
+  it('contain a copy and refer to the source', () => {
     expect(sent(draft, { forward: forward() })).toMatchObject({
       type: 0,
       content: '',
@@ -262,13 +262,13 @@ describe('forwards', () => {
     });
   });
 
-  it('carries the first copy on when a forward is forwarded', () => {
+  it('of a forward contain the first copy', () => {
     const first = sent(draft, { forward: forward() });
     const second = sent(draft, { forward: { message: first, guildId: '1' } });
     expect(second.message_snapshots).toEqual(first.message_snapshots);
   });
 
-  it('refuses a bot what it cannot read', () => {
+  it('of messages that a bot cannot read are rejected', () => {
     expect(send(draft, { forward: forward() }, bot).code).toBe(160014);
     expect(send(draft, { forward: forward({ mentions: [user(WRITER)] }) }, bot).code).toBeUndefined();
     expect(send(draft, { forward: { message: source(), guildId: null } }, bot).code).toBeUndefined();
@@ -279,14 +279,14 @@ describe('forwards', () => {
     expect(send(draft, { forward: forward() }, bot, on('2026-01-01')).code).toBe(160014);
   });
 
-  it('leaves age-restricted channels only for channels that are age-restricted too', () => {
+  it('from age-restricted channels are accepted only in other age-restricted channels', () => {
     const restricted = { forward: { ...forward(), isAgeRestricted: true } };
     expect(send(draft, restricted).code).toBe(160010);
     guild.channels.set('50' as ChannelId, channel('50', [], { nsfw: true }));
     expect(send(draft, restricted).code).toBeUndefined();
   });
 
-  it('refuses what nobody wrote, what was not found, and words of one’s own', () => {
+  it('of system messages, unknown messages, and with own content are rejected', () => {
     expect(send(draft, { forward: forward({ type: 7 }) }).code).toBe(50068);
     expect(send(draft).code).toBe(10008);
     expect(send({ ...draft, content: 'look' }, { forward: forward() }).code).toBe(50035);
@@ -302,14 +302,14 @@ describe('nonces', () => {
     expect(again).toMatchObject({ code: undefined, facts: [], outcome: { value: { message: first } } });
   });
 
-  it('keeps authors apart, forgets in time, and does nothing unasked', () => {
+  it('are separate for each author, expire, and have no effect unless enforced', () => {
     const first = sent(draft);
     expect(sent(draft, {}, caller(OTHER)).id).not.toBe(first.id);
     expect(send(draft, {}, me, messageEnv(NOW_MS + LIMITS.nonce_ms)).facts).toHaveLength(1);
     expect(send({ ...draft, enforce_nonce: false }).facts).toHaveLength(1);
   });
 
-  it('remembers no more than its bound', () => {
+  it('are remembered up to a bound', () => {
     const message = storedMessage('50', WRITER);
     for (let nonce = 0; nonce <= LIMITS.nonces_per_guild_max; nonce += 1) {
       written({ message, nonce, referenced: null, enforceNonce: true });
@@ -323,27 +323,27 @@ describe('slow mode', () => {
   const slow = into('51');
   const later = (ms: number) => messageEnv(NOW_MS + ms);
 
-  it('makes a user wait, and says how long', () => {
+  it('makes a user wait, and returns the remaining time', () => {
     expect(send({ content: 'a' }, slow).code).toBeUndefined();
     const { outcome } = send({ content: 'b' }, slow, me, later(2_500));
     expect(outcome).toMatchObject({ refusal: { status: 429, code: 20016, retryAfterSec: 7.5 } });
     expect(send({ content: 'b' }, slow, me, later(10_000)).code).toBeUndefined();
   });
 
-  it('does not count what was refused, other users, or other channels', () => {
+  it('does not count rejected messages, other users, or other channels', () => {
     expect(send({}, slow).code).toBe(50006);
     expect(send({ content: 'a' }, slow).code).toBeUndefined();
     expect(send({ content: 'a' }, slow, caller(OTHER)).code).toBeUndefined();
     expect(send({ content: 'a' }).code).toBeUndefined();
   });
 
-  it('is not set off by what the server writes for a user', () => {
+  it('is not started by messages that the server writes for a user', () => {
     const message = storedMessage('51', WRITER, { type: 7 });
     written({ message, nonce: null, referenced: null, enforceNonce: false });
     expect(send({ content: 'a' }, slow).code).toBeUndefined();
   });
 
-  it('spares bots and those who may ignore it', () => {
+  it('exempts bots and users with permission to bypass it', () => {
     guild.members.set(OTHER as UserId, fullMember(OTHER, [], { user: user(OTHER, true) }));
     guild.roles.set('1' as never, role('1', TALK | P.BYPASS_SLOWMODE));
     for (const id of [OTHER, WRITER, OTHER, WRITER]) {

@@ -68,7 +68,7 @@ describe('reactions', () => {
     expect(counts()).toEqual({ '👍': 2 });
   });
 
-  it('counts spellings of one emoji together', () => {
+  it('count spellings of one emoji together', () => {
     add('❤');
     expect(add('❤️').facts).toEqual([]);
     expect(counts()).toEqual({ '❤️': 1 });
@@ -96,7 +96,7 @@ describe('reactions', () => {
     expect(add('👍', '10', true).types).toEqual(['reactionAdded']);
   });
 
-  it('needs ADD_REACTIONS for the first of an emoji alone', () => {
+  it('need ADD_REACTIONS for the first of an emoji only', () => {
     add('👍');
     const before = guild.messages.get(id);
     arrange(READ);
@@ -105,7 +105,7 @@ describe('reactions', () => {
     expect(add('👍', '12').code).toBeUndefined();
   });
 
-  it('holds twenty emojis', () => {
+  it('are limited to twenty emojis a message', () => {
     const faces = Array.from({ length: 21 }, (_, index) => String.fromCodePoint(0x1f600 + index));
     expect(faces.map((face) => add(face).code)).toEqual([...Array(20).fill(undefined), 30010]);
     expect(add(faces[0]!, '12').code).toBeUndefined();
@@ -115,12 +115,12 @@ describe('reactions', () => {
     expect(add(emoji).code).toBe(10014);
   });
 
-  it('does not know a message of another channel', () => {
+  it('are rejected for a message of another channel', () => {
     placed(guild, { ...storedMessage('51', '12'), id });
     expect(add('👍').code).toBe(10008);
   });
 
-  it('lets moderators take away what others added, and nobody else', () => {
+  it('of other users are removed by moderators only', () => {
     add('👍');
     expect(remove('👍', '10', '12').code).toBe(50013);
     expect(remove('👍', '10', '11').types).toEqual(['reactionRemoved']);
@@ -128,7 +128,7 @@ describe('reactions', () => {
     expect(remove('👍').code).toBe(10014);
   });
 
-  it('clears one emoji or all, and users may react again', () => {
+  it('are cleared for one emoji or all, and may be added again', () => {
     add('👍');
     add('👎');
     const one = run(guild, 'clearReactionsOfEmoji', input('👍'), caller('11'));
@@ -142,7 +142,7 @@ describe('reactions', () => {
     expect(add('👎', '10', true).types).toEqual(['reactionAdded']);
   });
 
-  it('counts nobody whose reaction was cleared, though the database may still have it and others react again', () => {
+  it('cleared before are not counted again, though the database may still hold them', () => {
     const stored = [{ key: '👍', emoji: { id: null, name: '👍' }, count: 2 }];
     guild.messages.set(id, { ...storedMessage('50', '12'), id, reactions: stored });
     run(guild, 'clearReactionsOfEmoji', input('👍'), caller('11'));
@@ -152,7 +152,7 @@ describe('reactions', () => {
     expect(add('👍', '10', true).facts).toEqual([]);
   });
 
-  it('says that there is no such message or emoji before it asks for a permission', () => {
+  it('to an unknown message or emoji are rejected as unknown before permissions are checked', () => {
     const removeOf = (more: object) =>
       run(guild, 'removeReaction', input('👍', { userId: '10', ...more }), caller('12')).code;
     expect([removeOf({ messageId: '404' }), removeOf({ emoji: 'nope' }), removeOf({})]).toEqual([

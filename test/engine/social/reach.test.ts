@@ -187,7 +187,7 @@ describe.each(Object.entries(SITUATIONS) as [keyof typeof SITUATIONS, Situation]
       expect(outcome).toMatchObject({ ok: false, refusal: { code: expected } });
     });
 
-    it('a reaction to a message or an emoji that is not there is refused as unknown, whatever the two are to each other', () => {
+    it('a reaction to an unknown message or emoji is rejected as unknown, whatever the relation of the users', () => {
       const decide = (input: { readonly messageId: MessageId; readonly emoji: string }) =>
         privateRules.decide(
           stateOf(situation),

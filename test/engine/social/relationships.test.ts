@@ -146,7 +146,7 @@ describe('a block', () => {
   });
 });
 
-describe('taking over', () => {
+describe('taking over the relations of another account', () => {
   const move = (relations: readonly StoredRelation[], copies = false) => {
     const [from, to] = [A, B];
     const facts = takeOverRelations({ from, to, peerId: C, relations, takes: () => true, copies });

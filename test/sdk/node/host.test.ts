@@ -24,7 +24,7 @@ describe('a redirect', () => {
       asked.end();
     });
 
-  test('arrives once it is the awaited one; a guess changes nothing', async () => {
+  test('resolves with the expected state, and ignores other requests', async () => {
     const seen: string[] = [];
     const place = await awaitRedirect((url) => {
       seen.push(url);
@@ -74,7 +74,7 @@ describe.runIf(process.platform === 'linux')('a page to sign in', () => {
 });
 
 describe('a log', () => {
-  test('is a file that only its owner reads, and is put aside when it has grown', () => {
+  test('is a file readable only by its owner, and is rotated when it is too large', () => {
     const folder = mkdtempSync(join(tmpdir(), 'guildhall-sdk-'));
     try {
       const log = openLog(join(folder, 'logs'), 'guildhall');
@@ -95,7 +95,7 @@ describe('a log', () => {
     }
   });
 
-  test('is a file of its own for calls, as long as it is wanted', () => {
+  test('has a separate file for calls while that is enabled', () => {
     const folder = mkdtempSync(join(tmpdir(), 'guildhall-sdk-'));
     try {
       const client = new Client({ debug: true });

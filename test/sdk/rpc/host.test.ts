@@ -147,7 +147,7 @@ describe('a handshake', () => {
     });
   });
 
-  test('comes once on a connection', async () => {
+  test('is accepted once on a connection', async () => {
     const game = connect();
     await game.shake();
     expect(await game.shake(OTHER)).toMatchObject({ code: RPC_CLOSE.INVALID_CLIENTID });
@@ -340,7 +340,7 @@ describe('a purchase', () => {
     expect(opened).toEqual([]);
   });
 
-  test('is heard of when it is given, by its application alone', async () => {
+  test('is dispatched when it is granted, to its application only', async () => {
     const [game, other] = [connect(), connect()];
     await game.shake();
     await other.shake(OTHER);
@@ -421,7 +421,7 @@ describe('an authenticated application', () => {
     },
   );
 
-  test('hears who joins, changes and leaves the channel that it subscribed to, and where the person goes', async () => {
+  test('receives members who join, change and leave its subscribed channel, and channel changes of the person', async () => {
     const game = await signedIn('rpc');
     for (const event of ['VOICE_STATE_CREATE', 'VOICE_STATE_UPDATE', 'VOICE_STATE_DELETE'])
       expect(await game.ask('SUBSCRIBE', { channel_id: CHANNEL }, event)).toMatchObject({
@@ -438,7 +438,7 @@ describe('an authenticated application', () => {
     expect(game.heard('VOICE_CHANNEL_SELECT')).toEqual([{ channel_id: SECOND, guild_id: GUILD }]);
   });
 
-  test('hears the status of its guild, messages of its channel, and requests to join its party alone', async () => {
+  test('receives only the status of its guild, messages of its channel, and requests to join its party', async () => {
     const game = await signedIn('rpc');
     await game.ask('SUBSCRIBE', { guild_id: GUILD }, 'GUILD_STATUS');
     await game.ask('SUBSCRIBE', { channel_id: CHANNEL }, 'MESSAGE_CREATE');
@@ -455,7 +455,7 @@ describe('an authenticated application', () => {
     expect(game.heard('ACTIVITY_JOIN_REQUEST')).toMatchObject([{ user: { id: PEER }, type: 5 }]);
   });
 
-  test('controls the voice settings alone until it ends, and then they are as before', async () => {
+  test('locks the voice settings until it disconnects, which restores them', async () => {
     const [game, other] = [await signedIn('rpc'), await signedIn('rpc')];
     await other.ask('SUBSCRIBE', {}, 'VOICE_SETTINGS_UPDATE');
     expect(await game.ask('SET_VOICE_SETTINGS', { mute: true, input: { volume: 40 } })).toMatchObject({

@@ -142,7 +142,7 @@ describe('a page', () => {
     expect([page.got, page.closed.length, host.room.isLinked]).toEqual([[], 1, false]);
   });
 
-  test('replaces the page before, whose end changes nothing', () => {
+  test('replaces the previous page, whose disconnect changes nothing', () => {
     const [first, second] = [linkedPage(), linkedPage()];
     expect(first.closed).toEqual(['1008 Another page is linked now.']);
     first.link.lost();
@@ -195,7 +195,7 @@ describe('an application, while a page is linked,', () => {
     expect(server.sent(4)).toEqual([]);
   });
 
-  test('changes the settings, volumes and key of the page’s call, and the settings end with it', async () => {
+  test('changes settings, volumes and key of the page’s call; the settings end when it disconnects', async () => {
     const page = linkedPage();
     page.say({ op: 'settings', settings });
     const { ask, lost } = await game();
@@ -219,7 +219,7 @@ describe('an application, while a page is linked,', () => {
     expect(server.sent(4)).toEqual([]);
   });
 
-  test('hears what the person changes in the page, which stays when the application gives control back', async () => {
+  test('receives changes that the person makes in the page, which remain when it disconnects', async () => {
     const page = linkedPage();
     page.say({ op: 'settings', settings });
     const { ask, heard, lost } = await game();
@@ -235,7 +235,7 @@ describe('an application, while a page is linked,', () => {
     expect(page.last()).toMatchObject({ op: 'settings', settings: { deaf: false, mute: true } });
   });
 
-  test('hears who speaks in the page’s call, how it is connected, and that the page is gone', async () => {
+  test('receives speakers and connection states of the page’s call, and the end of the page', async () => {
     const page = linkedPage();
     const { ask, heard } = await game();
     for (const event of ['SPEAKING_START', 'SPEAKING_STOP', 'VOICE_CONNECTION_STATUS'])

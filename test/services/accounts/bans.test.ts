@@ -39,7 +39,7 @@ test('a banned person is out at once, and back when the ban is over', async () =
   expect(await accounts.signIn(form, PLACE)).toEqual({ ok: true, value: { kind: 'signedIn', userId } });
 });
 
-test('a wrong password says nothing of a ban, and nobody is banned who is not there', async () => {
+test('a wrong password does not reveal a ban, and an unknown user cannot be banned', async () => {
   const { user } = await house.operator.createUser({ username: 'rogue' });
   const userId = user.id as UserId;
   await house.operator.setPassword({ userId, password: form.password });

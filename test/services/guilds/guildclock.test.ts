@@ -65,7 +65,7 @@ async function pass(ms: number): Promise<void> {
   }
 }
 
-test('what became due before the start is settled at once, what comes later at its time', async () => {
+test('events due before the start are settled at once, later ones at their time', async () => {
   dueMs.set('1', START_MS - 5).set('2', START_MS + 20_000);
   make().start();
   await pass(500);
@@ -88,7 +88,7 @@ test('an event that is scheduled meanwhile is not waited for in vain', async () 
   expect(asked).toEqual(['3']);
 });
 
-test('a guild of another shard is left alone until this one owns it', async () => {
+test('a guild of another shard is skipped until this shard owns it', async () => {
   owns = () => false;
   dueMs.set('1', START_MS - 5);
   make().start();
@@ -123,7 +123,7 @@ test('a store that fails is asked again, with a pause', async () => {
   expect(asked).toEqual(['1']);
 });
 
-test('all guilds are asked, page by page, and nobody looks more than once a second or less than once a minute', async () => {
+test('all guilds are settled page by page; lookups are at least a second and at most a minute apart', async () => {
   for (let id = 1_000; id < 1_250; id += 1) dueMs.set(String(id), START_MS);
   make().start();
   await pass(500);
@@ -140,7 +140,7 @@ test('all guilds are asked, page by page, and nobody looks more than once a seco
   expect(looks).toBeLessThanOrEqual(11);
 });
 
-test('nobody is asked after the end', async () => {
+test('a stopped clock settles nothing', async () => {
   dueMs.set('1', START_MS + 1_000);
   const events = make();
   events.start();

@@ -85,7 +85,7 @@ describe('the list of all members', () => {
     );
   });
 
-  it('loses nobody who stays, and keeps its numbers, while others come and go', async () => {
+  it('contains every member who stays, with its announced chunk count, while others join and leave', async () => {
     const moves = fc.array(
       fc.array(fc.record({ at: fc.nat(7999), joins: fc.boolean() }), { maxLength: 40 }),
       {
@@ -114,7 +114,7 @@ describe('the list of all members', () => {
     );
   });
 
-  it('takes those who were counted and pushed behind its end into the last chunk', async () => {
+  it('sends members pushed behind its end by new ones in the last chunk', async () => {
     const { ask, chunks } = arrange(1999, (rows, told) => {
       if (told === 1) rows.set('200001', member('200001')).set('203001', member('203001'));
     });
@@ -152,7 +152,7 @@ describe('the list of all members', () => {
 });
 
 describe('some members', () => {
-  it('are told in one chunk, with who was not found and the presences', async () => {
+  it('are sent in one chunk, with the ids not found and the presences', async () => {
     const { ask, chunks } = arrange(3);
     await ask({ query: null, userIds: ['200000', '7'] as UserId[], presences: true });
     expect(idsOf(chunks)).toEqual(['200000']);

@@ -51,7 +51,7 @@ test('invocations do not wait until each earlier interaction is completed', asyn
   await until(() => resumed.length === PAGE, 'the second page');
 });
 
-test('what belongs to others is neither noted nor resumed, also when a failed reading is repeated', async () => {
+test('interactions of other owners are neither noted nor resumed, also when a failed read is retried', async () => {
   const { adoption, noted, resumed } = adoptionOf(stored(4), [new Error('The connection broke.')]);
   adoption.begin(() => true);
   await adoption.noted();

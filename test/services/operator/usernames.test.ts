@@ -43,17 +43,17 @@ const CHARACTERS = 'USERNAME_INVALID_CHARACTERS';
 const RESERVED = 'USERNAME_RESERVED';
 const HIDDEN = 'NAME_HIDDEN_CHARACTERS';
 
-describe('a name that is somebody’s, or is taken for it', () => {
+describe('a name that is taken or looks like a taken one', () => {
   const alike = ['anna.b', 'ANNA.B', 'аnnа.b', 'ａｎｎａ.b', 'anna․b', 'A\u039dNA.\u0412'];
 
-  test('is refused to people whom the operator makes', async () => {
+  test('is rejected for accounts that the operator creates', async () => {
     for (const username of ['anna.b', 'ANNA.B', ' Anna.b'])
       expect([username, await refusalOf(engine.admin.createUser({ username }))]).toEqual([username, TAKEN]);
     const person = { username: 'anna.b', password: PASSWORD };
     expect(await refusalOf(engine.admin.createUser(person))).toBe(TAKEN);
   });
 
-  test('is refused to a sign-up, also where only digits stand for letters', async () => {
+  test('is rejected at sign-up, also where only digits replace letters', async () => {
     await engine.admin.createUser({ username: 'carlo', password: PASSWORD });
     for (const username of ['anna.b', 'carlo', 'car1o', 'carl0'])
       expect([username, await refusalOf(invoke('register', { username, password: PASSWORD }, null))]).toEqual(
@@ -61,7 +61,7 @@ describe('a name that is somebody’s, or is taken for it', () => {
       );
   });
 
-  test('is refused to who changes theirs, and one’s own may be written in another way', async () => {
+  test('is rejected for a rename, but a user may change the spelling of the own name', async () => {
     for (const username of alike)
       expect([username, await refusalOf(invoke('update_my_user', { username }, bert.id))]).toEqual([
         username,
@@ -71,7 +71,7 @@ describe('a name that is somebody’s, or is taken for it', () => {
     expect(await refusalOf(invoke('update_my_user', { username: 'anna.b' }, bot.id))).toBeNull();
   });
 
-  test('is given to one of many who ask at the same time', async () => {
+  test('is given to one of several simultaneous requests', async () => {
     const looks = ['dora', 'Dora', 'dOra', 'DORA', 'd0ra'];
     const outcomes = await Promise.all(
       looks.map((username) => refusalOf(engine.admin.createUser({ username }))),

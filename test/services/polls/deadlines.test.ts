@@ -102,7 +102,7 @@ describe('the clock of polls', () => {
     wheel.stop();
   });
 
-  test('finds polls that came while it waited, and those that an earlier process left', async () => {
+  test('ends polls created while it waited, and polls left by an earlier process', async () => {
     const { state, pass, wheel } = arrange({ old: START_MS - HOUR_MS });
     await pass(2_000);
     expect(state.ended.map(([name]) => name)).toEqual(['old']);
@@ -112,7 +112,7 @@ describe('the clock of polls', () => {
     wheel.stop();
   });
 
-  test('asks again after a failure of the owner or the database, and forgets what is gone', async () => {
+  test('retries after a failure of the owner or the database, and drops deleted polls', async () => {
     const { state, pass, wheel } = arrange({ a: START_MS, b: START_MS, c: START_MS });
     state.fails.set('a', 2);
     state.gone.add('b');
@@ -131,7 +131,7 @@ describe('the clock of polls', () => {
     wheel.stop();
   });
 
-  test('leaves polls to their owner, and ends them once it is the owner', async () => {
+  test('skips polls of other shards, and ends them once this shard owns them', async () => {
     const { state, pass, wheel } = arrange({ a: START_MS });
     state.foreign.add('a');
     await pass(30_000);

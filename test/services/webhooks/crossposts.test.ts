@@ -75,7 +75,7 @@ test('work that an earlier process has left is done soon after the start', async
   expect(state.queue).toEqual([]);
 });
 
-test('a follower that fails is tried again until it has heard, and the work stays queued until then', async () => {
+test('a failed follower is retried until it succeeds, and the work stays queued until then', async () => {
   const { state, make, pass } = arrange(3, new Map([['1001', 2]]));
   const crossposts = make();
   crossposts.wake();
@@ -97,7 +97,7 @@ test('a follower that fails for a day is given up', async () => {
   expect(state.queue).toEqual([]);
 });
 
-test('work of guilds that another shard owns is left to it', async () => {
+test('work for guilds of another shard is left to that shard', async () => {
   const { state, make, pass } = arrange(1);
   state.owns = () => false;
   make().start();

@@ -61,7 +61,7 @@ test('the cases below are of every file and folder at the top of a data director
   expect(new Set(await readdir(directory))).toEqual(new Set(names));
 });
 
-test.each(MISSING)('without %s a data directory is refused, unchanged, with what to do', async (name) => {
+test.each(MISSING)('without %s a data directory is rejected, unchanged, with instructions', async (name) => {
   const before = await without(name, async () => {
     const names = await readdir(directory, { recursive: true });
     const fault = await opened();
@@ -75,7 +75,7 @@ test.each(MISSING)('without %s a data directory is refused, unchanged, with what
 });
 
 test.each(DAMAGED)(
-  'without %s a database does not open, and the fault names it and what to do',
+  'without %s a database does not open, and the fault names the missing file with instructions',
   async (name) => {
     const fault = await without(name, () => opened());
     expect(fault).toBeInstanceOf(StorageFault);
@@ -85,14 +85,14 @@ test.each(DAMAGED)(
   },
 );
 
-test('what was only put aside is all there again', async () => expect(await opened()).toEqual(KEPT));
+test('the restored files open with all rows', async () => expect(await opened()).toEqual(KEPT));
 
-test.each(SPARE)('without %s a database opens with all that it held', async (name) => {
+test.each(SPARE)('without %s a database opens with all its rows', async (name) => {
   await rm(join(directory, name), { recursive: true });
   expect(await opened()).toEqual(KEPT);
 });
 
-test('a mark of PostgreSQL itself that a crash has left half written keeps nobody out', async () => {
+test('an empty postmaster.pid left by a crash does not prevent a start', async () => {
   await writeFile(join(directory, 'postmaster.pid'), '');
   expect(await opened()).toEqual(KEPT);
 });
@@ -126,7 +126,7 @@ test.each(['PG_VERSION', 'base', 'global/pg_control'])(
   },
 );
 
-test('a first start that was interrupted at any step is gone on with, and nothing of it is lost', async () => {
+test('a first start interrupted at any step is completed without loss', async () => {
   const names = (await readdir(directory)).filter((name) => name !== 'PG_VERSION');
   const never = () => Promise.reject(new Error('It is there already.'));
   for (const moved of [0, 1, Math.ceil(names.length / 2), names.length, names.length + 1]) {

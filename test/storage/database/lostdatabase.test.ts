@@ -61,7 +61,7 @@ test.each(BESIDE.flatMap((name) => [false, true].map((isEmptied) => [name, isEmp
   },
 );
 
-test('a data directory that held a database says so for good, also one from before there was a mark', async () => {
+test('a data directory that held a database is marked for good, also one created before marks existed', async () => {
   const data = join(root, 'marked');
   for (const round of [1, 2]) {
     await (await openDriver({ dataDirectory: data })).close();

@@ -96,7 +96,7 @@ describe('values', () => {
     );
   });
 
-  test('arrive as instances of their class when it is registered', () => {
+  test('are decoded as instances of their registered class', () => {
     const arrived = carried({ token: new Secret('abc'), list: [new Secret('d')] }) as {
       token: Secret;
       list: Secret[];
@@ -130,7 +130,7 @@ describe('values', () => {
     expect((carried(large) as Buffer).equals(large)).toBe(true);
   });
 
-  test('share no prototype with what a peer writes', () => {
+  test('never take a prototype from the bytes of a peer', () => {
     const arrived = carried(JSON.parse('{"__proto__": {"admin": true}}')) as object;
     expect(Object.getPrototypeOf(arrived)).toBe(Object.prototype);
     expect(Object.keys(arrived)).toEqual(['__proto__']);
@@ -172,7 +172,7 @@ describe('questions and answers', () => {
     },
   );
 
-  test('say when to come back, and whether a part may be done, when nobody serves them', () => {
+  test('keep the retry delay and a possibly partial outcome of NotServed', () => {
     const plain = brought(new NotServed('later', 7));
     expect(plain).toBeInstanceOf(NotServed);
     expect(plain).toMatchObject({ message: 'later', retryAfterSec: 7 });
@@ -220,7 +220,7 @@ describe('batches', () => {
     );
   });
 
-  test('hold what was told as it was then', () => {
+  test('keep their arguments as they were when encoded', () => {
     const args = [{ count: 1 }];
     const parcel = codec.encodeFrame({ kind: 'tell', method: 'm', key: 'k', args });
     (args[0] as { count: number }).count = 2;

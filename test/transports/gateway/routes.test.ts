@@ -251,7 +251,7 @@ describe('the gateway over sockets', () => {
     expect(gateway.stats().sockets).toBe(1);
   });
 
-  it('counts behind a proxy by the address that the proxy has seen, and believes nobody else', async () => {
+  it('counts clients by the address from a trusted proxy, and ignores that header from others', async () => {
     const from = (port: number, address: string) =>
       new WebSocket(`ws://127.0.0.1:${port}/`, { headers: { 'x-forwarded-for': `10.9.9.9, ${address}` } });
     const ends = (ws: WebSocket) =>
@@ -272,7 +272,7 @@ describe('the gateway over sockets', () => {
     }
   });
 
-  it('asks everyone to reconnect when it drains, and waits for them to leave', async () => {
+  it('requests a reconnect from all clients when it drains, and waits until they leave', async () => {
     const { port, gateway, sessions } = await serve();
     const clients = Array.from({ length: 5 }, () => client(port, '/?v=10&encoding=json'));
     for (const { until, say } of clients) {
@@ -402,7 +402,7 @@ describe('bad IDENTIFYs', () => {
     expect(counted).toEqual(['127.0.0.1']);
   });
 
-  it('leave clients that identify, and what they do wrong later, uncounted', async () => {
+  it('do not include identified clients and their later mistakes', async () => {
     const { watch, counted } = watchOf(100);
     const { port } = await serve({}, undefined, watch);
     const { until, closed, ws, say } = client(port, '/');
@@ -414,7 +414,7 @@ describe('bad IDENTIFYs', () => {
     expect(counted).toEqual([]);
   });
 
-  it('block the network they come from, behind a trusted proxy too, with 429 and when to come back', async () => {
+  it('block their network with 429 and Retry-After, behind a trusted proxy too', async () => {
     const { watch } = watchOf(3);
     const { port } = await serve({ trustProxy: true }, undefined, watch);
     for (let n = 1; n <= 3; n += 1) {

@@ -39,7 +39,7 @@ describe('a connection', () => {
     expect(ops(wire)).toEqual([10, 11, 11]);
   });
 
-  it('resumes what another left', async () => {
+  it('resumes the session of an earlier connection', async () => {
     const arranged = arrange();
     const first = await identified(arranged);
     first.socket.closed(1006);
@@ -60,7 +60,7 @@ describe('a connection', () => {
     expect(ops(wire)).toContain('READY');
   });
 
-  it('ends its session when its client closes it for good; after any other close the session waits', async () => {
+  it('ends its session when its client closes it for good, and keeps it resumable after other codes', async () => {
     const arranged = arrange();
     let kept = 0;
     for (const code of [1000, 1001, 1005, 1006, 4200]) {
@@ -72,7 +72,7 @@ describe('a connection', () => {
     }
   });
 
-  it('leaves a session that can be resumed when it goes while it identifies', async () => {
+  it('leaves a resumable session when it closes during Identify', async () => {
     const arranged = arrange();
     const { socket, say } = arranged.connect();
     say(2, IDENTIFY);
@@ -237,7 +237,7 @@ describe('deadlines', () => {
     expect(client.wire.ended?.code).toBe(4000);
   });
 
-  it('presence goes five times in 20 s, and the last of the rest when it may', async () => {
+  it('presence updates are limited to five in 20 s, and the last one of the rest is applied later', async () => {
     const arranged = arrange();
     const client = await identified(arranged);
     const statuses = () =>
@@ -414,7 +414,7 @@ describe('opcodes', () => {
     expect(wire.payloads.at(-1)).toMatchObject({ op: 11 });
   });
 
-  it('wait for READY when they come before it', async () => {
+  it('wait for READY when they arrive before it', async () => {
     const arranged = arrange();
     const { say } = arranged.connect();
     say(2, IDENTIFY);

@@ -70,13 +70,13 @@ const all: [string, AnyOperation][] = Object.entries({ ...operations, ...unliste
 const withBody = all.filter(([, { body }]) => body !== undefined);
 
 describe('the bound of a body', () => {
-  test.each(withBody)('admits what the schema of %s admits', (operationId, operation) => {
+  test.each(withBody)('admits every body that the schema of %s allows', (operationId, operation) => {
     const needs = longest(operation.body as Schema) + (hasImage(operation.body) ? IMAGE_TEXT : 0);
     const bytesMax = bodyBytesMaxOf(operation, false);
     expect(bytesMax).toBeGreaterThanOrEqual(BY_RULES[operationId] ?? needs);
   });
 
-  test.each(all)('is not above what %s needs by more than a default', (_, operation) => {
+  test.each(all)('exceeds the need of %s by no more than a default', (_, operation) => {
     const { auth, bodyBytesMax, body, path } = operation;
     const bytesMax = bodyBytesMaxOf(operation, true);
     if (operation.multipart) expect(bytesMax).toBe(Number.POSITIVE_INFINITY);
@@ -87,7 +87,7 @@ describe('the bound of a body', () => {
     if (bodyBytesMax !== undefined) expect(body).toBeDefined();
   });
 
-  test('is the smallest there is for what leads nowhere', () => {
+  test('is the smallest one for an unknown path', () => {
     expect(bodyBytesMaxOf(null, true)).toBe(BODY_BYTES.open);
     expect(Math.min(...Object.values(BODY_BYTES))).toBe(BODY_BYTES.open);
   });

@@ -113,7 +113,7 @@ test('an operation that is not built is answered 404 by name, and an unknown ope
 });
 
 describe('limits', () => {
-  test('an answer says how much is left; 429 says when to come back, with Via', async () => {
+  test('an answer has the remaining calls, and a 429 has Retry-After and Via', async () => {
     const { pipeline, clock } = pipelineOf({ create_message: echo() });
     const results = [];
     for (let n = 0; n < 4; n++) results.push(await pipeline.invoke('create_message', call()));
@@ -152,7 +152,7 @@ describe('limits', () => {
     expect(await status('update_message', { caller: HUMAN })).toBe(200);
   });
 
-  test('a token in the path has counters of its own, whoever shows it, and none of the global limit', async () => {
+  test('a token in the path has its own counters for any caller, and no share of the global limit', async () => {
     const execute = echo({
       path: '/webhooks/:webhook_id/:webhook_token',
       auth: 'none',
@@ -174,7 +174,7 @@ describe('limits', () => {
     expect((await pipeline.invoke('create_message', call())).status).toBe(200);
   });
 
-  test('the global limit covers all operations and says so', async () => {
+  test('the global limit covers all operations, and its answer is marked global', async () => {
     const { pipeline } = pipelineOf({ create_message: echo() }, { globalPerSecond: 2 });
     for (const channel of ['1', '2']) await pipeline.invoke('create_message', call('hi', channel));
     expect(await pipeline.invoke('create_message', call('hi', '3'))).toMatchObject({
@@ -184,7 +184,7 @@ describe('limits', () => {
     });
   });
 
-  test('an embedded call has none', async () => {
+  test('an embedded call has no rate limit', async () => {
     const { pipeline } = pipelineOf({ create_message: echo() });
     for (let n = 0; n < 10; n++)
       expect(await pipeline.invoke('create_message', { ...call(), address: null })).toMatchObject({
@@ -249,7 +249,7 @@ describe('hooks', () => {
   });
 });
 
-test('attachments of messages leave with a signature, and what is kept stays without', async () => {
+test('attachments are returned with signed URLs, and stored without', async () => {
   const kept = Object.freeze({
     id: '1',
     attachments: [Object.freeze({ url: '/a', proxy_url: '/b' })],

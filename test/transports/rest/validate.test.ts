@@ -91,7 +91,7 @@ describe('a good request', () => {
     expect(errorsOf({ name: '\u0000' })).toBeDefined();
   });
 
-  test('loses the keys nobody knows, at every level', () => {
+  test('drops unknown keys at every level', () => {
     expect(read({ ...good, x: 1, rows: [{ id: '2', y: 1 }] })).toEqual({
       ok: true,
       value: { ...good, rows: [{ id: '2' }] },
@@ -117,7 +117,7 @@ describe('a good request', () => {
     });
   });
 
-  test('takes an integer of 64 bits for a text of that many digits, as it takes any number', () => {
+  test('accepts a 64-bit integer for a string, like any number', () => {
     const texts = compileValidator(Obj({ text: Str(0, 30), nonce: OneOf(Int(0, 99), Str(0, 25)) }));
     const integer = 175928847299117063n;
     const digits = '175928847299117063';
@@ -244,7 +244,7 @@ describe('the errors of a wrong request', () => {
     expect(Object.keys(errorsOf({ id: 'x', name: '', count: 0 }) ?? {})).toEqual(['id', 'name', 'count']);
   });
 
-  test('say so when it is no object at all', () => {
+  test('name the type when the body is no object', () => {
     for (const body of [5, 'x', [], true])
       expect(read(body)).toMatchObject({
         ok: false,
@@ -285,7 +285,7 @@ const bodies = fc.oneof(
     .map((body) => ({ ...good, ...body })),
 );
 
-test('whatever is read fits its schema, and whatever is refused is explained', () => {
+test('every accepted body fits its schema, and every rejected one has an explanation', () => {
   const checker = Compile(Everything);
   fc.assert(
     fc.property(bodies, fc.boolean(), (body, text) => {
@@ -312,7 +312,7 @@ test('the explanation and the compiled checker agree on every value', () => {
   );
 });
 
-test('what was read once is read again unchanged', () => {
+test('an accepted body is accepted again unchanged', () => {
   fc.assert(
     fc.property(bodies, (body) => {
       const result = read(body);

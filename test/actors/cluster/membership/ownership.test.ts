@@ -128,7 +128,7 @@ const tenancyOf = (
 const cluster = (): Surroundings => new Surroundings();
 
 describe('a shard', () => {
-  it('serves all when it is the only one, under epochs of the database', async () => {
+  it('owns all partitions when it is alone, under epochs from the database', async () => {
     const { started, serving, authority } = cluster();
     const [a] = await started('a');
     expect(a.ownership.state).toBe('serving');
@@ -247,7 +247,7 @@ describe('a shard', () => {
     expect(a.ownership.view.owners[5]?.epoch).toBe(8);
   });
 
-  it('waits for the database, and keeps what it has claimed meanwhile', async () => {
+  it('waits for the database at its start, and keeps its claims meanwhile', async () => {
     const { shard, epochs, pass } = cluster();
     epochs.down = true;
     const a = shard('a');
@@ -301,7 +301,7 @@ describe('a shard', () => {
     expect([a.ownership.state, a.ownership.knowsMembers]).toEqual(['draining', false]);
   });
 
-  it('is emptied by a drain, which waits until others serve what it had', async () => {
+  it('is emptied by a drain, which waits until other shards serve its partitions', async () => {
     const { started, pass, serving, authority, epochs } = cluster();
     const [a, b] = await started('a', 'b');
     epochs.down = true;
@@ -345,7 +345,7 @@ describe('a shard', () => {
     expect([b.ownership.state, b.served().length]).toEqual(['serving', 0]);
   });
 
-  it('gives up when it can never be a member', async () => {
+  it('fails its start when the directory rejects it for good', async () => {
     const { shard, pass } = cluster();
     const a = shard('a', 1, (directory) => ({
       ...directory,

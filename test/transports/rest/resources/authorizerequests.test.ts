@@ -24,7 +24,7 @@ function arrange(known = true, told = 1) {
 
 const codeOf = ({ body }: { body: unknown }) => (body as { code?: number }).code;
 
-describe('wanting', () => {
+describe('a subscription to authorize requests', () => {
   const params = { session: 'abc' };
 
   it.each([
@@ -46,11 +46,11 @@ describe('wanting', () => {
   });
 });
 
-describe('asking', () => {
+describe('an authorize request', () => {
   const params = { application_id: GAME };
   const ID = 'create_authorize_request';
 
-  it('is told to the sessions, and answered with the name of the request', async () => {
+  it('is sent to the sessions of the user, and answered with its id', async () => {
     const { invoke, ask } = arrange();
     expect(await invoke(ID, HUMAN, params)).toMatchObject({ status: 200, body: { request_id: '77' } });
     expect(ask).toHaveBeenLastCalledWith(HUMAN.userId, GAME, '77');
@@ -69,7 +69,7 @@ describe('asking', () => {
     expect(ask).not.toHaveBeenCalled();
   });
 
-  it('while no session wants it finds none', async () => {
+  it('is rejected while no session has subscribed', async () => {
     expect(codeOf(await arrange(true, 0).invoke(ID, HUMAN, params))).toBe(10020);
   });
 });

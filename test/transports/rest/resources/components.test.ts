@@ -130,7 +130,7 @@ describe('what crashed every bot of a channel', () => {
 });
 
 describe('components of people', () => {
-  it('are rows of links, and nothing that answers or that stands alone', async () => {
+  it('are rows of link buttons; interactive and layout components are rejected', async () => {
     const link = { type: 2, style: 5, url: 'https://example.com', label: 'Rules' };
     expect(await on.person('create_message', row(link))).toMatchObject({ status: 200 });
     for (const body of [
@@ -143,7 +143,7 @@ describe('components of people', () => {
     }
   });
 
-  it('cannot be added by an edit, nor can who manages messages change what another’s message is made of', async () => {
+  it('cannot be added by an edit, and a moderator cannot change the components of another user’s message', async () => {
     const { body } = await on.person('create_message', { content: 'x' });
     const at = { message_id: body.id };
     const change = { ...v2(text()), content: null };
@@ -173,7 +173,7 @@ describe('a message of components alone', () => {
     expect(body).toMatchObject({ code: 50035, errors: { [field]: { _errors: [{}] } } });
   });
 
-  it('stays one, whatever later flags say', async () => {
+  it('keeps its flag, whatever flags an edit has', async () => {
     const { body } = await on.bot('create_message', v2(text('one')));
     const at = { message_id: body.id };
     const edited = await on.bot('update_message', { flags: 0, components: [text('two')] }, at);
@@ -186,7 +186,7 @@ describe('a message of components alone', () => {
     expect(await on.bot('update_message', { components: [] }, at)).toMatchObject({ body: { code: 50006 } });
   });
 
-  it('shows the files its components name, signed, lists none, and keeps no other', async () => {
+  it('returns the files of its components with signed URLs, lists no attachments, and drops other files', async () => {
     const made = await on.bot('create_message', v2(file('notes.txt')), { files: uploads() });
     expect(made.status).toBe(200);
     expect(made.body.attachments).toEqual([]);
@@ -223,7 +223,7 @@ describe('a message of components alone', () => {
     });
   });
 
-  it('signs nothing that a client names, wherever it points', async () => {
+  it('signs no URL that a client supplies', async () => {
     const foreign = 'http://127.0.0.1/attachments/1/2/secret.png';
     const forged = { url: foreign, attachment_id: '2', proxy_url: foreign };
     const { body } = await on.bot('create_message', v2({ type: 12, items: [{ media: forged }] }));
@@ -259,7 +259,7 @@ describe('a message of components alone', () => {
 });
 
 describe('any valid components', () => {
-  it('are answered as the published interface says, and read by a stock client to the last one', async () => {
+  it('are returned as the published schema requires, and parsed completely by a stock client', async () => {
     await fc.assert(
       fc.asyncProperty(messageComponents(), async ({ flags, components }) => {
         const body = { flags, components, ...(flags === 0 ? { content: 'x' } : {}) };

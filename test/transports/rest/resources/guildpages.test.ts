@@ -82,7 +82,7 @@ it.each([
 });
 
 describe('a widget', () => {
-  it('is public once it is on, with links of this server', async () => {
+  it('is public once enabled, with links of this server', async () => {
     const { invoke } = arrange();
     for (const operation of ['get_guild_widget', 'get_guild_widget_png']) {
       const off = await invoke(operation, { as: null });
@@ -174,7 +174,7 @@ describe('a template', () => {
       });
   });
 
-  it('is for who may manage the guild', async () => {
+  it('is closed to members who may not manage the guild', async () => {
     const params = { code: 'abc' };
     for (const operation of ['create', 'sync', 'update', 'delete'].map((verb) => `${verb}_guild_template`))
       expect(codeOf(await arrange().invoke(operation, { as: '12', params, body: { name: 'x' } }))).toBe(
@@ -231,7 +231,7 @@ describe('an onboarding', () => {
     });
   });
 
-  it('is written by who may manage guild and roles, and read by every member', async () => {
+  it('is written by managers of guild and roles, and read by every member', async () => {
     const { invoke } = arrange();
     expect(codeOf(await invoke('put_guilds_onboarding', { as: '12', body: {} }))).toBe(50013);
     expect((await invoke('get_guilds_onboarding', { as: '12' })).status).toBe(200);
@@ -245,7 +245,7 @@ describe('the guide for new members', () => {
   const entry = (more: object = {}) => ({ channel_id: '30', title: 'Read me', ...more });
   const action = (more: object = {}) => entry({ action_type: 0, ...more });
 
-  it('is kept whole, with an entry in the audit log when it changes', async () => {
+  it('is stored completely, with an audit log entry when it changes', async () => {
     const { invoke, facts } = arrange();
     const body = {
       enabled: true,

@@ -47,7 +47,7 @@ describe('a guild', () => {
     expect(dispatches.at(-1)?.d).toMatchObject({ action_type: 1, reason: 'new times' });
   });
 
-  it('keeps nothing of one who may not', async () => {
+  it('stores no image for a caller without permission', async () => {
     const { as, blobs } = backed(guilds);
     expect(await as('11')('update_guild', { params, body: { icon: GIF } })).toMatchObject({
       status: 403,

@@ -37,7 +37,7 @@ const create = async (rest: ReturnType<typeof arrange>, body: object = {}, as = 
 const codeIn = (result: { body: unknown }) => (result.body as { code: string }).code;
 
 describe('creating', () => {
-  it('clears away what has expired, a bounded number at a time', async () => {
+  it('deletes expired invites, a bounded number at a time', async () => {
     const rest = arrange();
     const codes = Array.from({ length: 30 }, (_, index) => `old${index}`);
     const { body } = await create(rest);
@@ -130,7 +130,7 @@ describe('a code', () => {
     }
   });
 
-  it('is revoked by those who manage the channel', async () => {
+  it('is revoked by managers of the channel', async () => {
     const rest = arrange();
     const code = codeIn(await create(rest));
     const revoke = (as: string) => rest.invoke('invite_revoke', { as, params: { code } });
@@ -139,7 +139,7 @@ describe('a code', () => {
     expect(codeOf(await revoke('11'))).toBe(10006);
   });
 
-  it('is eight letters or digits, whatever the random source gives', () => {
+  it('has eight letters or digits, with any random bytes', () => {
     fc.assert(
       fc.property(fc.infiniteStream(fc.integer({ min: 0, max: 255 })), (bytes) => {
         const code = inviteCode((size) =>

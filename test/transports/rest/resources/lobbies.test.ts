@@ -59,7 +59,7 @@ const codeOf = ({ status, body }: { status: number; body: unknown }) =>
   [status, (body as { code?: number } | undefined)?.code] as const;
 const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 'v']));
 
-describe('who may', () => {
+describe('access to lobby operations', () => {
   const SERVER_ONLY = [
     'create_lobby',
     'edit_lobby',
@@ -77,7 +77,7 @@ describe('who may', () => {
     expect(codeOf(await invoke(id, { body: {} }, PLAYER))).toEqual([403, 20002]);
   });
 
-  test.each(CLIENTS)('%s: clients with the scope; whoever lacks it hears which', async (id) => {
+  test.each(CLIENTS)('%s is open to clients with the scope, and names a missing scope', async (id) => {
     const { invoke, calls } = asked();
     const body = { secret: 's', content: 'x' };
     expect((await invoke(id, { body }, PLAYER)).status).toBeLessThan(300);
@@ -90,7 +90,7 @@ describe('who may', () => {
 });
 
 describe('a join by secret', () => {
-  test('names what is to be written over, and only that', async () => {
+  test('passes on only the fields in its body', async () => {
     const { invoke, calls } = asked();
     await invoke('create_or_join_lobby', { body: { secret: 's' } }, PLAYER);
     await invoke(
@@ -140,7 +140,7 @@ describe('a join by secret', () => {
 });
 
 describe('the server of an application', () => {
-  test('makes a lobby with members, and replaces them only when it names them', async () => {
+  test('creates a lobby with members, and replaces members only when the body lists them', async () => {
     const { invoke, calls } = asked();
     const body = {
       metadata: { a: '1' },
@@ -214,7 +214,7 @@ describe('the server of an application', () => {
     ]);
   });
 
-  test('deletes what may be gone already; of a member’s lobby it must know', async () => {
+  test('deletes an unknown lobby without an error, but not a member of one', async () => {
     const { invoke } = asked({ ok: false, refusal: refusal('UNKNOWN_LOBBY') });
     expect((await invoke('delete_lobby')).status).toBe(204);
     expect(codeOf(await invoke('delete_lobby_member'))).toEqual([404, 10031]);
@@ -222,7 +222,7 @@ describe('the server of an application', () => {
 });
 
 describe('messages', () => {
-  test('are sent with what was attached, and listed 50 at a time, at most 200', async () => {
+  test('are sent with metadata and flags, and listed 50 at a time, at most 200', async () => {
     const { invoke, calls } = asked({ ok: true, value: [] });
     const body = { content: 'hi', metadata: { a: '1' }, flags: 4 };
     expect((await invoke('create_lobby_message', { body }, PLAYER)).status).toBe(201);

@@ -42,14 +42,14 @@ describe('roles', () => {
     expect((await owner('list_guild_roles', { params })).body).toHaveLength(2);
   });
 
-  it('keep an icon under the id of the role that is made with it', async () => {
+  it('store an icon under the id of the new role', async () => {
     const { as, blobs } = backed(roles);
     const made = await as('2')('create_guild_role', { params, body: { icon: PNG } });
     const { id, icon } = made.body as APIRole;
     expect([...blobs.keys()]).toEqual([`role-icons/${id}/${icon}`]);
   });
 
-  it('keep nothing for one who may not manage them', async () => {
+  it('store no icon for a caller without permission', async () => {
     const { as, blobs } = backed(roles);
     expect(await as('11')('create_guild_role', { params, body: { icon: PNG } })).toMatchObject({
       status: 403,
@@ -75,7 +75,7 @@ describe('roles', () => {
     ]);
   });
 
-  it('are counted, those of nobody too, @everyone not', async () => {
+  it('are counted, also without members, except @everyone', async () => {
     const guild = foundedGuild();
     const counts = new Map([['100', 3]]);
     const read = { guilds: { roleMemberCounts: async () => counts } };
