@@ -12,7 +12,7 @@ function made(rules: readonly ChaosRule[], seed = 1) {
 }
 
 describe('a rule', () => {
-  test('strikes only the operations and users it names', () => {
+  test('applies only to the operations and users it names', () => {
     const { chaos } = made([{ ...LIMIT, operation: ['create_message', 'get_channel'], user: '7' }]);
     expect(chaos.rest({ name: 'create_message', userId: '7' })).toHaveLength(1);
     expect(chaos.rest({ name: 'get_channel', userId: '7' })).toHaveLength(1);
@@ -27,7 +27,7 @@ describe('a rule', () => {
     expect([struck, chaos.list()[0]!.strikes]).toEqual([[1, 1, 0, 0, 0], 2]);
   });
 
-  test('does not strike a call that an earlier rule has refused, but delays it', () => {
+  test('does not apply to a call that an earlier rule has rejected, but delays it', () => {
     const once = { times: 1 } as const;
     const { chaos } = made([
       { ...LIMIT, ...once },
@@ -51,7 +51,7 @@ describe('a rule', () => {
     expect([at(999), at(1000), at(1999), at(2000)]).toEqual([0, 1, 1, 0]);
   });
 
-  test('strikes with its probability, the same way for the same seed, whatever other rules there are', () => {
+  test('applies with its probability, equally for the same seed, whatever other rules exist', () => {
     const rule: ChaosRule = { on: 'udp', do: 'loss', probability: 0.2 };
     const run = (seed: number, more: readonly ChaosRule[] = []) => {
       const { chaos } = made([rule, ...more], seed);
@@ -69,7 +69,7 @@ describe('a rule', () => {
     expect([chaos.loses('in'), chaos.loses('out')]).toEqual([false, true]);
   });
 
-  test('ends connections after its event only, and drops every frame when it names no event', () => {
+  test('closes connections only after its event, and drops every frame when it names no event', () => {
     const { chaos } = made([
       { on: 'gateway', do: 'close', code: 4000, event: 'READY' },
       { on: 'gateway', do: 'reconnect', at: 5 },
@@ -86,7 +86,7 @@ describe('a rule', () => {
     expect(chaos.opcode('voice', { name: 'IDENTIFY', userId: '7' })?.do).toBe('close');
   });
 
-  test('with a time strikes each connection once, and none that opens later', () => {
+  test('applies at its time once to each open connection, and to none that opens later', () => {
     const { chaos, clock } = made([{ on: 'gateway', do: 'zombie', at: 5 }]);
     const [one, two, late] = [new Map(), new Map(), new Map()];
     chaos.opened(one);

@@ -24,7 +24,7 @@ function arrange() {
 }
 
 describe('reads by key', () => {
-  it('of one turn are sent as one batch', async () => {
+  it('are sent as one batch when they are requested in one turn', async () => {
     const { reads, ask, turn } = arrange();
     const answers = Promise.all([ask('a'), ask('b'), ask('a'), ask('none')]);
     await turn();

@@ -17,11 +17,11 @@ const opsSince = (ring: FrameRing, seq: number) =>
   ring.since(seq)?.map(({ seq: number, frame: { op } }) => [number, op]) ?? null;
 
 describe('numbers', () => {
-  it('begin at 1 and never come to 0', () => {
+  it('start at 1 and skip 0 when they wrap', () => {
     expect([nextSeq(0), nextSeq(1), nextSeq(SEQ_CYCLE - 1), nextSeq(SEQ_CYCLE)]).toEqual([1, 2, 65_535, 1]);
   });
 
-  it('are as many steps apart as it takes to get there', () => {
+  it('have a distance equal to the number of steps between them', () => {
     const number = fc.integer({ min: 1, max: SEQ_CYCLE });
     fc.assert(
       fc.property(number, fc.nat(1000), (from, steps) => {
@@ -47,12 +47,12 @@ describe('a ring', () => {
     expect(opsSince(filled(101), -1)).toBeNull();
   });
 
-  it('knows nothing of numbers that it has not given', () => {
+  it('returns null for unknown numbers', () => {
     for (const seq of [5, 65_535, 65_536, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
       expect(filled(4).since(seq)).toBeNull();
   });
 
-  it('drops what is acknowledged, and nothing for a number that cannot be', () => {
+  it('drops acknowledged frames, and ignores impossible numbers', () => {
     const ring = filled(10);
     ring.acknowledge(99);
     ring.acknowledge(-1);
@@ -74,7 +74,7 @@ describe('a ring', () => {
     expect(ring.size).toBe(1);
   });
 
-  it('goes on over the end of the numbers', () => {
+  it('continues when the numbers wrap', () => {
     const ring = filled(SEQ_CYCLE + 2);
     expect(ring.since(65_534)?.map(({ seq }) => seq)).toEqual([65_535, 1, 2]);
     expect(ring.since(3)).toBeNull();

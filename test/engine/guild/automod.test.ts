@@ -62,7 +62,7 @@ const words = (count: number, length = 5) =>
   Array.from({ length: count }, (_, n) => `${n}`.padStart(length, 'w'));
 
 describe('a rule', () => {
-  it('is made, changed and deleted, told to those who configure, and written down', () => {
+  it('is created, changed and deleted, dispatched to managers, and logged', () => {
     const first = create({ trigger_metadata: { keyword_filter: ['cat'] } });
     const shape = {
       guild_id: '1',
@@ -103,7 +103,7 @@ describe('a rule', () => {
       expect(ruled(guild, command, { ruleId }, MOD)).toMatchObject({ code: 0, facts: [] });
   });
 
-  it('leaves the guild its feature while another rule is there', () => {
+  it('keeps the guild feature while another rule exists', () => {
     const ruleId = [rule({}), rule({ trigger_type: 3 })][0]?.id;
     expect(ruled(guild, 'deleteAutoModerationRule', { ruleId }, MOD).types).not.toContain('guildUpdated');
   });
@@ -226,7 +226,7 @@ describe('a rule', () => {
 });
 
 describe('a message with a forbidden word', () => {
-  it('is blocked with the text of the rule, and logged and told', () => {
+  it('is blocked with the custom message of the rule, logged and dispatched', () => {
     const { id } = rule({
       trigger_metadata: { keyword_filter: ['*ana*'] },
       actions: [{ type: 1, metadata: { custom_message: 'No fruit, please.' } }],
@@ -271,7 +271,7 @@ describe('a message with a forbidden word', () => {
     expect(say('One apple').code).toBeUndefined();
   });
 
-  it('is told to moderators, and sent, when the rule only alerts', () => {
+  it('is sent and reported to moderators when the rule only alerts', () => {
     rule({
       trigger_metadata: { keyword_filter: ['cat'] },
       actions: [{ type: 2, metadata: { channel_id: '51' as never } }],
@@ -361,7 +361,7 @@ describe('a message with a forbidden word', () => {
     expect(say('a cat').code).toBeUndefined();
   });
 
-  it('is sent when the rule is off, and when the list allows the word around it', () => {
+  it('is sent when the rule is disabled, and when the allow list contains the surrounding word', () => {
     rule({ trigger_metadata: { keyword_filter: ['cat'] }, enabled: false });
     expect(say('a cat').code).toBeUndefined();
     rule({
@@ -419,7 +419,7 @@ describe('spam', () => {
 });
 
 describe('an alert', () => {
-  it('does not count as a message of the member whom it is about', () => {
+  it('does not count as a message of the member that it reports', () => {
     rule({ trigger_type: 3 });
     rule({
       trigger_metadata: { keyword_filter: ['cat'] },

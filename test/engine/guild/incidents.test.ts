@@ -12,7 +12,7 @@ const at = (ms: number) => new Date(NOW_MS + ms).toISOString();
 const set = (guild: Guild, draft: object) => run(guild, 'updateIncidentActions', { draft }, caller('2'));
 
 describe('an incident action', () => {
-  it('holds until its time, is told and logged, and is ended by null or a past time', () => {
+  it('lasts until its time, is dispatched and logged, and is ended by null or a past time', () => {
     const guild = buildGuild({});
     const { types, dispatches, facts } = set(guild, { invites_disabled_until: at(60_000) });
     expect(types).toEqual(['pageWritten', 'auditLogged']);

@@ -95,7 +95,7 @@ describe('a user who joins with a role', () => {
   const helm = ({ guild }: ReturnType<typeof arrange>) =>
     [...guild.roles.values()].find(({ name }) => name === 'Helm');
 
-  test('is a member and has it, in one decision', () => {
+  test('becomes a member with the role in one decision', () => {
     const at = arrange();
     expect(join(at, true)).toEqual({ added: true });
     expect(at.types.filter((type) => type !== 'auditLogged' && type !== 'roleUpdated')).toEqual(
@@ -115,7 +115,7 @@ describe('a user who joins with a role', () => {
     expect(at.guild.members.get(BOT)).toBeFalsy();
   });
 
-  test('leaves no role when the guild does not admit the user, and none for anybody but the operator', () => {
+  test('gets no role when the guild rejects the user, nor from callers other than the operator', () => {
     const at = arrange();
     expect(join(at)).toBe(50013);
     at.guild.bans.set(BOT, { user: user(BOT, true), reason: null } as never);

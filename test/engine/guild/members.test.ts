@@ -96,7 +96,7 @@ describe('who is a member', () => {
 });
 
 describe('joining', () => {
-  it('adds a member with every field, and greets where the guild wants it', () => {
+  it('adds a member with every field, and posts a welcome message in the system channel', () => {
     const guild = arrange({ system_channel_id: '60' as ChannelId });
     guild.users.set(uid('77'), user('77'));
     const { types, dispatches, facts } = run(guild, 'addMember', { userId: '77' }, caller('10'));
@@ -113,7 +113,7 @@ describe('joining', () => {
     expect(facts[1]).toMatchObject({ message: { type: 7, channel_id: '60', author: { id: '77' } } });
   });
 
-  it('stays silent when joins are suppressed or the channel is gone', () => {
+  it('posts no message when joins are suppressed or the system channel does not exist', () => {
     for (const info of [
       { system_channel_id: '60' as ChannelId, system_channel_flags: 1 },
       { system_channel_id: '61' as ChannelId },
@@ -135,7 +135,7 @@ describe('joining', () => {
     expect(again.outcome).toMatchObject({ ok: true, value: { added: false }, facts: [] });
   });
 
-  it('gives roles, name and mute only from who may give them', () => {
+  it('sets roles, nick and mute only for callers who may set them', () => {
     const join = (input: object, by: string) => {
       const guild = arrange();
       guild.users.set(uid('77'), user('77'));
@@ -150,7 +150,7 @@ describe('joining', () => {
     expect(join({ roles: ['999'] }, '10')).toBe(10011);
   });
 
-  it('writes the arrival of a bot down', () => {
+  it('logs the arrival of a bot', () => {
     const guild = arrange();
     guild.users.set(uid('77'), user('77', true));
     const { facts } = run(guild, 'addMember', { userId: '77' }, caller('10'));
@@ -159,7 +159,7 @@ describe('joining', () => {
 });
 
 describe('leaving', () => {
-  it('takes presence and voice along and tells the leaver that the guild is gone', () => {
+  it('removes presence and voice state, and sends GUILD_DELETE to the former member', () => {
     const guild = arrange();
     guild.presences.set(uid('12'), { user: { id: '12' }, guild_id: '1' });
     guild.voiceStates.set(uid('12'), { user_id: '12', channel_id: '50', session_id: 's' } as never);
@@ -176,11 +176,11 @@ describe('leaving', () => {
     expect(dispatches.find(({ t }) => t === 'GUILD_DELETE')?.d).toEqual({ id: '1' });
   });
 
-  it('is not for the owner', () => {
+  it('is rejected for the owner', () => {
     expect(run(arrange(), 'leaveGuild', {}, caller('2')).code).toBe(50055);
   });
 
-  it('by kick is written down with its reason', () => {
+  it('by a kick is logged with its reason', () => {
     const { types, facts } = run(arrange(), 'kickMember', { userId: '11' }, caller('10', { reason: 'spam' }));
     expect(types).toEqual(['memberRemoved', 'auditLogged']);
     expect(facts[1]).toMatchObject({ entry: { action_type: 20, target_id: '11', reason: 'spam' } });
@@ -215,7 +215,7 @@ describe('changing a member', () => {
     expect(reset.dispatches[0]).toMatchObject({ t: 'GUILD_MEMBER_UPDATE', d: { nick: null, guild_id: '1' } });
   });
 
-  it('replaces the roles, and writes down which came and went', () => {
+  it('replaces the roles, and logs added and removed ones', () => {
     const guild = arrange();
     const { facts, outcome } = change(guild, '11', { roles: ['102', '102'] });
     expect(outcome).toMatchObject({ value: { roles: ['102'] } });
@@ -255,7 +255,7 @@ describe('changing a member', () => {
     expect(change(guild, '11', { flags: null }).outcome).toMatchObject({ value: { flags: 1 } });
   });
 
-  it('does nothing, and says nothing, when nothing changes', () => {
+  it('dispatches nothing when nothing changes', () => {
     expect(
       change(arrange(), '11', { nick: null, roles: ['101'], communicationDisabledUntil: null }).facts,
     ).toEqual([]);
@@ -300,8 +300,8 @@ describe('voice moderation', () => {
   });
 });
 
-describe('one role at a time', () => {
-  it('gives and takes it once, below the own highest only', () => {
+describe('a role of a member', () => {
+  it('is added and removed once, only below the highest role of the caller', () => {
     const guild = arrange();
     const give = (roleId: string, userId = '12') =>
       run(guild, 'addMemberRole', { userId, roleId }, caller('10'));
@@ -314,7 +314,7 @@ describe('one role at a time', () => {
     expect(guild.members.get(uid('12'))?.roles).toEqual([]);
   });
 
-  it('shows and hides channels with it', () => {
+  it('shows and hides channels when it is added and removed', () => {
     const guild = buildGuild({
       everyone: P.VIEW_CHANNEL,
       roles: [role('102', 0n, 3)],

@@ -188,7 +188,7 @@ describe('mentions', () => {
     expect(scope.ok && [GUILD_ID, ROLE, '9'].map(scope.value.mayNotifyRole)).toEqual([false, true, false]);
   });
 
-  it('of users outside of the window are loaded before the decision', () => {
+  it('need the named users to be loaded before the decision', () => {
     const needs = needsOf(creation({ content: `<@${OTHER}> <@${STRANGER}>` }));
     expect(needs).toEqual({ members: [OTHER, STRANGER], users: [STRANGER], messages: [] });
   });
@@ -262,13 +262,13 @@ describe('forwards', () => {
     });
   });
 
-  it('of a forward contain the first copy', () => {
+  it('contain the first copy when a forward is forwarded', () => {
     const first = sent(draft, { forward: forward() });
     const second = sent(draft, { forward: { message: first, guildId: '1' } });
     expect(second.message_snapshots).toEqual(first.message_snapshots);
   });
 
-  it('of messages that a bot cannot read are rejected', () => {
+  it('are rejected for messages that a bot cannot read', () => {
     expect(send(draft, { forward: forward() }, bot).code).toBe(160014);
     expect(send(draft, { forward: forward({ mentions: [user(WRITER)] }) }, bot).code).toBeUndefined();
     expect(send(draft, { forward: { message: source(), guildId: null } }, bot).code).toBeUndefined();
@@ -286,7 +286,7 @@ describe('forwards', () => {
     expect(send(draft, restricted).code).toBeUndefined();
   });
 
-  it('of system messages, unknown messages, and with own content are rejected', () => {
+  it('are rejected for system messages, unknown messages, and own content', () => {
     expect(send(draft, { forward: forward({ type: 7 }) }).code).toBe(50068);
     expect(send(draft).code).toBe(10008);
     expect(send({ ...draft, content: 'look' }, { forward: forward() }).code).toBe(50035);

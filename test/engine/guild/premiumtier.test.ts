@@ -46,12 +46,12 @@ describe('the premium tier', () => {
     }
   });
 
-  it('makes no fact when it is already so', () => {
+  it('makes no fact when it does not change', () => {
     const { set } = arrange();
     expect(set(0)).toMatchObject({ ok: true, facts: [] });
   });
 
-  it('raises the limit of emoji at once; lowering it keeps what there is and takes no more', () => {
+  it('raises the limit of emoji at once; a lower tier keeps existing emoji and rejects new ones', () => {
     const { guild, set, emoji } = arrange();
     for (let n = 0; n < 50; n += 1) emoji(n);
     expect(emoji(50).code).toBe(30008);

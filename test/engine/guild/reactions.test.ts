@@ -120,7 +120,7 @@ describe('reactions', () => {
     expect(add('👍').code).toBe(10008);
   });
 
-  it('of other users are removed by moderators only', () => {
+  it('are removed from other users by moderators only', () => {
     add('👍');
     expect(remove('👍', '10', '12').code).toBe(50013);
     expect(remove('👍', '10', '11').types).toEqual(['reactionRemoved']);

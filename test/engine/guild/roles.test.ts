@@ -58,7 +58,7 @@ const positions = (guild: Guild): number[] =>
   [...guild.roles.values()].map(({ position }) => position).sort((a, b) => a - b);
 
 describe('creating a role', () => {
-  it('puts it just above @everyone, moves the others up and writes it down', () => {
+  it('inserts the role just above @everyone, moves the others up and logs it', () => {
     const guild = arrange();
     const { outcome, dispatches } = run<APIRole>(
       guild,
@@ -149,7 +149,7 @@ describe('changing and deleting a role', () => {
     expect(run(arrange(), command, input, manager).code).toBe(code);
   });
 
-  it('changes of @everyone only what it may do', () => {
+  it('changes only the permitted fields of @everyone', () => {
     const guild = arrange();
     const draft = { name: 'x', hoist: true, permissions: String(P.VIEW_CHANNEL) };
     run(guild, 'updateRole', { roleId: GUILD_ID, draft }, owner);
@@ -202,7 +202,7 @@ describe('moving roles', () => {
     return { ...ran, order: order(guild), guild };
   };
 
-  it('puts one role where it asks to be and closes the others up', () => {
+  it('inserts a role at the requested position and closes the gap', () => {
     const { order, outcome } = moved([['101', 4]]);
     expect(order).toEqual([GUILD_ID, '102', '103', '104', '101', '105']);
     expect(outcome.ok && outcome.value.map(({ id }) => id)).toEqual(order);
@@ -254,7 +254,7 @@ describe('moving roles', () => {
 });
 
 describe('who sees what', () => {
-  it('tells exactly those whose view a role changes', () => {
+  it('dispatches to exactly the members whose view a role changes', () => {
     const guild = arrange();
     const hidden = channel('60', [overwrite(GUILD_ID, 0, { deny: P.VIEW_CHANNEL })]);
     const staff = channel('61', [
@@ -283,7 +283,7 @@ describe('who sees what', () => {
     ]);
   });
 
-  it('says nothing of channels when a role gains a bit that hides nothing', () => {
+  it('dispatches no channels when a role change hides none', () => {
     const guild = arrange();
     guild.channels.set(channel('60').id, channel('60'));
     guild.sessionCounts.set('11' as UserId, 1);

@@ -30,7 +30,7 @@ describe('a stage instance', () => {
       userId,
     );
 
-  it('is one per stage channel, told to those who see it, and written down', () => {
+  it('exists once per stage channel, is dispatched to members who see the channel, and is logged', () => {
     const guild = arrange();
     const { outcome, dispatches } = open(guild);
     const stage = {
@@ -60,7 +60,7 @@ describe('a stage instance', () => {
     expect(open(guild).code).toBe(150006);
   });
 
-  it('is of a stage channel, without an event, and notifies only for those who may', () => {
+  it('requires a stage channel and a known event, and notifies only with permission', () => {
     const guild = arrange();
     expect(open(guild, { channelId: '50' }).code).toBe(50024);
     expect(open(guild, { channelId: '99' }).code).toBe(10003);
@@ -69,7 +69,7 @@ describe('a stage instance', () => {
     expect(open(guild, { notify: true }).code).toBeUndefined();
   });
 
-  it('changes what differs and says nothing of what does not', () => {
+  it('updates changed fields, and dispatches nothing when nothing changes', () => {
     const guild = arrange();
     const update = (change: object) =>
       ruled(guild, 'updateStageInstance', { channelId: '53', ...change }, '2');

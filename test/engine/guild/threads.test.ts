@@ -181,7 +181,7 @@ function play(world: World, model: Model, step: Step): void {
 }
 
 describe('a thread', () => {
-  it('is as a plain model says after any steps', () => {
+  it('equals a simple model after any steps', () => {
     fc.assert(
       fc.property(steps, (all) => {
         const world = new World(11);
@@ -209,7 +209,7 @@ describe('a thread', () => {
     );
   });
 
-  it('is left by who leaves the guild, and goes with its channel', () => {
+  it('loses members who leave the guild, and is deleted with its channel', () => {
     const world = new World(12);
     world.run('addThreadMember', { channelId: world.threadId, userId: PEOPLE[1] }, PEOPLE[0]);
     expect([...world.record.members.keys()]).toEqual([PEOPLE[0], PEOPLE[1]]);
@@ -326,7 +326,7 @@ describe('a private thread that is not open to invitations', () => {
     expect(mention(arranged(), id)).toBe(expected);
   });
 
-  it('tells its end to those who see it: members and moderators, also one who was timed out once', () => {
+  it('is deleted for the members who see it and for moderators, also after a past time-out', () => {
     const world = arranged();
     const { guild } = world;
     for (const id of [...PEOPLE, MODERATOR]) guild.sessionCounts.set(id as UserId, 1);

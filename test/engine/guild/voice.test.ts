@@ -294,7 +294,7 @@ describe('the AFK channel', () => {
   const idle = (guild: Guild, channelId: string, by = SYSTEM) =>
     ruled(guild, 'moveToAfk', { userId: '12', channelId }, by);
 
-  it('receives members who stayed in the channel where they were silent', () => {
+  it('receives members who were idle in the channel, and not those who moved meanwhile', () => {
     const guild = arrange();
     join(guild, '12', '52', { selfVideo: true });
     expect(idle(guild, '50').types).toEqual([]);
@@ -335,8 +335,8 @@ describe('looking up', () => {
   });
 });
 
-describe('what is heard', () => {
-  it('is as much as everyone may see, whatever the way through the channels', () => {
+describe('voice state dispatches', () => {
+  it('show each member the states in visible channels, after any moves', () => {
     const step = fc.constantFrom<(string | null)[]>('51', '52', '53', null);
     fc.assert(
       fc.property(fc.array(step, { maxLength: 8 }), (way) => {
@@ -352,7 +352,7 @@ describe('what is heard', () => {
     );
   });
 
-  it('always reaches the user it is about: without the intent, and where they cannot see', () => {
+  it('always reach the user of the state, also without the intent or sight of the channel', () => {
     const guild = arrange([
       new RecordingSession('s12', '12', ['GUILDS']),
       new RecordingSession('s11', '11', ['GUILDS']),

@@ -51,8 +51,8 @@ const fill = (guild: Guild, count: number, channelId = '51') => {
   }
 };
 
-describe('making a webhook', () => {
-  it('tells the channel and the audit log, neither of which holds a token', () => {
+describe('a new webhook', () => {
+  it('is dispatched to the channel and logged, without the token', () => {
     const { outcome, dispatches, facts } = create(arrange());
     expect(outcome).toMatchObject({
       ok: true,
@@ -109,8 +109,8 @@ describe('making a webhook', () => {
   });
 });
 
-describe('changing a webhook', () => {
-  it('records what changed, and tells both channels of a move', () => {
+describe('a change of a webhook', () => {
+  it('is logged, and a move is dispatched to both channels', () => {
     const guild = arrange();
     create(guild);
     const { dispatches } = update(guild, { name: 'Crier', avatar: 'abc', channelId: '51' });
@@ -129,7 +129,7 @@ describe('changing a webhook', () => {
     });
   });
 
-  it('to what it is already changes nothing', () => {
+  it('changes nothing when all values are equal', () => {
     const guild = arrange();
     create(guild);
     expect(update(guild, { name: 'Herald', channelId: '50' }).facts).toEqual([]);
@@ -151,7 +151,7 @@ describe('changing a webhook', () => {
     expect(update(guild, { channelId: '51' }).code).toBeUndefined();
   });
 
-  it('by whoever has the token is recorded without a name', () => {
+  it('is logged without a user when the caller used the token', () => {
     const guild = arrange();
     create(guild);
     expect(update(guild, { name: 'Crier' }, holder).dispatches[1]?.d).toMatchObject({ user_id: null });
@@ -173,7 +173,7 @@ describe('managing a webhook', () => {
     expect(run(arrange(), command, { webhookId: '1' }, caller('10')).code).toBe(10015);
   });
 
-  it('ends with its removal, which is told and recorded', () => {
+  it('deletes a webhook once, with a dispatch and an audit log entry', () => {
     const guild = arrange();
     create(guild);
     const { dispatches } = remove(guild);

@@ -101,7 +101,7 @@ describe('matching', () => {
     expect(matchRedirect([HOME], 'http://127.0.0.1:1/callback')).toBeNull();
   });
 
-  test('never leads from what is registered to another host, whatever a link says', () => {
+  test('never accepts another host than the registered one, for any requested address', () => {
     const hosts = new Set(['game.example', '127.0.0.1']);
     const near = fc
       .tuple(fc.constantFrom(HOME, LOCAL), fc.string({ maxLength: 12 }), fc.nat(60))
@@ -117,7 +117,7 @@ describe('matching', () => {
 });
 
 describe('answers', () => {
-  test('carry their values through any query or fragment, and leave the place as it is', () => {
+  test('carry their values through any query or fragment, and keep the rest of the address', () => {
     const places = fc.constantFrom(HOME, `${HOME}?a=b`, LOCAL, CUSTOM);
     fc.assert(
       fc.property(places, fc.string({ maxLength: 40, unit: 'binary' }), (uri, state) => {

@@ -44,7 +44,7 @@ describe('the merged presence', () => {
     expect(merged?.client_status).toEqual({ mobile: 'online', desktop: 'online' });
   });
 
-  it('shows what the most visible, then the most recent session does', () => {
+  it('shows the activities of the most visible, then the most recent session', () => {
     const does = (...all: SessionPresence[]) => mergePresences(all)?.activities[0]?.name;
     const old = session('a', { activities: playing('old'), changedMs: 1 });
     const recent = session('b', { activities: playing('recent'), changedMs: 2 });
@@ -65,7 +65,7 @@ describe('the merged presence', () => {
     );
   });
 
-  it('tells nothing of sessions that hide', () => {
+  it('ignores invisible and offline sessions', () => {
     fc.assert(
       fc.property(sessions, (all) => {
         const open = all.filter(({ status }) => status !== 'invisible' && status !== 'offline');

@@ -114,7 +114,7 @@ describe('a call', () => {
     ]);
   });
 
-  it('rings nobody who has joined, and says so once', () => {
+  it('stops ringing a user who joins, and dispatches that once', () => {
     join(A);
     const ran = join(B);
     expect(names(ran)).toEqual(['VOICE_STATE_UPDATE', 'CALL_UPDATE']);
@@ -149,7 +149,7 @@ describe('a call', () => {
     expect(leave(B).types).toEqual([]);
   });
 
-  it('asks for its message before it may end, as it has to change it', () => {
+  it('loads its message before it may end, since the end changes the message', () => {
     expect(privateRules.needs(state, 'setCallState', wish(A), SYSTEM)).toEqual({});
     join(A);
     const needed = { messages: [{ channelId: ID, id: state.call?.messageId }] };
@@ -202,7 +202,7 @@ describe('ringing', () => {
     expect(run('ringTimedOut', { ringUntilMs: 0 }, A).code).toBe(10003);
   });
 
-  it('stops for a user who declines, and does not start again when others join or mute', () => {
+  it('stops for a user who declines, and does not restart when others join or mute', () => {
     join(A);
     expect(run('stopRinging', { userIds: null }, B).dispatches).toMatchObject([
       { t: 'CALL_UPDATE', d: { ringing: [] } },
@@ -212,7 +212,7 @@ describe('ringing', () => {
     expect(run('stopRinging', { userIds: [B] }, A).types).toEqual([]);
   });
 
-  it('is begun again by someone in the call, for those who are not', () => {
+  it('is started again by a user in the call, for users who are not', () => {
     expect(run('ringCall', { userIds: null }, A).code).toBe(10065);
     join(A);
     run('stopRinging', { userIds: [B] }, A);
@@ -244,8 +244,8 @@ describe('a stream', () => {
   });
 });
 
-describe('a seat', () => {
-  it('is the call of the channel itself, with what one does to oneself', () => {
+describe('a voice member of a call', () => {
+  it('belongs to the call of its channel, with its own mute and deafen', () => {
     join(A, { selfMute: true });
     const [voiceState] = state.call?.voiceStates.values() ?? [];
     expect(voiceState && callVoiceMember(voiceState)).toEqual({

@@ -42,7 +42,7 @@ const vote = (answerIds: readonly number[], by = caller(B)) => run('votePoll', {
 const countsOf = () => state.messages.get(id)?.poll?.results?.answer_counts;
 
 describe('a poll in a private channel', () => {
-  it('takes the votes of both, told to both without a guild', () => {
+  it('accepts votes of both users, dispatched to both without a guild', () => {
     expect(vote([1]).dispatches).toEqual([
       {
         t: 'MESSAGE_POLL_VOTE_ADD',

@@ -58,7 +58,7 @@ function applied(fact: PrivateFact): readonly Dispatch[] {
 }
 
 describe('private channels', () => {
-  it('writes to both sides, without anything of a guild', () => {
+  it('dispatch messages to both users, without guild fields', () => {
     const { dispatches } = run('createMessage', creation({ content: `hi <@${B}> @everyone` }));
     expect(dispatches).toMatchObject([
       {
@@ -88,7 +88,7 @@ describe('private channels', () => {
     ]);
   });
 
-  it('answers a reply, and asks for the message it needs', () => {
+  it('accept a reply, and need its message to be loaded', () => {
     const id = placed(state, storedMessage(ID, B));
     const input = creation({ content: 'yes', message_reference: { message_id: id } });
     expect(privateRules.needs(state, 'createMessage', input, SYSTEM)).toEqual({
@@ -149,7 +149,7 @@ describe('private channels', () => {
     expect(run('createMessage', creation(draft)).facts).toEqual([]);
   });
 
-  it('tells of typing in seconds, and keeps nothing of it', () => {
+  it('dispatch typing with a time in seconds, and store nothing', () => {
     const before = structuredClone(state.channel);
     expect(run('startTyping', { channelId: ID }).dispatches).toMatchObject([
       { t: 'TYPING_START', d: { channel_id: ID, user_id: A, timestamp: NOW_MS / 1_000 } },

@@ -125,7 +125,7 @@ describe('IDENTIFY', () => {
 });
 
 describe('session starts', () => {
-  it('lets one start per bucket in five seconds', () => {
+  it('are limited to one per bucket in five seconds', () => {
     const starts = new SessionStarts({ maxConcurrency: 2, perDayMax: 100 });
     expect([0, 1, 2, 3].map((shard) => starts.take('1', shard, 0))).toEqual([
       'ok',
@@ -139,7 +139,7 @@ describe('session starts', () => {
     expect(starts.take('1', 2, 5000)).toBe('ok');
   });
 
-  it('counts a day and tells what is left', () => {
+  it('are counted per day, with the remaining number', () => {
     const starts = new SessionStarts({ maxConcurrency: 1, perDayMax: 2 });
     const limit = { total: 2, max_concurrency: 1 };
     expect(starts.limitOf('1', 0)).toEqual({ ...limit, remaining: 2, reset_after: 0 });
@@ -148,7 +148,7 @@ describe('session starts', () => {
     expect(starts.take('1', 0, 86_400_000)).toBe('ok');
   });
 
-  it('forgets bots whose day is over', () => {
+  it('are dropped for bots whose day has ended', () => {
     const starts = new SessionStarts({ maxConcurrency: 1, perDayMax: 1 });
     for (let bot = 0; bot < 5000; bot += 1) starts.take(String(bot), 0, bot * 86_400_000);
     expect(starts.take('4999', 0, 4999 * 86_400_000)).toBe('tooMany');
@@ -200,7 +200,7 @@ describe('READY', () => {
     shard: [0, 1],
   } as const;
 
-  it('announces guilds as unavailable and says where to resume', () => {
+  it('announces guilds as unavailable, with the URL to resume at', () => {
     expect(readyPayload({ ...facts, shard: [0, 2] })).toMatchObject({
       v: 10,
       guilds: [{ id: '5', unavailable: true }],
@@ -211,7 +211,7 @@ describe('READY', () => {
     });
   });
 
-  it('tells people of those around them, each user once', () => {
+  it('lists related users for people, each user once', () => {
     const friend = { id: '7', username: 'friend' };
     const relations = {
       relationships: [{ id: '7', type: 1, user: friend }],
@@ -232,7 +232,7 @@ describe('READY', () => {
     expect(readyPayload(facts)).not.toHaveProperty('users');
   });
 
-  it('tells an application what it was granted, and its lobbies if it can take them at once', () => {
+  it('lists granted scopes for an application, and its lobbies if it can take them at once', () => {
     const relations = { relationships: [], gameRelationships: [], presences: [], profiles: { '1': [{}] } };
     const authorization = {
       scopes: new Set(['identify', 'voice'] as const),

@@ -214,7 +214,7 @@ describe.each(Object.entries(SITUATIONS) as [keyof typeof SITUATIONS, Situation]
   },
 );
 
-describe('a message that a game sends for a person', () => {
+describe('contact that a game makes for a person', () => {
   const through = (together: boolean) => ({ applicationId: GAME, together });
   const between = (more: Partial<Between> = {}): Between => ({
     ...{ from: { id: A }, to: { id: B }, relations: [], replied: false, begun: false },
@@ -234,7 +234,7 @@ describe('a message that a game sends for a person', () => {
     expect(of({ replied: true, begun: true }, false)).toBe(50278);
   });
 
-  it('and its calls: ring friends of the person, but not friends in the game only', () => {
+  it('rings friends of the person, and not friends in the game only', () => {
     const ring = (relations: readonly StoredRelation[]) =>
       codeOf(mayReach('ringing', between({ relations }), through(true), knownIn({})));
     expect(ring(friends(GAME))).toBe(50007);

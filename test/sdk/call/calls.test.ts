@@ -246,7 +246,7 @@ describe('a new gateway session', () => {
     expect(call.getStatus()).toBe(CallStatus.Connected);
   });
 
-  test('that cannot start ends all calls', async () => {
+  test('ends all calls when it cannot start', async () => {
     const { world, call } = await connected();
     world.calls.drop();
     expect([call.getStatus(), world.media.isClosed]).toEqual([CallStatus.Disconnected, true]);

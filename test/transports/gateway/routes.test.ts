@@ -196,7 +196,7 @@ describe('the gateway over sockets', () => {
     expect(sessions.size).toBe(1);
   });
 
-  it('ends the session of a client that says goodbye', async () => {
+  it('ends the session of a client that closes with 1000', async () => {
     const { port, sessions, gateway } = await serve();
     const { ws, until, closed, say } = client(port, '/?v=10&encoding=json');
     await until(({ op }) => op === 10);
