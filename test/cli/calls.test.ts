@@ -42,7 +42,7 @@ async function calls(
 }
 
 describe('once', () => {
-  test('shows a call, its encryption and what comes of each member', async () => {
+  test('prints a call, its encryption and the media of each member', async () => {
     const { out, exitCode } = await calls([
       call('501', [
         member('1001', { speaking: true }),
@@ -83,14 +83,14 @@ describe('once', () => {
     expect(out[0]!.split('\n')[2]).toBe(head);
   });
 
-  test('says what to do when nobody calls, and where no calls are served', async () => {
+  test('prints the next step when there are no calls, and how to enable voice when it is off', async () => {
     expect((await calls([])).out.join('\n')).toContain('Next: guildhall connect @discordjs/voice');
     const off = await calls([], [], { voice: false });
     expect(off.exitCode).toBe(1);
     expect(off.err.join('\n')).toMatch(/serves no calls.+Set voice to true/s);
   });
 
-  test('says how to read on when there are more than asked for', async () => {
+  test('prints the command for the next page when more calls exist', async () => {
     const { out } = await calls([call('3', []), call('501', [member('1')]), call('9', [])], ['--limit', '2']);
     expect(out[0]).toContain('3 calls, 2 of them here, 0 members');
     expect(out[0]!.split('\n').at(-1)).toBe('There may be more. Next: guildhall calls --after 9');
@@ -134,7 +134,7 @@ describe('again and again', () => {
     };
   }
 
-  test('redraws a terminal in place, and leaves out what has no room', async () => {
+  test('redraws a terminal in place, and omits lines that do not fit', async () => {
     const members = Array.from({ length: 20 }, (_, at) => member(String(1000 + at)));
     const { out } = await calls([call('501', members)], [], { rows: 10, ...threeLooks() });
     expect(out).toHaveLength(3);

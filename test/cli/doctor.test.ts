@@ -32,7 +32,7 @@ async function examined(...argv: string[]) {
 }
 
 describe('doctor', () => {
-  test('finds nothing wrong with the defaults, and says how to go on', async () => {
+  test('reports no problem with the defaults, and prints the next command', async () => {
     const cwd = await scratch();
     const { exitCode, out } = await run(['doctor'], { cwd });
     expect(exitCode).toBe(0);

@@ -150,7 +150,7 @@ describe('a data directory', () => {
   });
 });
 
-describe('settings that name what is not there', () => {
+describe('settings that name missing files or unusable addresses', () => {
   test.each([
     ['identity_ca_file=nowhere.pem', /nowhere\.pem/],
     ['tls_cert_file=nowhere.pem', /tls_cert_file/],
@@ -176,7 +176,7 @@ describe('settings that name what is not there', () => {
 });
 
 describe('a failure of a start', () => {
-  test('is a mistake of the operator when it was thrown on purpose, and ours when it was not', () => {
+  test('is reported as a mistake of the operator when it was thrown on purpose, and else as a bug', () => {
     expect(startFailure(new Error('The clock is wrong'))).toMatchObject({ message: 'The clock is wrong.' });
     expect(startFailure(new RangeError('Shards share a database.'))).toHaveProperty('advice');
     for (const bug of [
@@ -188,7 +188,7 @@ describe('a failure of a start', () => {
   });
 });
 
-describe('the admin token that nobody has set', () => {
+describe('the generated admin token', () => {
   const files = async (directory: string) =>
     (await readdir(directory)).filter((name) => name === 'admin-token');
 

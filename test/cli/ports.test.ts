@@ -91,7 +91,7 @@ describe('ports in use', () => {
     expect(err.join()).toContain(`127.0.0.1:${voice} (voice_port)`);
   });
 
-  test('an address that is not of this machine is said to be so', async () => {
+  test('an address of another machine is reported as such', async () => {
     const { exitCode, err } = await run(
       ['start', '--host', '203.0.113.9', '--admin-port', '0', '--set', 'voice=false'],
       {
@@ -108,7 +108,7 @@ describe('ports in use', () => {
     expect(err.join()).not.toContain('report it');
   });
 
-  test('are replaced by free ones where nobody named them', async () => {
+  test('are replaced by free ports unless they were set explicitly', async () => {
     const [main, admin] = [await takenTcp(), await takenTcp()];
     const [media, voice] = [await takenUdp(), await takenTcp()];
     const given = {

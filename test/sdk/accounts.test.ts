@@ -34,7 +34,7 @@ async function asking(args: Partial<AuthorizationArgs> = {}) {
 }
 
 describe('authorize', () => {
-  test('shows the consent page, and gives the code that comes back', async () => {
+  test('opens the consent page, and resolves with the code of the redirect', async () => {
     const { codeChallenge, verifier } = await createVerifier().then(({ challenge, verifier: text }) => ({
       codeChallenge: challenge,
       verifier: text,
@@ -61,7 +61,7 @@ describe('authorize', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('believes no answer with another state or address, and goes on waiting', async () => {
+  test('ignores redirects with another state or address, and keeps waiting', async () => {
     const { server, answer, state } = await asking();
     const { arrived } = server.redirect!;
     for (const forged of [
@@ -278,7 +278,7 @@ describe('tokens', () => {
     }
   });
 
-  test('tell whose they are', async () => {
+  test('resolve to their user', async () => {
     const { client, server } = client_();
     server.answer('GET /users/@me', () => ({ body: { id: ME, username: 'me', global_name: 'Me' } }));
     const user = await client.fetchCurrentUser(AuthorizationTokenType.Bearer, ACCESS_TOKEN);

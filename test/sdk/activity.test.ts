@@ -59,7 +59,7 @@ const full = fc.record({
 
 const undefinedLess = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
-test('what keeps the limits is taken, and comes back as it was', () => {
+test('a valid activity is accepted, and survives a round trip over the wire format', () => {
   fc.assert(
     fc.property(full, (activity) => {
       checkActivity(activity);
@@ -69,7 +69,7 @@ test('what keeps the limits is taken, and comes back as it was', () => {
   );
 });
 
-test('whatever stands in a presence can be read', () => {
+test('any presence can be parsed without an exception', () => {
   fc.assert(
     fc.property(
       fc.dictionary(
@@ -84,7 +84,7 @@ test('whatever stands in a presence can be read', () => {
   );
 });
 
-test('what is left out is the game’s', () => {
+test('absent fields default to those of the game', () => {
   expect(activityToWire({ state: 'In a duel' }, { applicationId: '5001', name: 'Duel' })).toEqual({
     name: 'Duel',
     type: 0,

@@ -10,7 +10,7 @@ const check = { lobby_id: LOBBY, id: '1', status: 'open', answers: [{ user_id: P
 const ticket = { id: '2', queue: 'race', status: 'waiting', user_ids: [ME], lobby_id: null };
 
 describe('calls', () => {
-  test('search by what is asked for, and read what was found', async () => {
+  test('search lobbies with the given criteria, and parse the results', async () => {
     const { client, server } = await readyClient();
     const found = {
       id: LOBBY,
@@ -33,7 +33,7 @@ describe('calls', () => {
     expect(server.asked.at(-1)?.body).toEqual({ filters, open_only: true, limit: 10 });
   });
 
-  test('make, join and steer a lobby, which then is at hand', async () => {
+  test('create, join and control a lobby, and put it into the store', async () => {
     const { client, server } = await readyClient();
     const last = () => {
       const { method, path, body } = server.asked.at(-1)!;
@@ -76,7 +76,7 @@ describe('calls', () => {
 });
 
 describe('dispatches', () => {
-  test('tell the host of a lobby, from READY on', async () => {
+  test('report the host of a lobby, from READY on', async () => {
     const { client, server } = await readyClient({ lobbies: [{ ...lobby, host_id: ME }] });
     const changes: (string | null)[][] = [];
     client.setLobbyHostChangedCallback((...change) => void changes.push(change));

@@ -27,7 +27,7 @@ describe('a client of a person', () => {
     expect(client.getPrivateChannels().get('21')?.people.get('8')?.name).toBe('bo');
   });
 
-  test('asks for members, whose presences it then has', async () => {
+  test('requests members, and stores their presences', async () => {
     const { client, server } = await readyClient({}, { usesApplications: true });
     server.dispatch('GUILD_CREATE', GUILD);
     client.requestGuildMembers('1', 'a');
@@ -40,7 +40,7 @@ describe('a client of a person', () => {
     expect(() => client.requestGuildMembers('no id')).toThrow('guildId must be an id');
   });
 
-  test('passes every dispatch on, and asks for the intents that it is given', async () => {
+  test('passes every dispatch on, and sends the configured intents', async () => {
     const { client, server } = await readyClient(
       {},
       { usesApplications: true, intents: INTENTS.GUILD_MEMBERS },
@@ -57,7 +57,7 @@ describe('a client of a person', () => {
     expect(client.getSessionId()).toBe('session-1');
   });
 
-  test('opens its sockets in the way that it is given', async () => {
+  test('opens its sockets with the configured function', async () => {
     const server = new ScriptedServer();
     const urls: string[] = [];
     const openSocket: OpenSocket = (url, events) => {

@@ -48,7 +48,7 @@ describe('a rich presence without a connection', () => {
     client.destroy();
   });
 
-  test('names the process of the game’s window once the game has set it', async () => {
+  test('contains the process id of the game window once the game has set it', async () => {
     const { client } = scriptedClient({ applicationId: APPLICATION }, server);
     await client.updateRichPresence({ state: 'Alone' });
     client.setGameWindowPid(4_242);
@@ -64,7 +64,7 @@ describe('a rich presence without a connection', () => {
     expect(shown.at(-1)).toBe('closed');
   });
 
-  test('is refused with RPCError when no RPC server shows it', async () => {
+  test('rejects with RPCError when no RPC server runs', async () => {
     problem = new Error('No RPC server runs on this machine.');
     const { client } = scriptedClient({ applicationId: APPLICATION }, server);
     const { type, message } = await refusal(client.updateRichPresence({ state: 'Alone' }));
@@ -81,7 +81,7 @@ describe('a rich presence without a connection', () => {
 });
 
 describe('the client of the platform on this machine', () => {
-  test('is asked who is signed in there', async () => {
+  test('returns the user who is signed in', async () => {
     const { client } = scriptedClient({ applicationId: APPLICATION }, server);
     expect(await client.isPlatformAppInstalled()).toBe(true);
     expect(await client.getPlatformClientConnectedUser('77')).toMatchObject({ id: '77', username: 'ada' });
@@ -100,7 +100,7 @@ describe('the client of the platform on this machine', () => {
   });
 });
 
-test('a game may say that it shows its chat, which silences nothing here', () => {
+test('a game may report that it shows its chat, which has no effect here', () => {
   const { client } = scriptedClient({ applicationId: APPLICATION }, server);
   expect(client.setShowingChat(true)).toBeUndefined();
   expect(() => client.setShowingChat('yes' as never)).toThrow('isShowing must be true or false.');

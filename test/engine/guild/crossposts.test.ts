@@ -43,7 +43,7 @@ const copyIn = (guild: Guild): StoredMessage => {
 };
 
 describe('following a channel', () => {
-  it('makes a webhook without a token, says so in the channel and the audit log', () => {
+  it('creates a webhook without a token, logs it, and posts a message in the channel', () => {
     const { types, outcome, facts } = follow(arrange());
     expect(types).toEqual(['webhookCreated', 'auditLogged', 'messageCreated']);
     expect(outcome).toMatchObject({ value: { type: 2, name: 'Harbour #news', ...FOLLOWED } });
@@ -131,7 +131,7 @@ describe('a copy of a published message', () => {
     expect(sync(guild).facts).toEqual([]);
   });
 
-  it('is not written again once it was deleted', () => {
+  it('is not written again after its deletion', () => {
     const guild = arrange();
     follow(guild);
     sync(guild);

@@ -323,7 +323,7 @@ describe('a new poll', () => {
   });
 });
 
-it('a poll is not published to followers, who could not vote in it', () => {
+it('a message with a poll cannot be published to followers', () => {
   guild.channels.set('50' as never, channel('50', [], { type: 5 }));
   expect(run(guild, 'crosspostMessage', named(), caller('12')).code).toBe(50068);
 });

@@ -28,7 +28,7 @@ const counted = (guild: Guild, includeRoles: readonly string[], by = caller('10'
   run<{ count: number }>(guild, 'countPrunable', { userIds: EVERYBODY, includeRoles }, by).outcome;
 
 describe('a prune', () => {
-  it('counts members without roles who are not here, and those with only the included roles', () => {
+  it('counts inactive members without roles, and members with only the included roles', () => {
     expect(counted(arrange(), [])).toMatchObject({ value: { count: 1 } });
     expect(counted(arrange(), ['102'])).toMatchObject({ value: { count: 2 } });
     // A member at or above the caller stays, whatever is included.

@@ -51,7 +51,7 @@ const leave = (guild: Guild, userId: string, nowMs: number) =>
   ruled(guild, 'dropVoice', { userId, sessionId: `s${userId}`, channelId: '50' }, '0', nowMs);
 
 describe('an event outside of channels', () => {
-  it('begins at its start and ends at its end, and nobody is named for it in the log', () => {
+  it('starts at its start time and ends at its end time, without an audit log entry', () => {
     const guild = arrange();
     create(guild, OUTSIDE);
     expect(event(guild).due_ms).toBe(START_MS);
@@ -66,7 +66,7 @@ describe('an event outside of channels', () => {
     expect(settle(guild, END_MS + DAY_MS).types).toEqual([]);
   });
 
-  it('begins and ends late when nobody ran the clock, one step at a time', () => {
+  it('starts and ends late when the clock did not run, one step at a time', () => {
     const guild = arrange();
     create(guild, OUTSIDE);
     expect(settle(guild, END_MS + DAY_MS).dispatches).toMatchObject([{ d: { status: 2 } }]);
@@ -132,7 +132,7 @@ describe('an event in a channel', () => {
     expect(settle(guild, leftMs + 5 * MINUTE_MS).dispatches).toMatchObject([{ d: { status: 3 } }]);
   });
 
-  it('goes on while somebody is there, and when somebody comes back in time', () => {
+  it('continues while members are in its channel, and when a member returns in time', () => {
     const guild = arrange();
     create(guild, VOICE);
     enter(guild, '11');
@@ -157,7 +157,7 @@ describe('an event in a channel', () => {
     expect(settle(guild, firstMs + 5 * MINUTE_MS).dispatches).toMatchObject([{ d: { status: 3 } }]);
   });
 
-  it('closes its stage when the clock ends it, without a word in the log', () => {
+  it('closes its stage when the clock ends it, without an audit log entry', () => {
     const guild = arrange();
     create(guild, { ...VOICE, entityType: 1, channelId: '53' });
     update(guild, { status: 2 });

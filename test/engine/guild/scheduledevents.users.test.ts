@@ -54,7 +54,7 @@ const exceptions = (guild: Guild) =>
   guild.scheduledEvents.byId.get('500')?.guild_scheduled_event_exceptions ?? [];
 
 describe('a user', () => {
-  it('is interested once, until taken back, and everyone hears of both', () => {
+  it('is interested once, until the interest is removed, and both are dispatched to the guild', () => {
     const guild = arrange();
     const d = { guild_scheduled_event_id: '500', user_id: '12', guild_id: '1' };
     expect(answer(guild).dispatches).toEqual([
@@ -124,7 +124,7 @@ describe('an exception', () => {
     expect(exceptions(guild)).toHaveLength(100);
   });
 
-  it('has the id of its original time, is told and logged', () => {
+  it('has the id of its original time, is dispatched and logged', () => {
     const guild = arrange();
     const { outcome, dispatches } = except(guild, DAYS[1], { startTime: iso(DAYS[1] + 60_000) });
     const exception = {

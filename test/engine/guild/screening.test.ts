@@ -60,7 +60,7 @@ const member = () => guild.members.get(NEW);
 const bits = () => channelPermissions(guild, NEW, guild.channels.get('50' as never)!, NOW_MS);
 
 describe('the form', () => {
-  test('is kept by those who manage the guild, and switches the feature', () => {
+  test('is written by members who manage the guild, and sets the guild features', () => {
     expect(ruled(guild, 'getMemberVerification', {}, PLAIN).code).toBe(10_068);
     expect(screen(TERMS).code).toBeUndefined();
     expect(guild.info.features).toEqual(['MEMBER_VERIFICATION_GATE_ENABLED', 'PREVIEW_ENABLED']);
@@ -83,7 +83,7 @@ describe('the form', () => {
 });
 
 describe('a new member of a screened guild', () => {
-  test('is pending, reads, and does nothing else, whatever the channel allows', () => {
+  test('is pending and can only read, whatever the overwrites of the channel', () => {
     screen(TERMS);
     const { dispatches } = join();
     expect(member()?.pending).toBe(true);
@@ -200,7 +200,7 @@ describe('a join request that asks for approval', () => {
     { field_type: 'MULTIPLE_CHOICE', response: 1 },
   ];
 
-  test('is shown to those who may kick once it is submitted, and to its user', () => {
+  test('is dispatched on submission to its user and to members who may kick', () => {
     const { dispatches, outcome } = submit(answered);
     expect(outcome).toMatchObject({ value: { application_status: 'SUBMITTED', guild_id: GUILD_ID } });
     expect(dispatches.map(({ t, to }) => [t, to.kind])).toEqual([

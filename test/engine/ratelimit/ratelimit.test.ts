@@ -50,7 +50,7 @@ describe('a window', () => {
 });
 
 describe('the table', () => {
-  test('never grows over its bound, and says what a single window would have said while it is not full', () => {
+  test('never exceeds its bound, and decides like a single window while it is not full', () => {
     const calls = fc.array(fc.tuple(fc.nat({ max: 30 }), fc.nat({ max: 500 })), { maxLength: 300 });
     fc.assert(
       fc.property(rule, calls, fc.integer({ min: 1, max: 40 }), (limits, sequence, entriesMax) => {
@@ -119,7 +119,7 @@ describe('the limiter', () => {
   });
 });
 
-test('an address that reaches the limit of calls in vain is told of once a window', () => {
+test('an address that reaches the limit of invalid calls is reported once a window', () => {
   const told: unknown[] = [];
   const watch = watchInvalidCalls(10, { limit: 3, windowMs: 100 }, (...given) => told.push(given));
   for (let n = 0; n < 9; n++) watch.count('a', n);

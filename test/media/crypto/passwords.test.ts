@@ -41,7 +41,7 @@ test('a hash of other parameters is dated, and still fits', async () => {
   expect(await dearer.verify(made!, 'a password')).toBe(true);
 });
 
-test('beyond those that run and those that may wait nobody is let in, and all others are served', async () => {
+test('hashes beyond the running and the queued ones are rejected, and all others complete', async () => {
   const { hash } = createPasswordHasher(CHEAP);
   const made = await Promise.all(Array.from({ length: 200 }, (_, n) => hash(String(n))));
   expect(made.filter((one) => one === null)).toHaveLength(200 - 2 - 100);

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Reception, sequenceDelta } from '../../../media/rtp/sequence.ts';
 
-test('distances go the short way round', () => {
+test('distances between sequence numbers take the shorter direction', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 0, max: 65_535 }),
@@ -16,7 +16,7 @@ test('distances go the short way round', () => {
 });
 
 describe('reception', () => {
-  test('expects what lies between first and highest, however often numbers go round', () => {
+  test('expects all packets between the first and the highest, over any number of wraps', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 65_535 }),
@@ -43,7 +43,7 @@ describe('reception', () => {
     expect(reception.count).toBe(6);
   });
 
-  test('has no jitter when packets come as they were sent, and the mean of the differences when not', () => {
+  test('has no jitter for evenly received packets, and the mean difference for uneven ones', () => {
     const even = new Reception(48_000);
     const uneven = new Reception(48_000);
     // The timestamp wraps on the way.

@@ -151,7 +151,7 @@ test('a change of layer happens at a keyframe and leaves no gap', () => {
   ]);
 });
 
-test('after a pause numbers go on where they stopped', () => {
+test('sequence numbers continue without a gap after a pause', () => {
   const { viewers, high, film, want } = call(100);
   const [viewer] = viewers as [Client];
   film(high.ssrc, 10, 0, KEYFRAME);
@@ -162,7 +162,7 @@ test('after a pause numbers go on where they stopped', () => {
   expect(pictures(viewer).map(({ sequence }) => sequence)).toEqual([10, 11]);
 });
 
-test('a long stream goes round its numbers without a stop', () => {
+test('a long stream wraps its sequence numbers without interruption', () => {
   const { arranged, viewers, high, film } = call(100);
   film(high.ssrc, 0, 0, KEYFRAME);
   let seen = 1;
@@ -174,7 +174,7 @@ test('a long stream goes round its numbers without a stop', () => {
   expect(pictures(viewers[0]!)).toHaveLength(seen);
 });
 
-test('payload types are those each side has said', () => {
+test('payload types are translated to those that each side negotiated', () => {
   const { arranged, sender, viewers, high } = call(100, 100);
   arranged.forwarder.setPayloadTypes(sender.ssrc, [{ name: 'VP8', payloadType: 96, rtxPayloadType: 97 }]);
   arranged.forwarder.setPayloadTypes(viewers[0]!.ssrc, [
@@ -266,7 +266,7 @@ test('keyframes and bit rates are asked of the layer that is sent', () => {
   expect(sender.take()).toEqual([]);
 });
 
-test('feedback that is false, cut short, or about what is not sent goes nowhere', () => {
+test('forged, truncated or unrelated feedback is dropped', () => {
   const { arranged, sender, viewers, high, film } = call(100, 0);
   const [viewer, other] = viewers as [Client, Client];
   film(high.ssrc, 1, 0, KEYFRAME);

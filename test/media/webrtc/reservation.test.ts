@@ -29,7 +29,7 @@ describe('the port of browsers', () => {
     expect(await isFree(port)).toBe(false);
   });
 
-  test('is left to whoever has it when it cannot be taken again', async () => {
+  test('stays with another process when it cannot be reserved again', async () => {
     reservation = await reserveUdpPort('127.0.0.1');
     const { port } = reservation;
     reservation.release();

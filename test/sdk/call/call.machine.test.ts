@@ -130,7 +130,7 @@ describe('a call', () => {
     expect(new Set(Object.values(STATUS_OF))).toEqual(new Set(Object.values(CallStatus)));
   });
 
-  it('fails with JoinTimeout before it was in, with VoiceConnectionFailed after, and says why it was refused', () => {
+  it('fails with JoinTimeout before it is joined, with VoiceConnectionFailed after, or as Forbidden', () => {
     expect(after(['join', 'timedOut']).context.error).toBe(CallError.JoinTimeout);
     expect(after(['join', 'refused']).context.error).toBe(CallError.Forbidden);
     expect(after(['join', 'leave', 'left']).context.error).toBe(CallError.None);
@@ -146,7 +146,7 @@ describe('a call', () => {
     expect(after(['settled', 'ticketExpired'], tired).value).toBe('rejoining');
   });
 
-  it('tells what is to be done, in order', () => {
+  it('runs its actions in order', () => {
     const done: string[] = [];
     const actor = createActor(callMachine, {
       input: {

@@ -81,7 +81,7 @@ describe('the local socket', () => {
     expect(socketPath({ env, platform }, 3)).toBe(path);
   });
 
-  test('is of its user alone, and gone after an orderly end', async () => {
+  test('is accessible to its user only, and removed on close', async () => {
     const { path, close } = await serve();
     const mask = process.umask();
     expect((await stat(path)).mode & 0o777).toBe(0o600);
@@ -203,7 +203,7 @@ describe('a game without a gateway connection', () => {
       .sent(3)
       .map((d) => (d as { activities: { state: string }[] }).activities.map(({ state }) => state));
 
-  test('shows its activity by the socket until it closes', async () => {
+  test('sets its activity over the socket until it closes', async () => {
     await serve();
     const game = openLocalClient(APPLICATION, place());
     await game.setActivity({ state: 'Alone' });
@@ -214,19 +214,19 @@ describe('a game without a gateway connection', () => {
     await expect.poll(states).toEqual([['Alone'], ['Together'], []]);
   });
 
-  test('asks who is signed in on this machine', async () => {
+  test('reads the signed-in user of this machine', async () => {
     await serve();
     const game = openLocalClient(APPLICATION, place());
     expect(await game.user()).toEqual({ id: ME, username: 'me', globalName: 'Me' });
     game.close();
   });
 
-  test('is told that no server runs', async () => {
+  test('rejects when no server runs', async () => {
     const game = openLocalClient(APPLICATION, place());
     await expect(game.setActivity({})).rejects.toThrow('No RPC server runs on this machine.');
   });
 
-  test('is told why the server closes', async () => {
+  test('rejects with the reason when the server closes the connection', async () => {
     await serve();
     const game = openLocalClient('404', place());
     await expect(game.setActivity({})).rejects.toThrow('There is no such application.');

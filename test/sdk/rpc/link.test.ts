@@ -188,25 +188,28 @@ describe('an event', () => {
   beforeEach(() => link.receive(HANDSHAKE));
   const events = Object.keys(RPC_EVENTS) as RpcEvent[];
 
-  test.each(events)('%s is heard with its scopes after a subscription, and until its end', async (event) => {
-    const heard = () => sent.filter(([, one]) => one.cmd === 'DISPATCH' && one.evt === event).length;
-    link.emit(event, {});
-    expect(heard()).toBe(0);
-    const needs = RPC_EVENTS[event];
-    if (needs !== 'nothing') {
-      expect(await ask('SUBSCRIBE', {}, event)).toMatchObject(denied);
-      const [all = ['rpc']] = granted(needs);
-      // Only for local connections.
-      if (!hasNeeded(needs, new Set([...all, AUTHENTICATED]))) return;
-      await signIn(...all);
-    }
-    expect(await ask('SUBSCRIBE', {}, event)).toMatchObject({ evt: null, data: { evt: event } });
-    link.emit(event, {});
-    expect(heard()).toBe(1);
-    await ask('UNSUBSCRIBE', {}, event);
-    link.emit(event, {});
-    expect(heard()).toBe(1);
-  });
+  test.each(events)(
+    '%s is dispatched with its scopes after a subscription, until the unsubscription',
+    async (event) => {
+      const heard = () => sent.filter(([, one]) => one.cmd === 'DISPATCH' && one.evt === event).length;
+      link.emit(event, {});
+      expect(heard()).toBe(0);
+      const needs = RPC_EVENTS[event];
+      if (needs !== 'nothing') {
+        expect(await ask('SUBSCRIBE', {}, event)).toMatchObject(denied);
+        const [all = ['rpc']] = granted(needs);
+        // Only for local connections.
+        if (!hasNeeded(needs, new Set([...all, AUTHENTICATED]))) return;
+        await signIn(...all);
+      }
+      expect(await ask('SUBSCRIBE', {}, event)).toMatchObject({ evt: null, data: { evt: event } });
+      link.emit(event, {});
+      expect(heard()).toBe(1);
+      await ask('UNSUBSCRIBE', {}, event);
+      link.emit(event, {});
+      expect(heard()).toBe(1);
+    },
+  );
 
   test('is no longer sent once its application has authenticated with less', async () => {
     await signIn('relationships.read');
@@ -270,7 +273,7 @@ describe('a hostile activity', () => {
     expect(await ask('CAPTURE_LOG', { text: 'x'.repeat(60_000) })).toMatchObject({ evt: null });
   });
 
-  test('is slowed down within a window, and cut off when it goes on', async () => {
+  test('is rate-limited within a window, and disconnected when it continues', async () => {
     link.receive(HANDSHAKE);
     for (let n = 0; n < 300; n++) link.receive([FRAME, { cmd: 'CAPTURE_LOG', nonce: 'n' }]);
     expect(await ask('CAPTURE_LOG')).toEqual({});

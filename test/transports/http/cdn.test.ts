@@ -96,7 +96,7 @@ test('a file that is no image, sound or film is for saving, under its own name',
   expect(response.headers.get('content-security-policy')).toContain('sandbox');
 });
 
-test('nothing that a browser might run is shown in place, whatever it calls itself', () => {
+test('only images, audio and video without markup are shown inline', () => {
   for (const type of ['image/png', 'audio/ogg', 'video/mp4']) expect(isShown(type), type).toBe(true);
   for (const type of ['text/html', 'image/svg+xml', 'video/xml', 'audio/x+xml', 'application/pdf'])
     expect(isShown(type), type).toBe(false);
@@ -118,7 +118,7 @@ test('a large file arrives whole, also at a reader that is slow to start', async
   expect(Buffer.compare(Buffer.from(await response.arrayBuffer()), LARGE)).toBe(0);
 });
 
-test('a reader that leaves in the middle disturbs nobody', async () => {
+test('a client that disconnects during a download does not affect other requests', async () => {
   const text = await talk(server, [request('GET /attachments/1/3/large.mp4', {})], () => true);
   expect(text).toMatch(/^HTTP\/1\.1 200 /);
   expect((await get('/attachments/1/2/a%20b.txt')).status).toBe(200);
@@ -256,7 +256,7 @@ test('a range is always inside of its file', () => {
   );
 });
 
-test('a disposition is one line of ASCII, whatever the name, and says the name', () => {
+test('a Content-Disposition is one line of ASCII that contains the file name, for any name', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (filename) => {
       const header = attachmentDisposition(filename);

@@ -22,7 +22,7 @@ afterAll(() => {
 });
 
 describe('/docs', () => {
-  test('says what to run while the site is not built, and serves it once it is', async () => {
+  test('answers with the build command while the site is not built, and serves the built site', async () => {
     const before = await fetch(`${base}/docs/`);
     expect(before.status).toBe(404);
     expect(await before.text()).toContain('npm run docs');
@@ -50,7 +50,7 @@ describe('/docs', () => {
     },
   );
 
-  test('leads from a path without its extension to the page, and tells a browser of a page that does not exist', async () => {
+  test('redirects a path without extension to its page, and answers 404 in plain text to browsers', async () => {
     const bare = await fetch(`${base}/docs/start/bot`, { redirect: 'manual' });
     expect([bare.status, bare.headers.get('location')]).toEqual([308, '/docs/start/bot.html']);
     const none = await fetch(`${base}/docs/none`, { headers: { accept: 'text/html' } });

@@ -101,13 +101,13 @@ describe('an image', () => {
     expect(await shape(path)).toEqual(expected);
   });
 
-  test('is served as stored where it never moved, and as AVIF under the name of one', async () => {
+  test('is served as stored when it is not animated, and as AVIF with that extension', async () => {
     const still = await plain(30, 20).webp().toBuffer();
     expect((await got(`/avatars/5/${WEBP}.webp`)).bytes.equals(still)).toBe(true);
     expect((await got('/emojis/8.avif?size=32')).type).toBe('image/avif');
   });
 
-  test('has a tag for each of its variants, and is not sent to a client that has it', async () => {
+  test('has an ETag for each variant, and is answered with 304 when the client has it', async () => {
     const path = `/avatars/5/${STILL}.webp`;
     const [small, whole] = [await got(`${path}?size=64`), await got(path)];
     const tag = small.response.headers.get('etag') ?? '';
@@ -130,7 +130,7 @@ describe('an image', () => {
 const WANTED: Wanted = { type: 'image/webp', size: 16, isAnimated: false, isLossless: false };
 
 describe('rendering', () => {
-  test('does an image once for all who ask at the same time, and again only when it was evicted', async () => {
+  test('renders an image once for simultaneous requests, and again only after its eviction', async () => {
     const bytes = await plain(64, 64).png().toBuffer();
     const read = vi.fn(async () => bytes);
     const pictures = createPictures({ cacheBytesMax: 700 });

@@ -110,7 +110,7 @@ test('sends the response to the upgrade alone, and the first frame when its dela
   expect(timers).toEqual([]);
 });
 
-test('opens before a frame that comes earlier is received', async () => {
+test('opens a socket before it passes on its first frame', async () => {
   const { client, socket, timers, time } = await connected();
   client.write(Buffer.from([0x81, 0x82, 0, 0, 0, 0, 0x68, 0x69]));
   await once(client, 'data');
@@ -120,7 +120,7 @@ test('opens before a frame that comes earlier is received', async () => {
   expect(socket.calls).toEqual(['opened', 'received hi']);
 });
 
-test('does not sweep a socket before it is opened, and forgets one that has left', async () => {
+test('does not sweep an unopened socket, and drops a closed one', async () => {
   const { client, socket, sweeps, timers, time } = await connected();
   sweeps.shift()?.();
   expect(socket.calls).toEqual([]);
@@ -131,7 +131,7 @@ test('does not sweep a socket before it is opened, and forgets one that has left
   expect(socket.calls).toEqual(['closed']);
 });
 
-test('puts deadlines off by how long the process stood still, before it looks after them', async () => {
+test('extends deadlines by a pause of the process before it checks them', async () => {
   const { socket, sweeps, timers, time } = await connected();
   time.nowMs = 50;
   timers.shift()?.run();
@@ -145,7 +145,7 @@ test('puts deadlines off by how long the process stood still, before it looks af
   expect(socket.calls.slice(3)).toEqual(['grant 120000', 'sweep']);
 });
 
-test('opens what it cuts, so that nothing stays connected when the server closes', async () => {
+test('opens a pending socket before it cuts it, so that none stays connected after the close', async () => {
   const { door: upgrades, socket, timers } = await connected();
   upgrades.close();
   expect(socket.calls.slice(0, 2)).toEqual(['opened', 'cut']);

@@ -102,7 +102,7 @@ describe('a request', () => {
     await expect(slow).rejects.toThrow('The request failed');
   });
 
-  test('is refused when too many are under way, and counted out when it ends', async () => {
+  test('is rejected beyond the bound of concurrent requests, and frees its place when it ends', async () => {
     const bounded = outgoing({ requestsMax: 1, timeoutMs: 1000 });
     const first = bounded.json({ url: `${issuer.issuer}/hang` });
     await expect(bounded.json({ url: `${issuer.issuer}/jwks` })).rejects.toThrow('Too many requests');
@@ -110,7 +110,7 @@ describe('a request', () => {
     expect(await bounded.json({ url: `${issuer.issuer}/jwks` })).toHaveProperty('keys');
   });
 
-  test('trusts no certificate it was not told of, and its fault names none', async () => {
+  test('trusts only configured certificates, and its fault names none', async () => {
     const url = `${issuer.issuer}/jwks`;
     const fault = await outgoing({ extraCa: null })
       .json({ url })

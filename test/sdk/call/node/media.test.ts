@@ -195,7 +195,7 @@ test('what is captured goes out while the mouth is open, and ends with five fram
   expect(silences()).toBeGreaterThanOrEqual(4);
 });
 
-test('a callback that throws is complained of, and the call goes on', async () => {
+test('a callback that throws is reported as a complaint, and the call continues', async () => {
   open({
     received: () => {
       throw new Error('mine');
