@@ -23,7 +23,7 @@ const WARM_MS = 20_000;
 /** How people post, with the bound of the ratio to raw publishing. */
 const WAYS = {
   '20 messages a second': { connections: 1, everyMs: 50, target: 1.4 },
-  // As often as lets the sockets of the benchmark read all of it.
+  // The sockets of the benchmark can read this many messages.
   '16 posters at once': { connections: 16, everyMs: 500, target: 2.2 },
 } as const;
 type Way = keyof typeof WAYS;
@@ -70,7 +70,7 @@ export async function measureDelivered(rounds: number): Promise<Finding> {
     const costs = new Map<Way, Record<'ours' | 'reference', number[]>>(
       NAMES.map((name) => [name, { ours: [], reference: [] }]),
     );
-    // At the rate of people the code would still be being compiled in the first minutes.
+    // At 20 messages a second V8 would compile the code during the rounds.
     for (const contender of [ours, theirs])
       await costOf(load, { ...contender, connections: 1 }, request, WARM_MS);
     // The first round does not count.

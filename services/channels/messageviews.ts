@@ -1,3 +1,4 @@
+import { MessageFlags, MessageType } from 'discord-api-types/v10';
 import { referencedId, sharedMessage } from '../../engine/channel/wire.ts';
 import { blank } from '../../engine/fanout/content.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
@@ -5,10 +6,6 @@ import { type ChannelId, type GuildId, type MessageId, threadIdOf, type UserId }
 import { readsContent } from '../../protocol/intents.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
 import type { ThreadStore } from '../../storage/thread/port.ts';
-
-const SUPPRESS_EMBEDS = 1 << 2;
-const HAS_THREAD = 1 << 5;
-const REPLY = 19;
 
 interface ViewPorts {
   readonly storage: Stores;
@@ -98,7 +95,7 @@ async function threadsOf(
   messages: readonly StoredMessage[],
 ): Promise<ReadonlyMap<string, object>> {
   const ids = messages.flatMap(({ id, flags }) =>
-    ((flags ?? 0) & HAS_THREAD) === 0 ? [] : [threadIdOf(id)],
+    ((flags ?? 0) & MessageFlags.HasThread) === 0 ? [] : [threadIdOf(id)],
   );
   if (guildId === null || ids.length === 0) return new Map();
   const found = await threads.listed(guildId, caller.userId, ids);
@@ -112,14 +109,14 @@ async function threadsOf(
 
 /** The id of the message that a reply refers to; undefined for other messages. */
 const answeredId = (message: StoredMessage): MessageId | undefined =>
-  message.type === REPLY ? referencedId(message) : undefined;
+  message.type === MessageType.Reply ? referencedId(message) : undefined;
 
 /** Whether all callers who may read the message's content see the same: it has nothing that depends on them or other messages. */
 const isAlike = (viewing: Viewing, message: StoredMessage): boolean =>
-  message.type !== REPLY &&
+  message.type !== MessageType.Reply &&
   message.reactions.length === 0 &&
   !message.poll &&
-  ((message.flags ?? 0) & (SUPPRESS_EMBEDS | HAS_THREAD)) === 0 &&
+  ((message.flags ?? 0) & (MessageFlags.SuppressEmbeds | MessageFlags.HasThread)) === 0 &&
   message.attachments.length === 0 &&
   !message.components?.length &&
   !message.message_snapshots?.length &&

@@ -5,7 +5,7 @@ import type { GuildId, RoleId, UserId } from '../../protocol/ids.ts';
 import type { GuildStore } from '../../storage/guild/port.ts';
 
 const DAY_MS = 86_400_000;
-/** Members whom one command examines or removes. It bounds the guild's turn and the transaction. */
+/** Members that one command examines or removes at most, which bounds the guild's turn and the transaction. */
 const PAGE = 500;
 
 interface PrunePorts {

@@ -7,7 +7,7 @@ import type { GuildStore } from '../../storage/guild/port.ts';
 
 type Update = GuildCommands['updateMemberVerification'];
 
-/** Pending members whom one command lets in or removes. */
+/** Pending members that one command admits or removes at most. */
 const SETTLED_PAGE = 200;
 
 interface ScreeningPorts {

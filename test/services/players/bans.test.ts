@@ -47,6 +47,23 @@ describe('a ban', () => {
     await at.players.banned(ada.userId, untilMs);
     return ada;
   }
+  /** A user who is banned while their merge waits. */
+  async function bannedDuringMerge() {
+    const { token } = await at.enter(game.id, 'p1');
+    const ada = await at.person(game.id);
+    let open = () => {};
+    at.part.gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    await merge(ada.userId, token);
+    await at.players.banned(ada.userId, null);
+    const finishMerge = async () => {
+      at.part.gate = null;
+      open();
+      await completed(ada.userId);
+    };
+    return { ada, finishMerge };
+  }
   const again = async (userId: UserId) => merge(userId, (await at.enter(game.id, 'p1')).token);
 
   test('ends every token and gives the player a restricted account while it lasts', async () => {
@@ -111,19 +128,10 @@ describe('a ban', () => {
   });
 
   test('is retried until it succeeds while the user is being merged', async () => {
-    const { token } = await at.enter(game.id, 'p1');
-    const ada = await at.person(game.id);
-    let open = () => {};
-    at.part.gate = new Promise((resolve) => {
-      open = resolve;
-    });
-    await merge(ada.userId, token);
-    await at.players.banned(ada.userId, null);
+    const { ada, finishMerge } = await bannedDuringMerge();
     expect(at.later).toHaveLength(1);
     expect(await linkedTo('p1')).toBe(ada.userId);
-    at.part.gate = null;
-    open();
-    await completed(ada.userId);
+    await finishMerge();
     at.later.splice(0).forEach((run) => void run());
     await through();
     expect(await linkedTo('p1')).not.toBe(ada.userId);
@@ -131,14 +139,7 @@ describe('a ban', () => {
   });
 
   test('is a fault for the log only when the merge lasts longer than the longest pause between retries', async () => {
-    const { token } = await at.enter(game.id, 'p1');
-    const ada = await at.person(game.id);
-    let open = () => {};
-    at.part.gate = new Promise((resolve) => {
-      open = resolve;
-    });
-    await merge(ada.userId, token);
-    await at.players.banned(ada.userId, null);
+    const { finishMerge } = await bannedDuringMerge();
     const retry = async () => {
       const [run] = at.later.splice(0);
       run?.();
@@ -148,9 +149,7 @@ describe('a ban', () => {
     expect(at.faults).toEqual([]);
     await retry();
     expect(at.faults.splice(0)).toHaveLength(1);
-    at.part.gate = null;
-    open();
-    await completed(ada.userId);
+    await finishMerge();
     for (const run of at.later.splice(0)) run();
     await through();
   });
