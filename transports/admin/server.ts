@@ -1,4 +1,5 @@
 import type { Engine } from '../../embedding.ts';
+import { isSnowflake } from '../../protocol/ids.ts';
 import { createLogTail, type LogTail } from '../../protocol/logtail.ts';
 import type { SecurityTrail } from '../../protocol/security.ts';
 import { drainRoute, shardPath } from './cluster.ts';
@@ -120,7 +121,7 @@ type Note = (
 /** The id under a key of a body that nobody has checked yet; null for anything else, which the trail must not hold. */
 function idIn(body: unknown, key: 'as' | 'user_id'): string | null {
   const given = typeof body === 'object' && body !== null ? String(Reflect.get(body, key)) : '';
-  return /^[0-9]{1,20}$/.test(given) ? given : null;
+  return isSnowflake(given) ? given : null;
 }
 
 /** Lets the drained shard itself record the event, whichever shard got the request. */
