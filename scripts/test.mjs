@@ -14,6 +14,8 @@ const TIDY = 'test/tidy.test.ts';
 const CONFORMANCE = 'test/conformance/';
 /** The files that took longest are named at the end. */
 const LONGEST = 20;
+/** Characters of the reason of a failure that are repeated at the end. */
+const REASON_CHARACTERS = 200;
 /** Folders of test/ that are a step of their own, or hold no tests. */
 const NOT_UNIT = ['test/e2e/', 'test/suites/', CONFORMANCE, TIDY];
 
@@ -73,7 +75,8 @@ results.sort(
 rmSync(reports, { recursive: true });
 
 process.stdout.write('\n');
-for (const { name, passed, failed, skipped, repeated = [], tookMs } of results) {
+for (const { name, passed, failed, skipped, repeated = [], failures = [], tookMs } of results) {
+  for (const failure of failures) process.stdout.write(`failed: ${name}: ${failure}\n`);
   for (const title of repeated) process.stdout.write(`passed when repeated: ${name}: ${title}\n`);
   for (const title of skipped) process.stdout.write(`skipped: ${name}: ${title}\n`);
   const counts = `${String(passed).padStart(5)} passed ${String(failed).padStart(4)} failed`;
@@ -193,10 +196,16 @@ async function runVitest(step) {
     passed,
     failed: ok ? failed : Math.max(1, failed),
     skipped: titlesOf(skipped),
-    repeated: repeated.map(({ fullName }) => fullName),
+    repeated: repeated.map(withReason),
+    failures: tests.filter(({ status }) => status === 'failed').map(withReason),
     files,
     said,
   };
+}
+
+/** The title of a test and the first line of why it failed, because a log of the whole run may be cut. */
+function withReason({ fullName, failureMessages: [reason = ''] }) {
+  return `${fullName}: ${reason.split('\n', 1)[0].slice(0, REASON_CHARACTERS)}`;
 }
 
 /** A line for each test, and one for all of a group with the same heading, which says why. */

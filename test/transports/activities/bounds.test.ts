@@ -8,6 +8,8 @@ import { WebSocket, WebSocketServer } from 'ws';
 import { type ActivityProxy, openActivityProxy } from '../../../transports/activities/proxy.ts';
 
 const [APP, OTHER] = ['1574520440439701504', '1574520440439701505'];
+/** Below the timeout of a test, so that what does not answer is named. */
+const PATIENCE_MS = 25_000;
 
 let target: Server;
 let sockets: WebSocketServer;
@@ -47,13 +49,29 @@ const statusOf = (
   { agent = false, headers = {} }: { readonly agent?: http.Agent | false; readonly headers?: object } = {},
 ): Promise<number> =>
   new Promise((resolve, reject) => {
-    const asked = { host: '127.0.0.1', port: at.port, agent, headers: { host: hostOf(at), ...headers } };
-    const sent = http.get(asked, (answer) => {
+    const to = { host: '127.0.0.1', port: at.port, agent, timeout: PATIENCE_MS };
+    const sent = http.get({ ...to, headers: { host: hostOf(at), ...headers } }, (answer) => {
       answer.resume().on('end', () => resolve(answer.statusCode ?? 0));
       answer.on('error', reject);
     });
     sent.on('error', reject);
+    sent.on('timeout', () => sent.destroy(new Error('The proxy has not answered the request.')));
   });
+
+/** A WebSocket through the proxy, and `open` or why it is not, so that a failure explains itself. */
+function openSocket(at: ActivityProxy, app = APP) {
+  const host = `${app}.localhost:${at.port}`;
+  const headers = { host, origin: `http://${host}` };
+  const socket = new WebSocket(`ws://127.0.0.1:${at.port}/`, { headers, handshakeTimeout: PATIENCE_MS });
+  const outcome = new Promise<string>((resolve) => {
+    socket.on('open', () => resolve('open'));
+    socket.on('error', ({ message }) => resolve(message));
+    socket.on('unexpected-response', (_, answer) => {
+      text(answer).then((body) => resolve(`${answer.statusCode} ${body}`), resolve);
+    });
+  });
+  return { socket, outcome };
+}
 
 /** Holds every request until it is opened. */
 function holding() {
@@ -87,7 +105,7 @@ test('the proxy has at most as many connections as its bound, and takes another 
 test('a network has at most 256 requests under way, and another one once they have ended', async () => {
   const { held, open } = holding();
   const many = Array.from({ length: 256 }, () => statusOf(proxy));
-  await expect.poll(() => held.length, { timeout: 25_000 }).toBe(256);
+  await expect.poll(() => held.length, { timeout: PATIENCE_MS }).toBe(256);
   expect(await statusOf(proxy)).toBe(503);
   open();
   expect(new Set(await Promise.all(many))).toEqual(new Set([200]));
@@ -101,8 +119,8 @@ test('an application has at most 400 requests under way, and another one once th
     statusOf(behind, { headers: { 'x-forwarded-for': `203.0.113.${network}` } });
   const many = Array.from({ length: 400 }, (_, at) => asked(at % 4));
   // The proxy has at most 256 connections to one target; the other requests wait for them.
-  await expect.poll(() => held.length, { timeout: 25_000 }).toBe(256);
-  await expect.poll(() => Promise.race([asked(9), sleep(500)]), { timeout: 25_000 }).toBe(503);
+  await expect.poll(() => held.length, { timeout: PATIENCE_MS }).toBe(256);
+  await expect.poll(() => Promise.race([asked(9), sleep(500)]), { timeout: PATIENCE_MS }).toBe(503);
   open();
   expect((await Promise.all(many)).filter((status) => status === 200).length).toBeGreaterThanOrEqual(399);
   expect(await asked(9)).toBe(200);
@@ -115,9 +133,8 @@ test('requests and WebSockets of a network count together', async () => {
   const { held, open } = holding();
   const many = [statusOf(few), statusOf(few)];
   await expect.poll(() => held.length).toBe(2);
-  const headers = { host: hostOf(few), origin: `http://${hostOf(few)}` };
-  const socket = new WebSocket(`ws://127.0.0.1:${few.port}/`, { headers });
-  await new Promise((resolve) => socket.once('open', resolve));
+  const { socket, outcome } = openSocket(few);
+  expect(await outcome).toBe('open');
   expect(await statusOf(few)).toBe(503);
   open();
   expect(await Promise.all(many)).toEqual([200, 200]);
@@ -134,7 +151,7 @@ test('behind a trusted proxy, each network that it names has at most 256 request
   const asked = (forwarded: string) => statusOf(behind, { agent, headers: { 'x-forwarded-for': forwarded } });
   // What the client wrote itself comes before what the proxy appends.
   const many = Array.from({ length: 256 }, (_, at) => asked(`9.9.9.${at % 200}, 203.0.113.7`));
-  await expect.poll(() => held.length, { timeout: 25_000 }).toBe(256);
+  await expect.poll(() => held.length, { timeout: PATIENCE_MS }).toBe(256);
   expect(await asked('8.8.8.8, 203.0.113.7')).toBe(503);
   isOpen = true;
   // All of these connections are of one address; the proxy to the target has no free one, so this waits for them.
@@ -151,22 +168,10 @@ test('an application has at most so many WebSockets, and another one once one ha
   const few = await openProxy(false, { socketsPerApplication: 2 });
   onTestFinished(() => few.close());
   const opened: WebSocket[] = [];
-  /** `open`, or why not, so that a failure explains itself. */
-  const open = (app: string): Promise<string> => {
-    const host = `${app}.localhost:${few.port}`;
-    const socket = new WebSocket(`ws://127.0.0.1:${few.port}/`, {
-      headers: { host, origin: `http://${host}` },
-    });
-    return new Promise((resolve) => {
-      socket.on('open', () => {
-        opened.push(socket);
-        resolve('open');
-      });
-      socket.on('error', ({ message }) => resolve(message));
-      socket.on('unexpected-response', (_, answer) => {
-        text(answer).then((body) => resolve(`${answer.statusCode} ${body}`), resolve);
-      });
-    });
+  const open = async (app: string): Promise<string> => {
+    const { socket, outcome } = openSocket(few, app);
+    if ((await outcome) === 'open') opened.push(socket);
+    return outcome;
   };
   const outcomes: string[] = [];
   for (const app of [APP, APP, APP, OTHER]) outcomes.push(await open(app));
@@ -198,10 +203,7 @@ describe('time', () => {
 
   test('is bounded for a WebSocket on which nothing passes, and not for one on which something does', async () => {
     hasty = await openProxy(false, { socketIdleMs: 300 });
-    const host = hostOf(hasty);
-    const socket = new WebSocket(`ws://127.0.0.1:${hasty.port}/`, {
-      headers: { host, origin: `http://${host}` },
-    });
+    const { socket, outcome } = openSocket(hasty);
     let isOpen = true;
     const closed = new Promise((resolve) =>
       socket.on('close', () => {
@@ -209,7 +211,7 @@ describe('time', () => {
         resolve(null);
       }),
     );
-    await new Promise((resolve) => socket.once('open', resolve));
+    expect(await outcome).toBe('open');
     for (let n = 0; n < 10; n += 1) {
       socket.send('x');
       await sleep(60);
