@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** End-to-end tests that check tones and frames in real time: more than two at a time would disturb each other. */
+/** End-to-end tests with calls, some of which check tones and frames in real time: more than two at a time would disturb each other. */
 const IN_REAL_TIME = [
   'voice*',
   'golive',
@@ -14,6 +14,8 @@ const IN_REAL_TIME = [
   'sdkcalls',
   'sdkbrowser',
   'players',
+  'playground',
+  'activitysdk',
 ].map((name) => `test/e2e/${name}.test.ts`);
 /** Tests that count what real sockets carry within seconds: likewise. */
 const ALSO_IN_REAL_TIME = ['test/bench/voice.test.ts', 'test/compose/cluster.test.ts'];
