@@ -252,6 +252,7 @@ function gatewayDeps({
     defer: (run) => clock.defer(run),
     onFault: (error) => onFault(error, 'gateway'),
     ...{ watch, chaos, recorder },
+    sharesHistory: config.gateway_shared_history,
     beforeFlush: sessions.journal && (() => sessions.journal?.flush()),
   };
 }

@@ -464,6 +464,7 @@ export abstract class AggregateShell<
   #fanOut(outgoing: readonly OutgoingDispatch[]): void {
     for (const { t, d, to, n, origin, asOf } of outgoing) {
       const body = this.body(t, d, n ? { ownerId: this.id, n } : origin, asOf);
+      body.recipients = to.length;
       for (let index = 0; index < to.length; index += 1) (to[index] as Recipient).deliver(body);
     }
   }

@@ -22,10 +22,10 @@ const NEVER_MS = 2 ** 30;
 /** Sessions that must not receive the messages, so that intents and permissions have something to refuse. */
 const OUTSIDERS = 100;
 
-async function guildhall(journal: Journal | null = null): Promise<Contender> {
+async function guildhall(journal: Journal | null = null, sharesHistory?: boolean): Promise<Contender> {
   const guild = buildGuild();
   subscribeOutsiders(guild, OUTSIDERS);
-  const { server } = await openHouse(guild, journal);
+  const { server } = await openHouse(guild, journal, sharesHistory);
   return {
     port: server.port,
     broadcast: (messages) => {
@@ -139,9 +139,15 @@ async function deflate(): Promise<Contender> {
 
 const GATEWAY = '/?v=10&encoding=json';
 
-/** The contenders. The first is this server with its defaults, the second one the same without compression. */
+/** The contenders. The first is this server with its defaults, the next are it without a shared history, and without compression. */
 export const ENTRANTS: readonly Entrant[] = [
   { name: 'guildhall', manner: 'gateway', path: `${GATEWAY}&compress=zlib-stream`, open: () => guildhall() },
+  {
+    name: 'guildhall-alone',
+    manner: 'gateway',
+    path: `${GATEWAY}&compress=zlib-stream`,
+    open: () => guildhall(null, false),
+  },
   { name: 'guildhall-plain', manner: 'gateway', path: GATEWAY, open: () => guildhall() },
   { name: 'uws-publish', manner: 'plain', path: '/', open: publish },
   { name: 'ws-stringify-once', manner: 'plain', path: '/', open: ws },

@@ -154,6 +154,7 @@ export const seeingMember = (n: number): number => n + 1 + Math.floor(n / (BLIND
 export function fanOut(guild: Guild, dispatch: Dispatch, nowMs: number): void {
   for (const { d, to } of recipients(guild, dispatch, nowMs)) {
     const body = new DispatchBody(dispatch.t, d, performance.now());
+    body.recipients = to.length;
     for (let index = 0; index < to.length; index += 1) (to[index] as Recipient).deliver(body);
   }
 }
@@ -203,6 +204,7 @@ function backendFor(guild: Guild): SessionBackend {
 export async function openHouse(
   guild: Guild,
   journal: SessionJournal | null = null,
+  sharesHistory: boolean = DEFAULTS.gateway_shared_history,
 ): Promise<{ server: HttpServer; sessions: GatewaySessions }> {
   const wheel = new TimerWheel(systemClock);
   const onFault = (error: unknown): void => {
@@ -251,6 +253,7 @@ export async function openHouse(
     newAllowance: () => new Allowance(),
     onFault,
     beforeFlush: journal && (() => journal.flush()),
+    sharesHistory,
   };
   const server = await startServer({
     host: '127.0.0.1',

@@ -43,6 +43,8 @@ export class DispatchBody {
    */
   readonly asOf: Origin | null;
   readonly lanes: (Uint8Array | undefined)[] = [];
+  /** How many sessions receive it in one call of fan-out; 0 for a dispatch that is delivered otherwise. */
+  recipients = 0;
   #d: unknown;
   #json: string | null = null;
 

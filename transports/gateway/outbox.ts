@@ -28,6 +28,7 @@ export class Outbox {
   next = new Int32Array(FIRST_CAPACITY);
   readonly #defer: (run: () => void) => void;
   readonly #beforeFlush: (() => void) | null;
+  readonly #afterFlush: (() => void) | null;
   readonly #dirty: (OutboxSocket | undefined)[] = [];
   #dirtyCount = 0;
   #size = 0;
@@ -37,10 +38,16 @@ export class Outbox {
   /**
    * @param defer       Runs a callback after the current tick's work.
    * @param beforeFlush Called before frames are written; the journal of sent dispatches must be stored by then.
+   * @param afterFlush  Called when all frames are written.
    */
-  constructor(defer: (run: () => void) => void, beforeFlush: (() => void) | null = null) {
+  constructor(
+    defer: (run: () => void) => void,
+    beforeFlush: (() => void) | null = null,
+    afterFlush: (() => void) | null = null,
+  ) {
     this.#defer = defer;
     this.#beforeFlush = beforeFlush;
+    this.#afterFlush = afterFlush;
   }
 
   /** Queues a dispatch with its sequence number, or a complete frame. */
@@ -91,6 +98,7 @@ export class Outbox {
     this.#size = 0;
     this.#dirtyCount = 0;
     this.#flushing = false;
+    this.#afterFlush?.();
   }
 
   readonly #flushLater = (): void => {

@@ -11,6 +11,7 @@ import type { AddressWatch } from '../http/addresswatch.ts';
 import { type Attached, type RealTime, SocketUpgrades, type UpgradeSettings } from '../http/upgrade.ts';
 import type { Recorder } from '../recording/recorder.ts';
 import { ChaoticGatewaySocket } from './chaoticsocket.ts';
+import { HistoryLane } from './codec/history.ts';
 import { type Lane, laneFor } from './codec/lane.ts';
 import { concat } from './codec/splice.ts';
 import { Outbox } from './outbox.ts';
@@ -41,6 +42,8 @@ export interface GatewayDeps {
   readonly recorder?: Recorder | null;
   /** Called before the frames of a tick are written, to store the journal first. */
   readonly beforeFlush?: (() => void) | null;
+  /** Whether connections with `zlib-stream` that receive the same dispatches share a compression history. */
+  readonly sharesHistory?: boolean;
 }
 
 export interface GatewayStats {
@@ -75,7 +78,10 @@ const FRAME_BYTES_MAX = LIMITS.gateway_payload_bytes_max * 16;
  * @returns The dialect, or the reason to close the connection. An unknown version is 4012; the platform has no code for an
  * unknown encoding or compression, so 4002 is used.
  */
-function readDialect(query: string): { dialect: Dialect; refusal: Attached<GatewaySocket>['refusal'] } {
+function readDialect(
+  query: string,
+  history: HistoryLane | null,
+): { dialect: Dialect; refusal: Attached<GatewaySocket>['refusal'] } {
   const params = new URLSearchParams(query);
   const version = params.get('v') ?? VERSION_DEFAULT;
   const encoding = params.get('encoding') ?? 'json';
@@ -85,7 +91,8 @@ function readDialect(query: string): { dialect: Dialect; refusal: Attached<Gatew
     : lane
       ? null
       : { ...CLOSE.DECODE_ERROR, reason: 'This server does not speak that encoding or compression.' };
-  const spoken = lane ?? present(laneFor('json', ''));
+  const own = lane ?? present(laneFor('json', ''));
+  const spoken = history?.replaces(own) ? history : own;
   return {
     dialect: {
       version: Number(version),
@@ -102,11 +109,12 @@ function readDialect(query: string): { dialect: Dialect; refusal: Attached<Gatew
  */
 export function createGatewayRoutes(app: TemplatedApp, deps: GatewayDeps): Gateway {
   const { settings, port, newAllowance, wheel, realTime, nowMs, defer, onFault } = deps;
+  const history = deps.sharesHistory === true ? new HistoryLane() : null;
   const host: SocketHost = {
     limits: settings,
     port,
     newAllowance,
-    outbox: new Outbox(defer, deps.beforeFlush),
+    outbox: new Outbox(defer, deps.beforeFlush, history && (() => history.flushed())),
     counters: { framesSent: 0, framesReceived: 0, overflows: 0, closes: new Map() },
     nowMs,
     defer,
@@ -129,7 +137,7 @@ export function createGatewayRoutes(app: TemplatedApp, deps: GatewayDeps): Gatew
     onFault,
     watch: deps.watch ?? null,
     admit(address, query) {
-      const { dialect, refusal } = readDialect(query);
+      const { dialect, refusal } = readDialect(query, history);
       const socket = deps.chaos
         ? new ChaoticGatewaySocket(address, dialect, host, { chaos: deps.chaos, timers: chaosTimers })
         : new GatewaySocket(address, dialect, host);

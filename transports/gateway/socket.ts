@@ -12,7 +12,8 @@ import { CLIENT_ENDS, CLOSE } from '../../protocol/closecodes.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import type { Recorder } from '../recording/recorder.ts';
 import { decodePayload, type Payload } from './codec/decode.ts';
-import type { Lane } from './codec/lane.ts';
+import { type HistoryGroup, leaveGroup } from './codec/history.ts';
+import type { Lane, StreamPlace } from './codec/lane.ts';
 import { opcodeOf } from './opcodes/index.ts';
 import type { Connection, Opcode } from './opcodes/opcode.ts';
 import type { Outbox, OutboxSocket } from './outbox.ts';
@@ -105,10 +106,12 @@ const writeCorked = (): void => corked?.writeChain(corkedHead);
  * One gateway connection: its protocol phase (HELLO, IDENTIFY or RESUME, then opcodes), its outgoing frames, and its
  * deadlines, which `sweep` checks. It has no timer of its own.
  */
-export class GatewaySocket implements FrameSink, Connection, OutboxSocket {
+export class GatewaySocket implements FrameSink, Connection, OutboxSocket, StreamPlace {
   head = -1;
   tail = -1;
   dirty = false;
+  group: HistoryGroup | null = null;
+  steps = 0;
   readonly address: string;
   readonly #host: SocketHost;
   readonly #version: number;
@@ -173,6 +176,7 @@ export class GatewaySocket implements FrameSink, Connection, OutboxSocket {
   /** The connection has ended; `code` is the client's close code, if it sent one. */
   closed(code: number): void {
     this.#ws = null;
+    leaveGroup(this);
     this.#host.recorder?.shut(this);
     const wasOpen = this.#phase !== 'closing';
     this.#phase = 'gone';
@@ -230,7 +234,7 @@ export class GatewaySocket implements FrameSink, Connection, OutboxSocket {
 
   heartbeat(): void {
     if (this.#phase === 'open') this.#expectHeartbeat();
-    this.#write(this.#lane.ack);
+    this.#writeAlone(this.#lane.ack);
   }
 
   identify(identify: Omit<Identify, 'version'>, compress: boolean): void {
@@ -300,8 +304,11 @@ export class GatewaySocket implements FrameSink, Connection, OutboxSocket {
     const { items, seqs, next } = this.#host.outbox;
     for (let at = head; at !== -1; at = next[at] as number) {
       const item = items[at] as DispatchBody | Uint8Array;
-      const frame = item instanceof Uint8Array ? item : this.#lane.dispatch(item, seqs[at] as number);
-      if (!this.#write(frame)) return;
+      const isWritten =
+        item instanceof Uint8Array
+          ? this.#writeAlone(item)
+          : this.#write(this.#lane.dispatch(item, seqs[at] as number, this));
+      if (!isWritten) return;
     }
   }
 
@@ -309,6 +316,12 @@ export class GatewaySocket implements FrameSink, Connection, OutboxSocket {
 
   #isShut(): boolean {
     return this.#phase === 'closing' || this.#phase === 'gone';
+  }
+
+  /** Writes a frame that other streams do not carry, so that this one no longer has the same history. */
+  #writeAlone(frame: Uint8Array): boolean {
+    leaveGroup(this);
+    return this.#write(frame);
   }
 
   /** @returns false when nothing more can be written. */

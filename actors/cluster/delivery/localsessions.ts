@@ -155,6 +155,7 @@ export class LocalSessions implements SessionFrames {
     if (isOfGuild && (!stream || peerOf(stream) !== peer)) return;
     const origin = n > 0 ? { ownerId, n } : null;
     const body = DispatchBody.ofJson(t, utf8.decode(json), this.#ports.nowMs(), origin);
+    body.recipients = handles.length;
     if (isDirect(ownerId)) {
       this.#direct(peer, body, handles);
       return;

@@ -1,5 +1,6 @@
 import type { GatewayPort, Identify, OpenOutcome } from '../../../actors/session/ports.ts';
 import { Allowance } from '../../../engine/session/allowance.ts';
+import type { HistoryLane } from '../../../transports/gateway/codec/history.ts';
 import { laneFor } from '../../../transports/gateway/codec/lane.ts';
 import { Outbox } from '../../../transports/gateway/outbox.ts';
 import {
@@ -71,7 +72,10 @@ export const LIMITS: SocketLimits = {
 };
 
 /** A gateway without a network: sockets over fake wires, sessions over a fake engine, and time at hand. */
-export function arrange(change: { limits?: Partial<SocketLimits>; port?: GatewayPort } = {}) {
+export function arrange(
+  change: { limits?: Partial<SocketLimits>; port?: GatewayPort; history?: HistoryLane } = {},
+) {
+  const { history } = change;
   const { clock, backend, sessions, faults } = arrangeSessions();
   const defer = (run: () => void) => clock.defer(run);
   const limits = { ...LIMITS, ...change.limits };
@@ -80,7 +84,7 @@ export function arrange(change: { limits?: Partial<SocketLimits>; port?: Gateway
     limits,
     port: change.port ?? sessions,
     newAllowance: () => new Allowance(),
-    outbox: new Outbox(defer),
+    outbox: new Outbox(defer, null, history ? () => history.flushed() : null),
     counters: { framesSent: 0, framesReceived: 0, overflows: 0, closes: new Map() },
     nowMs: () => clock.monotonic(),
     defer,
@@ -89,7 +93,7 @@ export function arrange(change: { limits?: Partial<SocketLimits>; port?: Gateway
     onGone: (socket) => gone.push(socket),
   };
   const connect = (encoding: 'json' | 'etf' = 'json') => {
-    const lane = laneFor(encoding, '');
+    const lane = history ?? laneFor(encoding, '');
     if (!lane) throw new Error('no lane');
     const dialect: Dialect = { version: 10, encoding, lane };
     const socket = new GatewaySocket('127.0.0.1', dialect, host);

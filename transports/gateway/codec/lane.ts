@@ -1,6 +1,7 @@
 import type { DispatchBody } from '../../../engine/fanout/body.ts';
 import { OP } from '../../../protocol/opcodes.ts';
 import { encodeEtf, encodeEtfDispatch } from './etf.encode.ts';
+import type { HistoryGroup } from './history.ts';
 import { PLAIN, type Splice, sealStandalone, standalone, ZLIB_STREAM } from './splice.ts';
 import { ZSTD_STREAM, ZSTD_STREAM_STORED } from './zstd.ts';
 
@@ -24,7 +25,7 @@ const SPACE = 0x20;
 const ZERO = 0x30;
 
 /** Writes digits right-aligned after spaces: JSON allows white space before a number, but no zeros. */
-function stampDigits(frame: Uint8Array, tailAt: number, seq: number): void {
+export function stampDigits(frame: Uint8Array, tailAt: number, seq: number): void {
   let at = tailAt + SEQ_DIGITS;
   let rest = seq;
   do {
@@ -47,9 +48,12 @@ function stampInt32(frame: Uint8Array, tailAt: number, seq: number): void {
   frame[tailAt + 3] = seq;
 }
 
+/** The bytes after the prefix of a dispatch in JSON. */
+export const JSON_TAIL: Uint8Array = Buffer.from(`${' '.repeat(SEQ_DIGITS)}}`);
+
 const JSON_FORMAT: Format = {
   name: 'json',
-  tail: Buffer.from(`${' '.repeat(SEQ_DIGITS)}}`),
+  tail: JSON_TAIL,
   prefix: (body) => Buffer.from(`{"t":"${body.t}","op":0,"d":${body.json},"s":`),
   stamp: stampDigits,
   control: (op, d) => Buffer.from(JSON.stringify({ op, d, s: null, t: null })),
@@ -63,10 +67,18 @@ const ETF_FORMAT: Format = {
   control: (op, d) => encodeEtf({ op, d, s: null, t: null }),
 };
 
+/** Where a connection's compressed stream is. Written by `history.ts`. */
+export interface StreamPlace {
+  /** The streams that have carried the same bytes; null while the connection is in no group. */
+  group: HistoryGroup | null;
+  /** How many dispatches of the group the stream has carried. */
+  steps: number;
+}
+
 /** One encoding variant of everything the server sends. A dispatch is encoded at most once per lane. */
 export interface Lane {
   /** Encodes a dispatch for one recipient. The bytes are shared: they stay valid until the next call for this body. */
-  dispatch(body: DispatchBody, seq: number): Uint8Array;
+  dispatch(body: DispatchBody, seq: number, place?: StreamPlace): Uint8Array;
   /** Encodes a payload that is not a dispatch. */
   control(op: number, d: unknown): Uint8Array;
   /** Start of a connection's compressed stream; sent before its first frame. */

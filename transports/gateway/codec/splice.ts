@@ -45,6 +45,17 @@ const LEVEL = 6;
 const SYNC = { level: LEVEL, finishFlush: zlib.constants.Z_SYNC_FLUSH };
 /** An empty stored block that is not the last: a sync flush ends with it, and clients wait for it. */
 const SYNC_MARK = Uint8Array.of(0x00, 0x00, 0x00, 0xff, 0xff);
+/** The lengths of an empty stored block, after its type and the bits up to the next byte. */
+const EMPTY_LENGTHS_BYTES = 4;
+
+/** Ends what a sync flush has written with the tail, which takes the place of the empty stored block's missing content. */
+const withTail = (flushed: Uint8Array, tail: Uint8Array): Uint8Array =>
+  concat(
+    flushed.subarray(0, flushed.length - EMPTY_LENGTHS_BYTES),
+    Uint8Array.of(tail.length, 0x00, ~tail.length, 0xff),
+    tail,
+    SYNC_MARK,
+  );
 
 /**
  * `compress=zlib-stream`. Raw deflate with a new state refers to nothing before it, and ends on a byte boundary after a sync
@@ -56,15 +67,13 @@ export const ZLIB_STREAM: Splice = {
   binary: true,
   header: Uint8Array.of(0x78, 0x9c),
   trailerBytes: SYNC_MARK.length,
-  splice: (prefix, tail) =>
-    concat(
-      zlib.deflateRawSync(prefix, SYNC),
-      Uint8Array.of(0x00, tail.length, 0x00, ~tail.length, 0xff),
-      tail,
-      SYNC_MARK,
-    ),
+  splice: (prefix, tail) => withTail(zlib.deflateRawSync(prefix, SYNC), tail),
   whole: (payload) => concat(zlib.deflateRawSync(payload, SYNC)),
 };
+
+/** As `ZLIB_STREAM.splice`, for streams whose last bytes, uncompressed, are those of `history`. */
+export const spliceAfter = (history: Uint8Array, prefix: Uint8Array, tail: Uint8Array): Uint8Array =>
+  withTail(zlib.deflateRawSync(prefix, { ...SYNC, dictionary: history }), tail);
 
 const ADLER_MODULUS = 65_521;
 /** Bytes that can be added up before the sums could exceed 2^32. @source RFC 1950 section 9 */

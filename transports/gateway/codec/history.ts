@@ -1,0 +1,236 @@
+import type { DispatchBody } from '../../../engine/fanout/body.ts';
+import { isRecord } from '../../../protocol/present.ts';
+import { JSON_TAIL, type Lane, laneFor, type StreamPlace, stampDigits } from './lane.ts';
+import { spliceAfter, ZLIB_STREAM } from './splice.ts';
+
+/** Fewest streams that share a history. Below it, a compression for the group costs more than the bytes that it saves. */
+export const GROUP_MIN = 32;
+/** A group with a smaller part of the streams that receive a dispatch ends. So a dispatch is compressed nine times at most. */
+const GROUPS_MAX = 8;
+/** @source RFC 1951, section 2: a back-reference reaches 32,768 bytes. */
+const WINDOW_BYTES = 32_768;
+/** A byte that UTF-8 never contains: no text can refer to what is filled with it. */
+const NEVER = 0xff;
+const TAIL_FROM_END = JSON_TAIL.length + ZLIB_STREAM.trailerBytes;
+
+/** The history of the dispatch that is being compressed; overwritten by the next. */
+const WINDOW = Buffer.allocUnsafeSlow(WINDOW_BYTES);
+
+/** Dispatches without a channel that all members of their guild receive. */
+const GUILD_WIDE: ReadonlySet<string> = new Set([
+  'PRESENCE_UPDATE',
+  'GUILD_MEMBER_ADD',
+  'GUILD_MEMBER_UPDATE',
+  'GUILD_MEMBER_REMOVE',
+]);
+
+/**
+ * What a dispatch belongs to: its channel, or its guild. Only dispatches of one topic refer to each other. Whoever writes in one
+ * channel could otherwise learn from the sizes of encrypted frames what is written in another.
+ */
+function topicOf({ t, d }: DispatchBody): string | null {
+  if (!isRecord(d)) return null;
+  const { channel_id: channel, guild_id: guild } = d;
+  if (typeof channel === 'string') return channel;
+  return GUILD_WIDE.has(t) && typeof guild === 'string' ? guild : null;
+}
+
+/** What all groups share of a dispatch. */
+interface Shared {
+  readonly topic: string | null;
+  /** The dispatch as JSON, with the tail. */
+  readonly text: Uint8Array;
+  /** How many streams of this lane have carried it. */
+  carried: number;
+  /** The group of the streams that were in no group when they carried it. */
+  group: HistoryGroup | null;
+}
+
+interface Step {
+  readonly body: DispatchBody;
+  readonly shared: Shared;
+  readonly frame: Uint8Array;
+}
+
+/** Streams that have carried the same bytes since they joined. A stream that carries anything else leaves. */
+export class HistoryGroup {
+  members = 0;
+  /** What the streams have carried, up to the size of the window. The newest is last. Empty once the group has ended. */
+  #texts: Shared[];
+  #bytes: number;
+  /** The dispatches of this flush, and the number of the first. */
+  #steps: Step[] = [];
+  #from = 1;
+
+  constructor(first: Shared) {
+    this.#texts = [first];
+    this.#bytes = first.text.length;
+  }
+
+  /** The dispatch of this flush that follows so many. */
+  step(steps: number): Step | undefined {
+    return this.#steps[steps - this.#from];
+  }
+
+  /** Whether a stream that has carried so many has carried all. */
+  isNext(steps: number): boolean {
+    return steps - this.#from === this.#steps.length;
+  }
+
+  /** Whether it is too small to have a dispatch compressed for it. Then all members have to leave. */
+  ends(): boolean {
+    const before = this.#texts.at(-1)?.carried ?? 0;
+    if (this.members < GROUP_MIN || this.members * GROUPS_MAX < before) this.#end();
+    return this.#texts.length === 0;
+  }
+
+  leave(): void {
+    this.members -= 1;
+    // The few that are left may be quiet for long.
+    if (this.members < GROUP_MIN && this.#texts.length > 1) this.#end();
+  }
+
+  add(step: Step): void {
+    this.#steps.push(step);
+    this.#texts.push(step.shared);
+    this.#bytes += step.shared.text.length;
+    while (this.#bytes - (this.#texts[0]?.text.length ?? 0) >= WINDOW_BYTES)
+      this.#bytes -= this.#texts.shift()?.text.length ?? 0;
+  }
+
+  /** The last bytes of the streams, without tails and other topics. Null when nothing of the topic is among them. */
+  window(topic: string | null): Uint8Array | null {
+    if (topic === null) return null;
+    let from = WINDOW_BYTES;
+    let isAny = false;
+    for (let at = this.#texts.length - 1; at >= 0 && from > 0; at -= 1) {
+      const { text, topic: its } = this.#texts[at] as Shared;
+      const end = from;
+      from = Math.max(0, end - text.length);
+      WINDOW.fill(NEVER, from, end);
+      const known = text.subarray(text.length - (end - from), text.length - JSON_TAIL.length);
+      if (its === topic) WINDOW.set(known, from);
+      isAny ||= its === topic;
+    }
+    return isAny ? WINDOW.subarray(from) : null;
+  }
+
+  /** All streams have carried what was written in this flush. */
+  flushed(): void {
+    this.#from += this.#steps.length;
+    this.#steps = [];
+  }
+
+  #end(): void {
+    this.#texts = [];
+  }
+}
+
+/** To call when a stream carries what others do not carry, or has ended. */
+export function leaveGroup(place: StreamPlace): void {
+  if (place.group === null) return;
+  place.group.leave();
+  place.group = null;
+}
+
+/**
+ * `zlib-stream` in JSON where streams that have carried the same bytes share a compression history: a dispatch is compressed once
+ * for each such group and refers to the dispatches before it. The sequence number, which differs between streams, is in a
+ * stored block of constant size that nothing refers to.
+ */
+export class HistoryLane implements Lane {
+  readonly #lane: Lane;
+  readonly #plain: Lane;
+  readonly header: Uint8Array;
+  readonly ack: Uint8Array;
+  readonly #shared = new WeakMap<DispatchBody, Shared>();
+  /** The groups that have carried a dispatch in this flush. */
+  readonly #active = new Set<HistoryGroup>();
+
+  constructor() {
+    const [lane, plain] = [laneFor('json', 'zlib-stream'), laneFor('json', '')];
+    if (!lane || !plain) throw new Error('The gateway has no lane for zlib-stream.');
+    this.#lane = lane;
+    this.#plain = plain;
+    this.header = lane.header;
+    this.ack = lane.ack;
+  }
+
+  /** Whether it does the same for a connection as this lane. */
+  replaces(lane: Lane): boolean {
+    return lane === this.#lane;
+  }
+
+  dispatch(body: DispatchBody, seq: number, place: StreamPlace): Uint8Array {
+    const frame = body.recipients < GROUP_MIN ? null : this.#inGroup(body, place);
+    if (frame === null) {
+      leaveGroup(place);
+      return this.#lane.dispatch(body, seq);
+    }
+    stampDigits(frame, frame.length - TAIL_FROM_END, seq);
+    return frame;
+  }
+
+  control(op: number, d: unknown): Uint8Array {
+    return this.#lane.control(op, d);
+  }
+
+  isBinary(frame: Uint8Array): boolean {
+    return this.#lane.isBinary(frame);
+  }
+
+  withPayloadCompression(): Lane {
+    return this;
+  }
+
+  /** To call when all connections have written what was delivered to them. */
+  flushed(): void {
+    for (const group of this.#active) group.flushed();
+    this.#active.clear();
+  }
+
+  #inGroup(body: DispatchBody, place: StreamPlace): Uint8Array {
+    const { group, steps } = place;
+    const step = group?.step(steps) ?? (group?.isNext(steps) ? this.#extend(group, body) : null);
+    if (step?.body === body) {
+      place.steps += 1;
+      step.shared.carried += 1;
+      return step.frame;
+    }
+    leaveGroup(place);
+    const shared = this.#sharedOf(body);
+    shared.carried += 1;
+    shared.group ??= new HistoryGroup(shared);
+    shared.group.members += 1;
+    place.group = shared.group;
+    place.steps = 1;
+    return this.#alone(body);
+  }
+
+  /** Compresses the next dispatch of a group; null when the group ends. */
+  #extend(group: HistoryGroup, body: DispatchBody): Step | null {
+    if (group.ends()) return null;
+    const shared = this.#sharedOf(body);
+    const window = group.window(shared.topic);
+    const prefix = shared.text.subarray(0, shared.text.length - JSON_TAIL.length);
+    const frame = window ? spliceAfter(window, prefix, JSON_TAIL) : this.#alone(body);
+    const step: Step = { body, shared, frame };
+    group.add(step);
+    this.#active.add(group);
+    return step;
+  }
+
+  /** The frame that refers to nothing. Its number is written afterwards. */
+  #alone(body: DispatchBody): Uint8Array {
+    return this.#lane.dispatch(body, 0);
+  }
+
+  #sharedOf(body: DispatchBody): Shared {
+    const known = this.#shared.get(body);
+    if (known) return known;
+    const text = this.#plain.dispatch(body, 0);
+    const shared: Shared = { topic: topicOf(body), text, carried: 0, group: null };
+    this.#shared.set(body, shared);
+    return shared;
+  }
+}
