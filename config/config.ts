@@ -188,10 +188,7 @@ const GATEWAY = {
     [64 << 10, 1 << 30],
     'Most bytes queued for a client that reads slowly; beyond it the connection is closed, and the session can be resumed.',
   ),
-  gateway_shared_history: boolean(
-    true,
-    'Whether connections with `zlib-stream` that receive the same dispatches share a compression history, which saves bytes.',
-  ),
+  gateway_shared_history: boolean(true, 'Whether zlib-stream connections share a compression history.'),
   sockets_max: integer(100_000, 'sockets', [1, 10_000_000], 'Most gateway connections in total.'),
   guilds_owned_max: integer(
     10,

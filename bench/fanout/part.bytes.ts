@@ -1,6 +1,6 @@
 import { DispatchBody } from '../../engine/fanout/body.ts';
-import { HistoryLane } from '../../transports/gateway/codec/history.ts';
-import { laneFor, type StreamPlace } from '../../transports/gateway/codec/lane.ts';
+import { Histories } from '../../transports/gateway/codec/history.ts';
+import { laneFor } from '../../transports/gateway/codec/lane.ts';
 import { openCorpus, seeded } from './corpus.ts';
 import { HistoryStream } from './deflate.ts';
 import type { Finding } from './parts.ts';
@@ -69,17 +69,17 @@ export function measureBytes(): Finding {
 
 /** Mean bytes of a message in streams that share a history, without the bytes of private events. */
 function sharedBytes(bodies: readonly DispatchBody[], privateShare: number): number {
-  const lane = new HistoryLane();
-  const places = Array.from({ length: SHARING }, (): StreamPlace => ({ group: null, steps: 0 }));
+  const histories = new Histories();
+  const lanes = Array.from({ length: SHARING }, () => histories.laneFor(histories.alone));
   const chance = seeded(0);
   let total = 0;
   for (const [index, body] of bodies.entries()) {
     body.recipients = SHARING;
-    for (const place of places) {
-      if (chance() < privateShare) lane.dispatch(new DispatchBody(PRIVATE, {}, 0), index + 1, place);
-      total += lane.dispatch(body, index + 1, place).length;
+    for (const lane of lanes) {
+      if (chance() < privateShare) lane.dispatch(new DispatchBody(PRIVATE, {}, 0), index + 1);
+      total += lane.dispatch(body, index + 1).length;
     }
-    lane.flushed();
+    histories.flushed();
   }
   return total / (SHARING * bodies.length);
 }

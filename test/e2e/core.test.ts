@@ -12,6 +12,8 @@ import { REST } from '@discordjs/rest';
 import { CompressionMethod, WebSocketManager, WebSocketShardEvents } from '@discordjs/ws';
 import { Client as ClassicClient, Events } from 'discord.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { OP } from '../../protocol/opcodes.ts';
+import { GatewayClient } from '../support/gateway-client.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const { Guilds, GuildMessages, GuildMessageReactions, DirectMessages, MessageContent } = GatewayIntentBits;
@@ -67,6 +69,41 @@ test.each([
   const deleted = heard<{ id: string }>(client, GatewayDispatchEvents.MessageDelete);
   await client.api.channels.deleteMessage(channelId, sent.id);
   expect(await deleted).toMatchObject({ id: sent.id, channel_id: channelId });
+  await gateway.destroy();
+});
+
+/** Fewer than such a message takes in a stream that shares no history. */
+const BYTES_ALONE = 450;
+
+test('a bot of @discordjs/core reads a compressed stream whose history 40 connections share', async () => {
+  const { token } = server.info.bot;
+  const others = await Promise.all(
+    Array.from({ length: 40 }, () =>
+      GatewayClient.ready(server.info.gateway, { token, intents: INTENTS }, { compress: 'zlib-stream' }),
+    ),
+  );
+  const rest = restOf(token);
+  const compression = CompressionMethod.ZlibNative;
+  const gateway = new WebSocketManager({ token, intents: INTENTS, rest, compression });
+  const client = new Client({ rest, gateway });
+  const read: string[] = [];
+  client.on(GatewayDispatchEvents.MessageCreate, ({ data }) => void read.push(data.content));
+  const arrived = heard(client, GatewayDispatchEvents.GuildCreate);
+  await gateway.connect();
+  await arrived;
+  const contents = Array.from({ length: 12 }, (_, n) => `The message number ${n} of a busy channel`);
+  const bytesOfAll = () => others.reduce((sum, { bytes }) => sum + bytes, 0);
+  const before = bytesOfAll();
+  for (const [n, content] of contents.entries()) {
+    await client.api.channels.createMessage(server.info.guild.text_channel_id, { content });
+    // A heartbeat is answered in the stream of one connection alone.
+    others[n]?.send(OP.HEARTBEAT, others[n].seq);
+  }
+  await expect.poll(() => read).toEqual(contents);
+  for (const other of others)
+    for (const content of contents) await other.dispatch('MESSAGE_CREATE', (d) => d.content === content);
+  expect((bytesOfAll() - before) / (others.length * contents.length)).toBeLessThan(BYTES_ALONE / 2);
+  for (const other of others) other.close();
   await gateway.destroy();
 });
 

@@ -227,6 +227,7 @@ export class SimShard {
       defer,
       onFault: (error) => this.#foundation.onFault(error, 'gateway'),
       hello: () => SIM_LANE.control(OP.HELLO, { heartbeat_interval: SOCKETS.heartbeatIntervalMs }),
+      laneOf: (lane) => lane,
       onGone: (socket) => this.#sockets.delete(socket),
     };
   }

@@ -39,6 +39,7 @@ export const SIM_LANE: Lane = {
   header: new Uint8Array(0),
   ack: frame({ op: OP.HEARTBEAT_ACK, t: null, s: 0, d: null }),
   isBinary: () => false,
+  leave: () => undefined,
   withPayloadCompression: () => SIM_LANE,
 };
 

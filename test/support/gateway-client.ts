@@ -27,6 +27,8 @@ export class GatewayClient extends Inbox<Received> {
   seq: number | null = null;
   sessionId = '';
   userId = '';
+  /** Bytes of all frames. */
+  bytes = 0;
   readonly #etf: boolean;
 
   private constructor(url: string, dialect: Dialect) {
@@ -38,6 +40,7 @@ export class GatewayClient extends Inbox<Received> {
     const inflate = compress === undefined ? null : new StreamInflate();
     let turn = Promise.resolve();
     ws.on('message', (data: Buffer, binary: boolean) => {
+      this.bytes += data.length;
       // What is compressed by itself, as IDENTIFY may ask for, comes in a binary frame.
       if (!inflate) this.#take(binary && !this.#etf ? inflateSync(data) : data);
       else {

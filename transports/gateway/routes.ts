@@ -11,7 +11,7 @@ import type { AddressWatch } from '../http/addresswatch.ts';
 import { type Attached, type RealTime, SocketUpgrades, type UpgradeSettings } from '../http/upgrade.ts';
 import type { Recorder } from '../recording/recorder.ts';
 import { ChaoticGatewaySocket } from './chaoticsocket.ts';
-import { HistoryLane } from './codec/history.ts';
+import { Histories } from './codec/history.ts';
 import { type Lane, laneFor } from './codec/lane.ts';
 import { concat } from './codec/splice.ts';
 import { Outbox } from './outbox.ts';
@@ -78,10 +78,7 @@ const FRAME_BYTES_MAX = LIMITS.gateway_payload_bytes_max * 16;
  * @returns The dialect, or the reason to close the connection. An unknown version is 4012; the platform has no code for an
  * unknown encoding or compression, so 4002 is used.
  */
-function readDialect(
-  query: string,
-  history: HistoryLane | null,
-): { dialect: Dialect; refusal: Attached<GatewaySocket>['refusal'] } {
+function readDialect(query: string): { dialect: Dialect; refusal: Attached<GatewaySocket>['refusal'] } {
   const params = new URLSearchParams(query);
   const version = params.get('v') ?? VERSION_DEFAULT;
   const encoding = params.get('encoding') ?? 'json';
@@ -91,8 +88,7 @@ function readDialect(
     : lane
       ? null
       : { ...CLOSE.DECODE_ERROR, reason: 'This server does not speak that encoding or compression.' };
-  const own = lane ?? present(laneFor('json', ''));
-  const spoken = history?.replaces(own) ? history : own;
+  const spoken = lane ?? present(laneFor('json', ''));
   return {
     dialect: {
       version: Number(version),
@@ -109,17 +105,18 @@ function readDialect(
  */
 export function createGatewayRoutes(app: TemplatedApp, deps: GatewayDeps): Gateway {
   const { settings, port, newAllowance, wheel, realTime, nowMs, defer, onFault } = deps;
-  const history = deps.sharesHistory === true ? new HistoryLane() : null;
+  const histories = deps.sharesHistory === true ? new Histories() : null;
   const host: SocketHost = {
     limits: settings,
     port,
     newAllowance,
-    outbox: new Outbox(defer, deps.beforeFlush, history && (() => history.flushed())),
+    outbox: new Outbox(defer, deps.beforeFlush, histories && (() => histories.flushed())),
     counters: { framesSent: 0, framesReceived: 0, overflows: 0, closes: new Map() },
     nowMs,
     defer,
     onFault,
     hello: hellos(settings.heartbeatIntervalMs),
+    laneOf: (lane) => histories?.laneFor(lane) ?? lane,
     recorder: deps.recorder ?? null,
     onGone: (socket) => upgrades.gone(socket),
     onRefused: ({ address }) => deps.watch?.count(address),
@@ -137,7 +134,7 @@ export function createGatewayRoutes(app: TemplatedApp, deps: GatewayDeps): Gatew
     onFault,
     watch: deps.watch ?? null,
     admit(address, query) {
-      const { dialect, refusal } = readDialect(query, history);
+      const { dialect, refusal } = readDialect(query);
       const socket = deps.chaos
         ? new ChaoticGatewaySocket(address, dialect, host, { chaos: deps.chaos, timers: chaosTimers })
         : new GatewaySocket(address, dialect, host);

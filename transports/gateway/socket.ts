@@ -12,8 +12,7 @@ import { CLIENT_ENDS, CLOSE } from '../../protocol/closecodes.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import type { Recorder } from '../recording/recorder.ts';
 import { decodePayload, type Payload } from './codec/decode.ts';
-import { type HistoryGroup, leaveGroup } from './codec/history.ts';
-import type { Lane, StreamPlace } from './codec/lane.ts';
+import type { Lane } from './codec/lane.ts';
 import { opcodeOf } from './opcodes/index.ts';
 import type { Connection, Opcode } from './opcodes/opcode.ts';
 import type { Outbox, OutboxSocket } from './outbox.ts';
@@ -62,6 +61,8 @@ export interface SocketHost {
   readonly onFault: (error: unknown) => void;
   /** The first frame of a connection: the start of the lane's stream, and HELLO. */
   readonly hello: (lane: Lane) => Uint8Array;
+  /** The lane of a connection that speaks this one: its own where its frames depend on what it has carried. */
+  readonly laneOf: (lane: Lane) => Lane;
   /** Called once for each opened socket, when its connection has ended. */
   readonly onGone: (socket: GatewaySocket) => void;
   /** Receives the frames of clients and their dispatches; absent outside development. */
@@ -106,12 +107,10 @@ const writeCorked = (): void => corked?.writeChain(corkedHead);
  * One gateway connection: its protocol phase (HELLO, IDENTIFY or RESUME, then opcodes), its outgoing frames, and its
  * deadlines, which `sweep` checks. It has no timer of its own.
  */
-export class GatewaySocket implements FrameSink, Connection, OutboxSocket, StreamPlace {
+export class GatewaySocket implements FrameSink, Connection, OutboxSocket {
   head = -1;
   tail = -1;
   dirty = false;
-  group: HistoryGroup | null = null;
-  steps = 0;
   readonly address: string;
   readonly #host: SocketHost;
   readonly #version: number;
@@ -151,6 +150,7 @@ export class GatewaySocket implements FrameSink, Connection, OutboxSocket, Strea
     this.#host.recorder?.opened(this);
     this.#deadlineMs = this.#host.nowMs() + this.#host.limits.identifyTimeoutMs;
     this.#write(this.#host.hello(this.#lane));
+    this.#lane = this.#host.laneOf(this.#lane);
   }
 
   /** Handles a received frame. The bytes are not kept. */
@@ -176,7 +176,7 @@ export class GatewaySocket implements FrameSink, Connection, OutboxSocket, Strea
   /** The connection has ended; `code` is the client's close code, if it sent one. */
   closed(code: number): void {
     this.#ws = null;
-    leaveGroup(this);
+    this.#lane.leave();
     this.#host.recorder?.shut(this);
     const wasOpen = this.#phase !== 'closing';
     this.#phase = 'gone';
@@ -234,7 +234,8 @@ export class GatewaySocket implements FrameSink, Connection, OutboxSocket, Strea
 
   heartbeat(): void {
     if (this.#phase === 'open') this.#expectHeartbeat();
-    this.#writeAlone(this.#lane.ack);
+    this.#lane.leave();
+    this.#write(this.#lane.ack);
   }
 
   identify(identify: Omit<Identify, 'version'>, compress: boolean): void {
@@ -304,11 +305,9 @@ export class GatewaySocket implements FrameSink, Connection, OutboxSocket, Strea
     const { items, seqs, next } = this.#host.outbox;
     for (let at = head; at !== -1; at = next[at] as number) {
       const item = items[at] as DispatchBody | Uint8Array;
-      const isWritten =
-        item instanceof Uint8Array
-          ? this.#writeAlone(item)
-          : this.#write(this.#lane.dispatch(item, seqs[at] as number, this));
-      if (!isWritten) return;
+      if (item instanceof Uint8Array) this.#lane.leave();
+      const frame = item instanceof Uint8Array ? item : this.#lane.dispatch(item, seqs[at] as number);
+      if (!this.#write(frame)) return;
     }
   }
 
@@ -316,12 +315,6 @@ export class GatewaySocket implements FrameSink, Connection, OutboxSocket, Strea
 
   #isShut(): boolean {
     return this.#phase === 'closing' || this.#phase === 'gone';
-  }
-
-  /** Writes a frame that other streams do not carry, so that this one no longer has the same history. */
-  #writeAlone(frame: Uint8Array): boolean {
-    leaveGroup(this);
-    return this.#write(frame);
   }
 
   /** @returns false when nothing more can be written. */

@@ -1,6 +1,6 @@
 import type { GatewayPort, Identify, OpenOutcome } from '../../../actors/session/ports.ts';
 import { Allowance } from '../../../engine/session/allowance.ts';
-import type { HistoryLane } from '../../../transports/gateway/codec/history.ts';
+import type { Histories } from '../../../transports/gateway/codec/history.ts';
 import { laneFor } from '../../../transports/gateway/codec/lane.ts';
 import { Outbox } from '../../../transports/gateway/outbox.ts';
 import {
@@ -73,9 +73,9 @@ export const LIMITS: SocketLimits = {
 
 /** A gateway without a network: sockets over fake wires, sessions over a fake engine, and time at hand. */
 export function arrange(
-  change: { limits?: Partial<SocketLimits>; port?: GatewayPort; history?: HistoryLane } = {},
+  change: { limits?: Partial<SocketLimits>; port?: GatewayPort; histories?: Histories } = {},
 ) {
-  const { history } = change;
+  const { histories } = change;
   const { clock, backend, sessions, faults } = arrangeSessions();
   const defer = (run: () => void) => clock.defer(run);
   const limits = { ...LIMITS, ...change.limits };
@@ -84,16 +84,17 @@ export function arrange(
     limits,
     port: change.port ?? sessions,
     newAllowance: () => new Allowance(),
-    outbox: new Outbox(defer, null, history ? () => history.flushed() : null),
+    outbox: new Outbox(defer, null, histories ? () => histories.flushed() : null),
     counters: { framesSent: 0, framesReceived: 0, overflows: 0, closes: new Map() },
     nowMs: () => clock.monotonic(),
     defer,
     onFault: (error) => faults.push(error),
     hello: (lane) => lane.control(10, { heartbeat_interval: limits.heartbeatIntervalMs }),
+    laneOf: (lane) => histories?.laneFor(lane) ?? lane,
     onGone: (socket) => gone.push(socket),
   };
   const connect = (encoding: 'json' | 'etf' = 'json') => {
-    const lane = history ?? laneFor(encoding, '');
+    const lane = histories?.alone ?? laneFor(encoding, '');
     if (!lane) throw new Error('no lane');
     const dialect: Dialect = { version: 10, encoding, lane };
     const socket = new GatewaySocket('127.0.0.1', dialect, host);

@@ -2,15 +2,17 @@
 import zlib from 'node:zlib';
 import { expect, it } from 'vitest';
 import { DispatchBody } from '../../../engine/fanout/body.ts';
-import { GROUP_MIN, HistoryLane } from '../../../transports/gateway/codec/history.ts';
+import { Histories } from '../../../transports/gateway/codec/history.ts';
 import { arrange, type FakeWire } from './harness.ts';
 
+/** Fewest connections that share a history. */
+const GROUP_MIN = 32;
 const COUNT = GROUP_MIN + 8;
 const OWN_FRAMES = [1, 2, 3];
 
 function connected() {
-  const history = new HistoryLane();
-  const { connect, flush } = arrange({ history });
+  const histories = new Histories();
+  const { connect, flush } = arrange({ histories });
   const all = Array.from({ length: COUNT }, () => connect());
   let seq = 0;
   const send = async (content: string): Promise<void> => {
@@ -22,7 +24,7 @@ function connected() {
   };
   const read = (wire: FakeWire): string =>
     zlib
-      .inflateSync(Buffer.concat([history.header, ...wire.frames.map(({ bytes }) => bytes)]), {
+      .inflateSync(Buffer.concat([histories.alone.header, ...wire.frames.map(({ bytes }) => bytes)]), {
         finishFlush: zlib.constants.Z_SYNC_FLUSH,
       })
       .toString();

@@ -1,10 +1,10 @@
 import type { DispatchBody } from '../../../engine/fanout/body.ts';
 import { isRecord } from '../../../protocol/present.ts';
-import { JSON_TAIL, type Lane, laneFor, type StreamPlace, stampDigits } from './lane.ts';
+import { JSON_TAIL, type Lane, laneFor, stampDigits } from './lane.ts';
 import { spliceAfter, ZLIB_STREAM } from './splice.ts';
 
 /** Fewest streams that share a history. Below it, a compression for the group costs more than the bytes that it saves. */
-export const GROUP_MIN = 32;
+const GROUP_MIN = 32;
 /** A group with a smaller part of the streams that receive a dispatch ends. So a dispatch is compressed nine times at most. */
 const GROUPS_MAX = 8;
 /** @source RFC 1951, section 2: a back-reference reaches 32,768 bytes. */
@@ -53,7 +53,7 @@ interface Step {
 }
 
 /** Streams that have carried the same bytes since they joined. A stream that carries anything else leaves. */
-export class HistoryGroup {
+class HistoryGroup {
   members = 0;
   /** What the streams have carried, up to the size of the window. The newest is last. Empty once the group has ended. */
   #texts: Shared[];
@@ -126,61 +126,25 @@ export class HistoryGroup {
   }
 }
 
-/** To call when a stream carries what others do not carry, or has ended. */
-export function leaveGroup(place: StreamPlace): void {
-  if (place.group === null) return;
-  place.group.leave();
-  place.group = null;
-}
-
-/**
- * `zlib-stream` in JSON where streams that have carried the same bytes share a compression history: a dispatch is compressed once
- * for each such group and refers to the dispatches before it. The sequence number, which differs between streams, is in a
- * stored block of constant size that nothing refers to.
- */
-export class HistoryLane implements Lane {
-  readonly #lane: Lane;
+/** What the histories of one gateway's connections are made with. */
+export class Histories {
+  /** Encodes frames that refer to nothing. */
+  readonly alone: Lane;
   readonly #plain: Lane;
-  readonly header: Uint8Array;
-  readonly ack: Uint8Array;
   readonly #shared = new WeakMap<DispatchBody, Shared>();
   /** The groups that have carried a dispatch in this flush. */
   readonly #active = new Set<HistoryGroup>();
 
   constructor() {
-    const [lane, plain] = [laneFor('json', 'zlib-stream'), laneFor('json', '')];
-    if (!lane || !plain) throw new Error('The gateway has no lane for zlib-stream.');
-    this.#lane = lane;
+    const [alone, plain] = [laneFor('json', 'zlib-stream'), laneFor('json', '')];
+    if (!alone || !plain) throw new Error('The gateway has no lane for zlib-stream.');
+    this.alone = alone;
     this.#plain = plain;
-    this.header = lane.header;
-    this.ack = lane.ack;
   }
 
-  /** Whether it does the same for a connection as this lane. */
-  replaces(lane: Lane): boolean {
-    return lane === this.#lane;
-  }
-
-  dispatch(body: DispatchBody, seq: number, place: StreamPlace): Uint8Array {
-    const frame = body.recipients < GROUP_MIN ? null : this.#inGroup(body, place);
-    if (frame === null) {
-      leaveGroup(place);
-      return this.#lane.dispatch(body, seq);
-    }
-    stampDigits(frame, frame.length - TAIL_FROM_END, seq);
-    return frame;
-  }
-
-  control(op: number, d: unknown): Uint8Array {
-    return this.#lane.control(op, d);
-  }
-
-  isBinary(frame: Uint8Array): boolean {
-    return this.#lane.isBinary(frame);
-  }
-
-  withPayloadCompression(): Lane {
-    return this;
+  /** The lane for a new connection: a shared history where it can have one. */
+  laneFor(lane: Lane): Lane {
+    return lane === this.alone ? new HistoryLane(this) : lane;
   }
 
   /** To call when all connections have written what was delivered to them. */
@@ -189,48 +153,99 @@ export class HistoryLane implements Lane {
     this.#active.clear();
   }
 
-  #inGroup(body: DispatchBody, place: StreamPlace): Uint8Array {
-    const { group, steps } = place;
-    const step = group?.step(steps) ?? (group?.isNext(steps) ? this.#extend(group, body) : null);
-    if (step?.body === body) {
-      place.steps += 1;
-      step.shared.carried += 1;
-      return step.frame;
-    }
-    leaveGroup(place);
-    const shared = this.#sharedOf(body);
-    shared.carried += 1;
-    shared.group ??= new HistoryGroup(shared);
-    shared.group.members += 1;
-    place.group = shared.group;
-    place.steps = 1;
-    return this.#alone(body);
-  }
-
   /** Compresses the next dispatch of a group; null when the group ends. */
-  #extend(group: HistoryGroup, body: DispatchBody): Step | null {
+  extend(group: HistoryGroup, body: DispatchBody): Step | null {
     if (group.ends()) return null;
-    const shared = this.#sharedOf(body);
+    const shared = this.of(body);
     const window = group.window(shared.topic);
     const prefix = shared.text.subarray(0, shared.text.length - JSON_TAIL.length);
-    const frame = window ? spliceAfter(window, prefix, JSON_TAIL) : this.#alone(body);
+    const frame = window ? spliceAfter(window, prefix, JSON_TAIL) : this.alone.dispatch(body, 0);
     const step: Step = { body, shared, frame };
     group.add(step);
     this.#active.add(group);
     return step;
   }
 
-  /** The frame that refers to nothing. Its number is written afterwards. */
-  #alone(body: DispatchBody): Uint8Array {
-    return this.#lane.dispatch(body, 0);
-  }
-
-  #sharedOf(body: DispatchBody): Shared {
+  of(body: DispatchBody): Shared {
     const known = this.#shared.get(body);
     if (known) return known;
     const text = this.#plain.dispatch(body, 0);
     const shared: Shared = { topic: topicOf(body), text, carried: 0, group: null };
     this.#shared.set(body, shared);
     return shared;
+  }
+}
+
+/**
+ * One connection with `zlib-stream` in JSON. Streams that have carried the same bytes share a compression history: a dispatch is
+ * compressed once for each such group and refers to the dispatches before it. The sequence number, which differs between
+ * streams, is in a stored block of constant size that nothing refers to.
+ */
+class HistoryLane implements Lane {
+  readonly #histories: Histories;
+  #group: HistoryGroup | null = null;
+  /** How many dispatches of the group the stream has carried. */
+  #steps = 0;
+
+  constructor(histories: Histories) {
+    this.#histories = histories;
+  }
+
+  get header(): Uint8Array {
+    return this.#histories.alone.header;
+  }
+
+  get ack(): Uint8Array {
+    return this.#histories.alone.ack;
+  }
+
+  dispatch(body: DispatchBody, seq: number): Uint8Array {
+    let frame: Uint8Array | null = null;
+    if (body.recipients < GROUP_MIN) this.leave();
+    else frame = this.#inGroup(body);
+    if (frame === null) return this.#histories.alone.dispatch(body, seq);
+    stampDigits(frame, frame.length - TAIL_FROM_END, seq);
+    return frame;
+  }
+
+  control(op: number, d: unknown): Uint8Array {
+    return this.#histories.alone.control(op, d);
+  }
+
+  isBinary(): boolean {
+    return true;
+  }
+
+  withPayloadCompression(): Lane {
+    return this;
+  }
+
+  leave(): void {
+    this.#group?.leave();
+    this.#group = null;
+  }
+
+  /** The frame for the group; null when the stream is to carry the one that refers to nothing. */
+  #inGroup(body: DispatchBody): Uint8Array | null {
+    const step = this.#group && this.#stepTo(body, this.#group);
+    if (step) {
+      this.#steps += 1;
+      step.shared.carried += 1;
+      return step.frame;
+    }
+    this.leave();
+    const shared = this.#histories.of(body);
+    shared.carried += 1;
+    shared.group ??= new HistoryGroup(shared);
+    shared.group.members += 1;
+    this.#group = shared.group;
+    this.#steps = 1;
+    return null;
+  }
+
+  #stepTo(body: DispatchBody, group: HistoryGroup): Step | null {
+    const steps = this.#steps;
+    const step = group.step(steps) ?? (group.isNext(steps) ? this.#histories.extend(group, body) : null);
+    return step?.body === body ? step : null;
   }
 }

@@ -1,7 +1,6 @@
 import type { DispatchBody } from '../../../engine/fanout/body.ts';
 import { OP } from '../../../protocol/opcodes.ts';
 import { encodeEtf, encodeEtfDispatch } from './etf.encode.ts';
-import type { HistoryGroup } from './history.ts';
 import { PLAIN, type Splice, sealStandalone, standalone, ZLIB_STREAM } from './splice.ts';
 import { ZSTD_STREAM, ZSTD_STREAM_STORED } from './zstd.ts';
 
@@ -67,18 +66,10 @@ const ETF_FORMAT: Format = {
   control: (op, d) => encodeEtf({ op, d, s: null, t: null }),
 };
 
-/** Where a connection's compressed stream is. Written by `history.ts`. */
-export interface StreamPlace {
-  /** The streams that have carried the same bytes; null while the connection is in no group. */
-  group: HistoryGroup | null;
-  /** How many dispatches of the group the stream has carried. */
-  steps: number;
-}
-
 /** One encoding variant of everything the server sends. A dispatch is encoded at most once per lane. */
 export interface Lane {
   /** Encodes a dispatch for one recipient. The bytes are shared: they stay valid until the next call for this body. */
-  dispatch(body: DispatchBody, seq: number, place?: StreamPlace): Uint8Array;
+  dispatch(body: DispatchBody, seq: number): Uint8Array;
   /** Encodes a payload that is not a dispatch. */
   control(op: number, d: unknown): Uint8Array;
   /** Start of a connection's compressed stream; sent before its first frame. */
@@ -88,6 +79,8 @@ export interface Lane {
   isBinary(frame: Uint8Array): boolean;
   /** The lane for this connection after its IDENTIFY asked for payload compression. */
   withPayloadCompression(): Lane;
+  /** To call when the connection carries a frame that is not a dispatch, or has ended. */
+  leave(): void;
 }
 
 class StreamLane implements Lane {
@@ -130,6 +123,8 @@ class StreamLane implements Lane {
   withPayloadCompression(): Lane {
     return this.#compressed();
   }
+
+  leave(): void {}
 
   #encode(body: DispatchBody): Uint8Array {
     const { tail } = this.#format;
@@ -180,6 +175,8 @@ class PayloadLane implements Lane {
   withPayloadCompression(): Lane {
     return this;
   }
+
+  leave(): void {}
 }
 
 const PAYLOAD_INDEX = 4;

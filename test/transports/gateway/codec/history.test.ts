@@ -3,9 +3,11 @@ import zlib from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { DispatchBody } from '../../../../engine/fanout/body.ts';
-import { GROUP_MIN, HistoryLane, leaveGroup } from '../../../../transports/gateway/codec/history.ts';
-import { laneFor, type StreamPlace } from '../../../../transports/gateway/codec/lane.ts';
+import { Histories } from '../../../../transports/gateway/codec/history.ts';
+import { type Lane, laneFor } from '../../../../transports/gateway/codec/lane.ts';
 
+/** Fewest connections that share a history. */
+const GROUP_MIN = 32;
 const RUNS = Number(process.env.HISTORY_RUNS ?? 60);
 
 const CHANNELS = ['10', '11'];
@@ -17,19 +19,20 @@ const message = (channel: string, content: string): object => ({
 
 /** Streams of one gateway with what their clients should read. */
 class Streams {
-  readonly lane = new HistoryLane();
-  readonly places: (StreamPlace & { frames: Uint8Array[]; texts: string[]; seq: number })[] = [];
+  readonly histories = new Histories();
+  readonly places: { lane: Lane; frames: Uint8Array[]; texts: string[]; seq: number }[] = [];
   /** By stream: what it writes in the next flush. */
   readonly #queued = new Map<number, ((at: number) => void)[]>();
 
   join(): void {
-    this.places.push({ group: null, steps: 0, frames: [this.lane.header], texts: [], seq: 0 });
+    const lane = this.histories.laneFor(this.histories.alone);
+    this.places.push({ lane, frames: [lane.header], texts: [], seq: 0 });
   }
 
   end(at: number): void {
     this.flush();
     const [ended] = this.places.splice(at, 1);
-    if (ended) leaveGroup(ended);
+    ended?.lane.leave();
   }
 
   send(t: string, d: object, to: readonly number[], recipients = to.length): void {
@@ -39,7 +42,7 @@ class Streams {
       this.#queue(at, () => {
         const place = this.#at(at);
         place.seq += 1;
-        place.frames.push(Buffer.from(this.lane.dispatch(body, place.seq, place)));
+        place.frames.push(Buffer.from(place.lane.dispatch(body, place.seq)));
         place.texts.push(JSON.stringify({ t, op: 0, d, s: place.seq }));
       });
   }
@@ -47,8 +50,8 @@ class Streams {
   control(op: number, at: number): void {
     this.#queue(at, () => {
       const place = this.#at(at);
-      leaveGroup(place);
-      place.frames.push(this.lane.control(op, null));
+      place.lane.leave();
+      place.frames.push(place.lane.control(op, null));
       place.texts.push(JSON.stringify({ op, d: null, s: null, t: null }));
     });
   }
@@ -57,7 +60,7 @@ class Streams {
   flush(): void {
     for (const [at, writes] of this.#queued) for (const write of writes) write(at);
     this.#queued.clear();
-    this.lane.flushed();
+    this.histories.flushed();
   }
 
   get everybody(): number[] {
@@ -239,6 +242,6 @@ describe('a shared history', () => {
 
   it('is not used by ETF, whose bytes may be any', () => {
     const etf = laneFor('etf', 'zlib-stream');
-    expect(etf && new HistoryLane().replaces(etf)).toBe(false);
+    expect(etf && new Histories().laneFor(etf)).toBe(etf);
   });
 });
