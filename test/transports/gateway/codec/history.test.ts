@@ -1,4 +1,6 @@
 // Goal: streams that share a compression history are read by stock clients, whatever each of them carries beside it.
+import v8 from 'node:v8';
+import vm from 'node:vm';
 import zlib from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
@@ -9,6 +11,9 @@ import { type Lane, laneFor } from '../../../../transports/gateway/codec/lane.ts
 /** Fewest connections that share a history. */
 const GROUP_MIN = 32;
 const RUNS = Number(process.env.HISTORY_RUNS ?? 60);
+
+v8.setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = vm.runInNewContext('gc');
 
 const CHANNELS = ['10', '11'];
 
@@ -35,9 +40,9 @@ class Streams {
     ended?.lane.leave();
   }
 
-  send(t: string, d: object, to: readonly number[], recipients = to.length): void {
+  send(t: string, d: object, to: readonly number[]): DispatchBody {
     const body = new DispatchBody(t, d, 0);
-    body.recipients = recipients;
+    body.recipients = to.length;
     for (const at of to)
       this.#queue(at, () => {
         const place = this.#at(at);
@@ -45,6 +50,7 @@ class Streams {
         place.frames.push(Buffer.from(place.lane.dispatch(body, place.seq)));
         place.texts.push(JSON.stringify({ t, op: 0, d, s: place.seq }));
       });
+    return body;
   }
 
   control(op: number, at: number): void {
@@ -238,6 +244,26 @@ describe('a shared history', () => {
     }
     compressed.mockRestore();
     streams.check();
+  });
+
+  it('keeps no dispatch after its flush, and no text when fewer than 32 streams are left', async () => {
+    const streams = opened(GROUP_MIN);
+    const sent = (content: string) => {
+      const body = streams.send('MESSAGE_CREATE', message('10', content), streams.everybody);
+      streams.flush();
+      return { body: new WeakRef(body), text: new WeakRef(body.lanes[0] ?? body) };
+    };
+    const [first, second] = [sent('The first'), sent('The second')];
+    // A WeakRef holds what it refers to until the end of the turn.
+    await new Promise((resolve) => setImmediate(resolve));
+    collectGarbage();
+    expect([first.body.deref(), second.body.deref()]).toEqual([undefined, undefined]);
+    expect(first.text.deref()).toBeDefined();
+    streams.control(11, 0);
+    streams.flush();
+    await new Promise((resolve) => setImmediate(resolve));
+    collectGarbage();
+    expect([first.text.deref(), second.text.deref()]).toEqual([undefined, undefined]);
   });
 
   it('is not used by ETF, whose bytes may be any', () => {
