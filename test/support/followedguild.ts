@@ -106,9 +106,14 @@ export function followedGuild() {
     followed,
   );
   const heard = new Map<LocalSession, string[]>();
+  /** How many sessions receive each dispatch, by what it says itself. */
+  const recipients: number[] = [];
   const enter = (sessionId: string): LocalSession => {
-    const deliver = ({ t, d, origin }: DispatchBody) =>
+    const deliver = (body: DispatchBody) => {
+      const { t, d, origin } = body;
+      recipients.push(body.recipients);
       heard.get(entered)?.push(origin ? shown(origin.n) : `${t} ${JSON.stringify(d)}`);
+    };
     const identity = { sessionId, userId: '1', bot: false, intents: 0, over: false };
     const entered = home.add({
       ...identity,
@@ -126,7 +131,7 @@ export function followedGuild() {
     ...{ kind: 'following', handle, ownerId: GUILD, epoch: 0, n },
   });
   return {
-    ...{ clock, followed, home, enter, own, asked, frame, following, left },
+    ...{ clock, followed, home, enter, own, asked, frame, following, left, recipients },
     heard: (entered: LocalSession) => heard.get(entered)?.splice(0),
   };
 }

@@ -37,6 +37,13 @@ describe('a followed guild', () => {
     expect(house.heard(entered)).toEqual(['1:11', '1:12', '1:13', '2:1']);
   });
 
+  it('delivers a dispatch that says how many sessions of this shard receive it', async () => {
+    const house = followedGuild();
+    const { handle } = await live(house);
+    house.home.frames('a', [house.frame(numberOf(1, 11), handle, 998, 999)]);
+    expect(house.recipients).toEqual([3]);
+  });
+
   it('continues at the position that the replaced session had received, not at that of other sessions', async () => {
     const house = followedGuild();
     const { entered, handle } = await live(house);
