@@ -11,6 +11,8 @@ import { framed } from './template.mjs';
 const PROJECT = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'];
 const PROJECT_CHAPTER = 'Project';
 const INDEX = 'docs/index.md';
+/** Pictures, as SVG. */
+const IMAGES = 'docs/images';
 /** What the page's script searches by; both sides must agree. */
 export const SEARCH = { fields: ['heading', 'page', 'text'], storeFields: ['heading', 'page', 'start'] };
 const START_LENGTH = 140;
@@ -67,6 +69,8 @@ export function siteOf(root, assets, version) {
   const files = new Map();
   for (const page of texts.values()) files.set(page.path, framed(page, nav, assets, version));
   for (const path of sources) files.set(`files/${path}.txt`, readFileSync(join(root, path), 'utf8'));
+  for (const name of readdirSync(join(root, IMAGES)))
+    files.set(`images/${name}`, readFileSync(join(root, IMAGES, name), 'utf8'));
   files.set('search.json', JSON.stringify(searchOf([...texts.values()])));
   return files;
 }
