@@ -18,12 +18,12 @@ import type { SecurityTrail } from './protocol/security.ts';
 import type { Interact } from './sdk/interactions/embedded.ts';
 import type { InteractionAnswer, Person } from './sdk/interactions/person.ts';
 import type { Email, Mailer } from './services/accounts/ports.ts';
+import type { UploadedImage } from './services/channels/messagefiles.ts';
 import type { QueueDefinition } from './services/matchmaking/ports.ts';
 import type { Inspection } from './services/operator/inspection.ts';
 import type { Blobs } from './storage/blob/blobs.ts';
 import type { Storage } from './storage/ports.ts';
 import type { Recorder } from './transports/recording/recorder.ts';
-import type { UploadedImage } from './transports/rest/services.ts';
 import type { AfterHook, Api, BeforeHook, OperationId } from './transports/rest/typed.ts';
 import type { DispatchPayloads } from './transports/wire/payloads.ts';
 

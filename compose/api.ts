@@ -15,6 +15,8 @@ import { createCommandNotices } from '../services/applications/commandnotices.ts
 import { createApplicationEmojis } from '../services/applications/emojis.ts';
 import { channelCalls } from '../services/channels/channels.ts';
 import { createExpressions } from '../services/channels/expressions.ts';
+import { createLinkRefusal } from '../services/channels/linkedlobby.ts';
+import { createMessageFiles, type UploadedImage } from '../services/channels/messagefiles.ts';
 import { createMessageViews } from '../services/channels/messageviews.ts';
 import { createUploads } from '../services/channels/uploads.ts';
 import { type Authenticate, createAuthorizedJoin } from '../services/guilds/authorizedjoin.ts';
@@ -39,7 +41,7 @@ import { wholeBlob } from '../transports/http/cdn.ts';
 import type { Pictures } from '../transports/http/pictures.ts';
 import { createCatalog } from '../transports/rest/catalog.ts';
 import { embeddedCalls } from '../transports/rest/embedded.ts';
-import { saveImageBytes } from '../transports/rest/image.ts';
+import { attachmentKey, saveImageBytes } from '../transports/rest/image.ts';
 import { createLimits } from '../transports/rest/limits.ts';
 import { createPipeline, type Hooks } from '../transports/rest/pipeline.ts';
 import { operations, unlisted } from '../transports/rest/resources/index.ts';
@@ -90,12 +92,11 @@ export function createApi(ports: ApiPorts) {
 }
 
 interface ServicePorts
-  extends Pick<
-      Services,
-      'activityOrigin' | 'isExplicit' | 'nextId' | 'nowMs' | 'rulesMs' | 'gateway' | 'authorizeRequests'
-    >,
+  extends Pick<Services, 'activityOrigin' | 'nextId' | 'nowMs' | 'rulesMs' | 'gateway' | 'authorizeRequests'>,
     Features {
   readonly authenticate: Authenticate;
+  /** Whether an uploaded image is explicit; undefined when the embedding program does not classify images. */
+  readonly isExplicit: ((image: UploadedImage) => boolean | Promise<boolean>) | undefined;
   readonly randomBytes: (size: number) => Uint8Array;
   readonly config: Pick<Config, 'webhook_avatar_urls' | 'upload_bytes_max' | 'request_bytes_max'>;
   readonly storage: Storage;
@@ -144,6 +145,7 @@ export function createServices(ports: ServicePorts): Services {
   const store = storage.webhooks;
   const webhooks = createWebhooks({ store, guilds, tokens: createWebhookTokens(ports.secret) });
   const { forButtons } = ports.premium;
+  const call = channelCalls(ports);
   const webhookMessages = createWebhookMessages({
     ...{ store, webhooks, guilds, forButtons },
     messages: storage.messages,
@@ -156,7 +158,9 @@ export function createServices(ports: ServicePorts): Services {
         inPrivate(channelId, 'stopRinging', { userIds }, authority),
     },
     ...ofGuilds(ports),
-    channels: { call: channelCalls(ports), owner: async (id) => ports.channels.owner(id) },
+    channels: { call, owner: async (id) => ports.channels.owner(id) },
+    linkRefusal: createLinkRefusal({ channels: { call }, oauth: ports.oauth }),
+    messageFiles: createMessageFiles({ ...ports, fileKey: attachmentKey }),
     presentMessages: createMessageViews({ storage, memoize: memoizedMessage }),
     expressions: createExpressions({ guilds, store: storage.expressions }),
     groups: createGroups(ports),
@@ -198,7 +202,6 @@ export function createServices(ports: ServicePorts): Services {
     blobs: ports.blobs,
     overlay: (png, key, square) =>
       ports.pictures.overlay(png, key, square, () => wholeBlob(ports.blobs, key)),
-    isExplicit: ports.isExplicit,
     nextId: ports.nextId,
     nowMs: ports.nowMs,
     rulesMs: ports.rulesMs,

@@ -19,6 +19,7 @@ import type { Accounts, Mailer, Passwords } from '../services/accounts/ports.ts'
 import { countingRefusals } from '../services/accounts/refusedsignins.ts';
 import { type ServedActivities, startRunningActivities } from '../services/activities/running.ts';
 import { type Endpoints, startEndpoints } from '../services/applications/endpoints.ts';
+import { createMessageFiles } from '../services/channels/messagefiles.ts';
 import { createGuildClock } from '../services/guilds/guildclock.ts';
 import { inviteCode } from '../services/guilds/invitecode.ts';
 import { SearchIndex } from '../services/guilds/searchindex.ts';
@@ -65,6 +66,7 @@ import { createSmtpMailer } from '../transports/mail/smtp.ts';
 import { originsOf } from '../transports/outgoing/connection.ts';
 import { createEndpointTransport } from '../transports/outgoing/endpoints.ts';
 import { createOutgoing } from '../transports/outgoing/providers.ts';
+import { attachmentKey } from '../transports/rest/image.ts';
 import type { Features, ServiceContext } from './context.ts';
 import { serverSecret } from './stores.ts';
 
@@ -390,13 +392,13 @@ export function createRunningActivities(context: ServiceContext): ServedActiviti
 
 /** Uses of commands, components and forms, with their answers. */
 export function createInteractions(context: ServiceContext, { sender }: Endpoints): ServedInteractions {
-  const { config, storage, clock, aggregate, randomBytes, onFault } = context;
-  const { sign } = aggregate;
+  const { config, storage, clock, randomBytes, onFault } = context;
+  const messageFiles = createMessageFiles({ ...context, fileKey: attachmentKey });
   const interactions = startInteractions({
-    ...{ ...context, sender, receive: createAnswerReader(context) },
+    ...{ ...context, sender, receive: createAnswerReader({ ...context, messageFiles }) },
     premiumTypeOf: (userId) => context.features().premium.premiumTypeOf(userId),
     secret: () => serverSecret(config, storage, randomBytes),
-    sign: (t, d) => sign?.({ t, d }).d ?? d,
+    sign: (t, d) => context.aggregate.sign?.({ t, d }).d ?? d,
     tap: context.hooks.tap,
     applicationChanged: (id) => context.features().lobbies.applicationChanged(id),
     launchActivity: ({ ownerId, guildId, channelId, applicationId, userId }) =>

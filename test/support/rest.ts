@@ -7,10 +7,13 @@ import { createLimiter } from '../../engine/ratelimit/limiter.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { teamRights } from '../../services/applications/teams.ts';
 import { createExpressions } from '../../services/channels/expressions.ts';
+import { createLinkRefusal } from '../../services/channels/linkedlobby.ts';
+import { createMessageFiles } from '../../services/channels/messagefiles.ts';
 import { createMessageViews } from '../../services/channels/messageviews.ts';
 import { type ApiDeps, apiRoutes } from '../../transports/http/api.ts';
 import { type HttpServer, type Installer, startServer } from '../../transports/http/server.ts';
 import { createCatalog } from '../../transports/rest/catalog.ts';
+import { attachmentKey } from '../../transports/rest/image.ts';
 import { createLimits } from '../../transports/rest/limits.ts';
 import type { AnyOperation, Caller } from '../../transports/rest/operation.ts';
 import { createPipeline, type Hooks } from '../../transports/rest/pipeline.ts';
@@ -34,25 +37,29 @@ export const HUMAN: Caller = {
 
 const NO_HOOKS: Hooks = { before: () => [], after: () => [] };
 
-/** Services that an engine may lack. */
-const OPTIONAL: ReadonlySet<string | symbol> = new Set(['isExplicit']);
-
 /** Services whose answer matters to few tests: files of every size fit, and no application belongs to a team. */
 const QUIET: Pick<Services, 'uploads'> & { readonly teams: Pick<Services['teams'], 'of' | 'may'> } = {
   uploads: { fits: async () => true },
   teams: teamRights({ teams: { get: async () => null } }),
 };
 
-/** Services of which only the given ones may be touched; any other is a failure of the test. Messages are shown from `read`. */
+/** Services that are made from the given ones, as the engine makes them. */
+const DERIVED: {
+  readonly [K in keyof Services]?: (given: Services) => Services[K];
+} = {
+  presentMessages: ({ read }) => createMessageViews({ storage: read, memoize: memoizedMessage }),
+  expressions: ({ read, guilds }) => createExpressions({ guilds, store: read.expressions }),
+  messageFiles: ({ blobs, nextId }) => createMessageFiles({ blobs, nextId, fileKey: attachmentKey }),
+  linkRefusal: ({ channels, oauth }) => createLinkRefusal({ channels, oauth }),
+};
+
+/** Services of which only the given ones, and those made from them, may be used; any other is a failure of the test. */
 export function servicesOf(given: object): Services {
   return new Proxy(given, {
     get(target, key) {
-      const { read, guilds } = target as Partial<Services>;
-      if (key === 'presentMessages' && read)
-        return createMessageViews({ storage: read, memoize: memoizedMessage });
-      if (key === 'expressions' && read && guilds)
-        return createExpressions({ guilds, store: read.expressions });
-      if (key in target || OPTIONAL.has(key)) return Reflect.get(target, key);
+      const derive = DERIVED[key as keyof Services];
+      if (derive && !(key in target)) return derive(target as Services);
+      if (key in target) return Reflect.get(target, key);
       if (key in QUIET) return Reflect.get(QUIET, key);
       throw new TypeError(`The test gave no service "${String(key)}".`);
     },

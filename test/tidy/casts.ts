@@ -16,7 +16,7 @@ const CASTS: Counts = {
   sdk: 26,
   services: 34,
   storage: 13,
-  transports: 87,
+  transports: 85,
   compose: 1,
 };
 /** Those of them that make an id of a certain kind out of a string. */

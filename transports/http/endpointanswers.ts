@@ -2,8 +2,8 @@ import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { FreshId } from '../../protocol/ids.ts';
 import { MalformedJson, parseJson, withoutBigints } from '../../protocol/json.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import type { MessageFiles } from '../../services/channels/messagefiles.ts';
 import type { ReceiveAnswer } from '../../services/interactions/ports.ts';
-import type { Blobs } from '../../storage/blob/blobs.ts';
 import { BODY_BYTES } from '../rest/bodysize.ts';
 import type { Upload } from '../rest/operation.ts';
 import {
@@ -15,7 +15,7 @@ import { compileValidator } from '../rest/validate.ts';
 import { createFormReader } from './multipart.ts';
 
 interface AnswerPorts {
-  readonly blobs: Blobs;
+  readonly messageFiles: MessageFiles;
   readonly nextId: () => FreshId;
   /** Base URL of this server for clients, without a trailing slash. */
   readonly publicUrl: () => string;
@@ -39,7 +39,7 @@ const isForm = (contentType: string | null): contentType is string =>
  *
  * @source https://docs.discord.com/developers/interactions/receiving-and-responding#responding-to-an-interaction
  */
-export function createAnswerReader({ blobs, nextId, publicUrl }: AnswerPorts): ReceiveAnswer {
+export function createAnswerReader({ messageFiles, nextId, publicUrl }: AnswerPorts): ReceiveAnswer {
   return async ({ contentType, body }, { channelId, fileBytesMax }, answer) => {
     const content = await contentOf(contentType, body, fileBytesMax);
     if (!content.ok) return content;
@@ -48,7 +48,8 @@ export function createAnswerReader({ blobs, nextId, publicUrl }: AnswerPorts): R
     const read = readCallbackData(shaped.value, content.value.files);
     if (!read.ok) return read;
     const fits = async (bytes: number) => bytes <= fileBytesMax;
-    return answerWithFiles({ blobs, nextId, channelId, publicUrl: publicUrl(), fits }, read.value, answer);
+    const place = { nextId, channelId, publicUrl: publicUrl(), fits };
+    return answerWithFiles(messageFiles, place, read.value, answer);
   };
 }
 

@@ -14,6 +14,8 @@ import type { CommandIndexes } from '../../services/applications/commandindex.ts
 import type { ApplicationEmojis } from '../../services/applications/emojis.ts';
 import type { Teams } from '../../services/applications/teams.ts';
 import type { Expressions } from '../../services/channels/expressions.ts';
+import type { LinkRefusal } from '../../services/channels/linkedlobby.ts';
+import type { MessageFiles } from '../../services/channels/messagefiles.ts';
 import type { PresentMessages } from '../../services/channels/messageviews.ts';
 import type { Uploads } from '../../services/channels/uploads.ts';
 import type { AddAuthorized } from '../../services/guilds/authorizedjoin.ts';
@@ -55,15 +57,6 @@ type Value<K extends keyof GuildCommands> = GuildCommands[K]['value'];
 type ChannelCommand = {
   [K in keyof GuildCommands]: Input<K> extends { readonly channelId: ChannelId } ? K : never;
 }[keyof GuildCommands];
-
-/** An image of a new message or an edit, before it is stored. */
-export interface UploadedImage {
-  readonly filename: string;
-  /** The type that its bytes have. */
-  readonly contentType: string;
-  readonly bytes: Uint8Array;
-  readonly channelId: ChannelId;
-}
 
 /**
  * The services that handlers use. Commands are sent to the aggregate's owner, which checks the authority. Reads that are
@@ -110,6 +103,8 @@ export interface Services {
     ): Promise<Reply<null>>;
   };
   readonly presentMessages: PresentMessages;
+  readonly messageFiles: MessageFiles;
+  readonly linkRefusal: LinkRefusal;
   readonly expressions: Expressions;
   readonly groups: Groups;
   readonly users: {
@@ -166,8 +161,6 @@ export interface Services {
   readonly blobs: Blobs;
   /** Draws a stored image onto a square of a PNG; null where images cannot be drawn. */
   readonly overlay: (png: Uint8Array, key: string, square: Square) => Promise<Uint8Array | null>;
-  /** Whether an uploaded image is explicit; undefined when nobody decides. */
-  readonly isExplicit: ((image: UploadedImage) => boolean | Promise<boolean>) | undefined;
   readonly nextId: () => FreshId;
   readonly nowMs: () => number;
   /** Unix milliseconds by which dated rules apply; see `protocol/dates.ts`. */

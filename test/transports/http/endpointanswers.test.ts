@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ChannelId, FreshId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import { createMessageFiles } from '../../../services/channels/messagefiles.ts';
 import type { Callback, CallbackResult } from '../../../services/interactions/ports.ts';
 import { openMemoryBlobs } from '../../../storage/blob/blobs.memory.ts';
 import { createAnswerReader } from '../../../transports/http/endpointanswers.ts';
@@ -15,8 +16,10 @@ const CHANNEL = id<ChannelId>(50);
 function open(shows: 'files' | 'nothing' | 'refused' = 'files') {
   const blobs = openMemoryBlobs();
   let lastId = 100;
+  const nextId = () => id<FreshId>(++lastId);
+  const messageFiles = createMessageFiles({ blobs, nextId, fileKey: attachmentKey });
   const read = createAnswerReader({
-    ...{ blobs, nextId: () => id<FreshId>(++lastId), publicUrl: () => 'http://here' },
+    ...{ messageFiles, nextId, publicUrl: () => 'http://here' },
   });
   const callbacks: Callback[] = [];
   const receive = (contentType: string | null, body: Uint8Array | string) =>

@@ -25,7 +25,7 @@ import {
   Url,
 } from '../schema.ts';
 import type { Services } from '../services.ts';
-import { storeFiles } from './messages.files.ts';
+import { newFiles } from './messages.files.ts';
 
 /** Flags that an owner may change: the privileged intents of an unverified application. */
 const OWN_FLAGS = (1 << 13) | (1 << 15) | (1 << 19);
@@ -159,18 +159,19 @@ export const applications = resource({
         return { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') };
       const upload = files.find(({ field }) => field === 'file');
       if (!upload) return { ok: false, refusal: invalidField(['file'], 'BASE_TYPE_REQUIRED', REQUIRED) };
-      const { blobs, nextId } = services;
-      // Its files are in a channel of their own, which has the application's id.
-      const shelf = { blobs, nextId, channelId: shelfIdOf(application.id), publicUrl };
-      const [attachment] = await storeFiles(shelf, { files: [{ upload, note: undefined }], rest: [] });
-      return { ok: true, body: { attachment } };
+      const channelId = filesChannelOf(application.id);
+      const urls = { nextId: services.nextId, channelId, publicUrl };
+      const made = newFiles(urls, { files: [{ upload, note: undefined }] });
+      const stored = await services.messageFiles.store({ channelId, fits: async () => true }, made);
+      return stored.ok ? { ok: true, body: { attachment: stored.value[0] } } : stored;
     },
   }),
 });
 
 const REQUIRED = 'This field is required';
 
-function shelfIdOf(id: string): FreshId {
+/** The files of an application are stored as if in a channel, which has the application's id. */
+function filesChannelOf(id: string): FreshId {
   assert(isAnyId(id), 'an application has a snowflake');
   return id;
 }

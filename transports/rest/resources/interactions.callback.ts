@@ -3,13 +3,13 @@ import type { KeptAttachment, MessageDraft, Written } from '../../../engine/chan
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import { CALLBACK, type CallbackType } from '../../../protocol/interactions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import type { FilePlace, MessageFiles } from '../../../services/channels/messagefiles.ts';
 import type { Callback, CallbackResult } from '../../../services/interactions/ports.ts';
 import type { Upload } from '../operation.ts';
 import { Any, Choice, Nullable, Obj, Optional, type Static } from '../schema.ts';
 import { compileValidator } from '../validate.ts';
-import { type Paired, pairFiles, type Shelf } from './messages.files.ts';
+import { keptBy, newFiles, type Paired, pairFiles, type UrlParts } from './messages.files.ts';
 import { EditContent, WrittenMessage } from './messages.schema.ts';
-import { keptBy, usingFiles } from './messages.storing.ts';
 
 /** @source https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-response-object */
 export const InteractionCallback = Obj({
@@ -61,12 +61,14 @@ export function readCallbackData(
 
 /** Stores the files of a callback, and deletes those that its answer does not show. */
 export async function answerWithFiles(
-  shelf: Shelf,
+  messageFiles: MessageFiles,
+  place: FilePlace & UrlParts,
   { callback, paired }: ReadCallback,
   answer: (callback: Callback) => Promise<Reply<CallbackResult>>,
 ): Promise<Reply<CallbackResult>> {
   let result: CallbackResult | null = null;
-  const reply = await usingFiles<Written | null>(shelf, { paired, forward: null }, async (attachments) => {
+  const sent = { files: newFiles(place, paired), forward: null };
+  const reply = await messageFiles.using<Written | null>(place, sent, async (attachments) => {
     const answered = await answer({ ...callback, attachments });
     if (!answered.ok) return answered;
     result = answered.value;

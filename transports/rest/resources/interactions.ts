@@ -4,6 +4,7 @@ import type { ApplicationId, ChannelId, GuildId, MessageId } from '../../../prot
 import { INTERACTION } from '../../../protocol/interactions.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import type { FilePlace } from '../../../services/channels/messagefiles.ts';
 import type { CallbackResult, Invocation } from '../../../services/interactions/ports.ts';
 import { localesOf } from '../appcommands.ts';
 import { BODY_BYTES } from '../bodysize.ts';
@@ -23,14 +24,7 @@ import {
 } from '../schema.ts';
 import type { Services } from '../services.ts';
 import { answerWithFiles, InteractionCallback, readCallbackData } from './interactions.callback.ts';
-import {
-  type AttachmentNote,
-  discardFiles,
-  pairFiles,
-  type Shelf,
-  sizeRefusal,
-  storeFiles,
-} from './messages.files.ts';
+import { type AttachmentNote, newFiles, pairFiles, type UrlParts } from './messages.files.ts';
 
 // The platform publishes no limits for these routes.
 const INVOKE: Bucket = { per: null, limit: 40, windowMs: 5_000 };
@@ -77,17 +71,17 @@ const WITH_FILES: readonly number[] = [INTERACTION.COMMAND, INTERACTION.MODAL_SU
 /** Stores the files of an invocation's options, by their ids in the request. */
 async function storedUploads(
   { body, files }: InvokeCall,
-  shelf: Shelf,
+  place: FilePlace & UrlParts,
+  { messageFiles }: Services,
 ): Promise<Reply<Readonly<Record<string, APIAttachment>>>> {
   const { attachments: notes } = body.data;
   if (files.length === 0 || !WITH_FILES.includes(body.type)) return { ok: true, value: {} };
   const paired = pairFiles(files, notesOf(notes));
   if (!paired.ok) return paired;
-  const no = await sizeRefusal(shelf, paired.value);
-  if (no) return { ok: false, refusal: no };
-  const stored = await storeFiles(shelf, paired.value);
+  const stored = await messageFiles.store(place, newFiles(place, paired.value));
+  if (!stored.ok) return stored;
   const entries = paired.value.files.flatMap(({ note }, index) => {
-    const file = stored[index];
+    const file = stored.value[index];
     return note && file ? [[note.id, file] as const] : [];
   });
   return { ok: true, value: Object.fromEntries(entries) };
@@ -159,11 +153,11 @@ export const interactions = resource({
       if (!read.ok) return read;
       const place = await services.interactions.placeOf(token);
       if (!place) return { ok: false, refusal: refusal('UNKNOWN_INTERACTION') };
-      const { blobs, nextId, uploads } = services;
+      const { nextId, uploads, messageFiles } = services;
       const { channelId, userId } = place;
       const fits = (bytes: number) => uploads.fits(bytes, channelId, userId);
-      const shelf = { blobs, nextId, channelId, publicUrl: call.publicUrl, fits };
-      const answered = await answerWithFiles(shelf, read.value, (callback) =>
+      const filePlace = { nextId, channelId, publicUrl: call.publicUrl, fits };
+      const answered = await answerWithFiles(messageFiles, filePlace, read.value, (callback) =>
         services.interactions.answer(id, token, callback),
       );
       if (!answered.ok) return answered;
@@ -194,10 +188,9 @@ export const interactionsUnlisted = resource({
       const [locale = 'en-US', ...others] = localesOf(call.locales);
       const ownerId = await ownerIdOf(body, services);
       if (!ownerId.ok) return ownerId;
-      const { blobs, nextId } = services;
       const fits = (bytes: number) => services.uploads.fits(bytes, body.channel_id, caller.userId);
-      const shelf = { blobs, nextId, channelId: body.channel_id, publicUrl, fits };
-      const uploads = await storedUploads(call, shelf);
+      const place = { nextId: services.nextId, channelId: body.channel_id, publicUrl, fits };
+      const uploads = await storedUploads(call, place, services);
       if (!uploads.ok) return uploads;
       const invocation: Invocation = {
         type: body.type,
@@ -215,7 +208,8 @@ export const interactionsUnlisted = resource({
         uploads: uploads.value,
       };
       const reply = await services.interactions.invoke(invocation);
-      if (!reply.ok || reply.value === 'repeated') await discardFiles(shelf, Object.values(uploads.value));
+      if (!reply.ok || reply.value === 'repeated')
+        await services.messageFiles.discard(place, Object.values(uploads.value));
       return reply.ok ? { ok: true } : reply;
     },
   }),

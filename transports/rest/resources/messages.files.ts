@@ -1,17 +1,14 @@
 import type { APIAttachment, AttachmentFlags } from 'discord-api-types/v10';
-import type { ForwardSource, KeptAttachment } from '../../../engine/channel/draft.ts';
-import type { StoredFile } from '../../../engine/guild/guild.ts';
+import type { KeptAttachment } from '../../../engine/channel/draft.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { ChannelId, FreshId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { showsNothing, visibleName, withoutDirectionControls } from '../../../protocol/names.ts';
-import { type Refusal, refusal } from '../../../protocol/refusal.ts';
-import type { Blobs } from '../../../storage/blob/blobs.ts';
-import { attachmentKey } from '../image.ts';
+import { refusal } from '../../../protocol/refusal.ts';
+import type { NewFile } from '../../../services/channels/messagefiles.ts';
 import { imageSize } from '../imagesize.ts';
 import type { Upload } from '../operation.ts';
 import { sniffImage } from '../picture.ts';
-import type { Services } from '../services.ts';
 import { plainText } from '../validate.ts';
 
 /** An element of `attachments` in a request; it describes a new file of the request or one the message already has. */
@@ -59,127 +56,37 @@ export function pairFiles(
   return { ok: true, value: { files, rest: [...unclaimed.values()] } };
 }
 
-/** Where the files of one message are stored, and how their URLs are made. */
-export interface Shelf {
-  readonly blobs: Blobs;
+/** What the URLs of attachments are made of. */
+export interface UrlParts {
   readonly channelId: ChannelId;
   readonly publicUrl: string;
-  nextId(): FreshId;
-  /** Whether a file of so many bytes may be sent there. */
-  readonly fits: (bytes: number) => Promise<boolean>;
-  /** The embedding program's judgement; without it no image is explicit. */
-  readonly isExplicit?: Services['isExplicit'];
+  readonly nextId: () => FreshId;
 }
 
-/** The refusal of a file that is larger than may be sent there; null when all fit. */
-export async function sizeRefusal({ fits }: Pick<Shelf, 'fits'>, { files }: Paired): Promise<Refusal | null> {
-  const largest = Math.max(0, ...files.map(({ upload }) => upload.bytes.length));
-  return (await fits(largest)) ? null : refusal('PAYLOAD_TOO_LARGE');
-}
+/** The uploads with the attachment objects that they become. The attachments have new ids. */
+export const newFiles = (parts: UrlParts, { files }: Pick<Paired, 'files'>): NewFile[] =>
+  files.map(({ upload, note }) => ({
+    attachment: attachmentOf(parts, upload, note),
+    bytes: upload.bytes,
+    sentAs: upload.filename,
+    imageType: sniffImage(upload.bytes),
+  }));
 
-/** Whether the embedding program calls one of the images explicit. Other files are not shown to it. */
-export async function holdsExplicitImage(
-  { isExplicit, channelId }: Pick<Shelf, 'isExplicit' | 'channelId'>,
-  { files }: Paired,
-): Promise<boolean> {
-  if (!isExplicit) return false;
-  for (const { upload } of files) {
-    const contentType = sniffImage(upload.bytes);
-    if (contentType && (await isExplicit({ ...upload, contentType, channelId }))) return true;
-  }
-  return false;
-}
-
-/** Stores files and returns their attachment objects, in order. */
-export async function storeFiles(shelf: Omit<Shelf, 'fits'>, { files }: Paired): Promise<APIAttachment[]> {
-  const attachments: APIAttachment[] = [];
-  for (const { upload, note } of files) {
-    const attachment = attachmentOf(shelf, upload, note);
-    const key = attachmentKey(shelf.channelId, attachment.id, attachment.filename);
-    await shelf.blobs.put(key, upload.bytes, attachment.content_type ?? 'application/octet-stream');
-    attachments.push(attachment);
-  }
-  return attachments;
-}
-
-/** Deletes stored files that no message uses. */
-export async function discardFiles(
-  shelf: Pick<Shelf, 'blobs' | 'channelId'>,
-  attachments: readonly StoredFile[],
-): Promise<void> {
-  for (const { id, filename } of attachments) {
-    await shelf.blobs.delete(attachmentKey(shelf.channelId, id, filename));
-  }
-}
-
-/**
- * Copies the files of a forwarded message, so that the forward keeps them when that message is deleted. A file that no
- * longer exists is forwarded without a copy.
- */
-export async function copyFiles(shelf: Shelf, source: ForwardSource): Promise<ForwardSource> {
-  const { message } = source;
-  const copies = new Map<string, StoredFile>();
-  for (const { id, filename } of message.files ?? []) {
-    const bytes = await readWhole(shelf.blobs, attachmentKey(message.channel_id, id, filename));
-    if (!bytes) continue;
-    const copy = { id: shelf.nextId(), filename };
-    await shelf.blobs.put(attachmentKey(shelf.channelId, copy.id, filename), bytes.bytes, bytes.contentType);
-    copies.set(id, copy);
-  }
-  if (copies.size === 0) return source;
-  const renamed = <Part extends Showing>(part: Part): Part => ({
-    ...part,
-    ...relinked(shelf, message, part, copies),
-  });
-  const snapshots = message.message_snapshots?.map((one) => ({ ...one, message: renamed(one.message) }));
-  const shown = { ...renamed(message), ...(snapshots ? { message_snapshots: snapshots } : {}) };
-  return { ...source, message: shown, files: [...copies.values()] };
-}
-
-type Showing = {
-  readonly attachments: readonly APIAttachment[];
-  readonly embeds: readonly object[];
-  readonly components?: readonly object[];
-};
-
-/** Replaces file ids and URLs in the parts of a message that show files. The paths contain nothing that JSON escapes. */
-function relinked(
-  shelf: Shelf,
-  from: { channel_id: string },
-  part: Showing,
-  copies: ReadonlyMap<string, StoredFile>,
-) {
-  const { attachments, embeds, components } = part;
-  let text = JSON.stringify({ attachments, embeds, ...(components ? { components } : {}) });
-  for (const [id, copy] of copies) {
-    const path = (channelId: string, fileId: string) =>
-      `/attachments/${channelId}/${fileId}/${copy.filename}`;
-    text = text.replaceAll(path(from.channel_id, id), path(shelf.channelId, copy.id));
-    // Media of components name the upload's id. Text of a client cannot match these patterns: its quotes are escaped.
-    text = text.replaceAll(`"id":"${id}"`, `"id":"${copy.id}"`);
-    text = text.replaceAll(`"attachment_id":"${id}"`, `"attachment_id":"${copy.id}"`);
-  }
-  return JSON.parse(text) as Showing;
-}
-
-async function readWhole(blobs: Blobs, key: string) {
-  const found = await blobs.head(key);
-  const chunks = found && (await blobs.read(key));
-  if (!found || !chunks) return null;
-  const parts: Uint8Array[] = [];
-  for await (const chunk of chunks) parts.push(chunk);
-  return { bytes: Buffer.concat(parts), contentType: found.contentType };
-}
+/** Attachments that an edit keeps: null means all, if the edit omits the field; null in the edit means none. */
+export const keptBy = (
+  { attachments }: { readonly attachments?: readonly AttachmentNote[] | null },
+  { rest }: Paired,
+): readonly KeptAttachment[] | null => (attachments === undefined ? null : rest);
 
 function attachmentOf(
-  shelf: Omit<Shelf, 'fits'>,
+  { publicUrl, channelId, nextId }: UrlParts,
   upload: Upload,
   note: AttachmentNote | undefined,
 ): APIAttachment {
-  const id = shelf.nextId();
+  const id = nextId();
   const sentAs = plainText(note?.filename ?? upload.filename);
   const filename = safeFilename(sentAs);
-  const url = `${shelf.publicUrl}/attachments/${shelf.channelId}/${id}/${filename}`;
+  const url = `${publicUrl}/attachments/${channelId}/${id}/${filename}`;
   const contentType = contentTypeOf(upload);
   const size = contentType.startsWith('image/') ? imageSize(upload.bytes) : null;
   const spoiler = note?.is_spoiler === true || filename.startsWith('SPOILER_');

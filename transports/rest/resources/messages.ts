@@ -4,6 +4,7 @@ import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import type { RunWithFiles } from '../../../services/channels/messagefiles.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import {
   type AgedBucket,
@@ -15,12 +16,10 @@ import {
   resource,
 } from '../operation.ts';
 import type { Services } from '../services.ts';
-import { type Paired, pairFiles } from './messages.files.ts';
-import { linkRefusal } from './messages.linked.ts';
+import { keptBy, newFiles, type Paired, pairFiles } from './messages.files.ts';
 import { pageOf } from './messages.page.ts';
 import { messagePins } from './messages.pins.ts';
 import { BulkDelete, CreateMessage, EditMessage, MessagesPage } from './messages.schema.ts';
-import { keptBy, usingFiles } from './messages.storing.ts';
 import { viewing } from './messages.viewing.ts';
 
 // The platform publishes no limits for these routes; the values follow its observed headers.
@@ -106,7 +105,7 @@ async function withFiles(
   call: ChannelCall,
   services: Services,
   { paired, forward }: { readonly paired: Paired; readonly forward: ForwardSource | null },
-  run: Parameters<typeof usingFiles<Written>>[2],
+  run: RunWithFiles<Written>,
 ): Promise<Reply<Written>> {
   const sends = paired.files.length > 0;
   if (!sends && !forward?.message.files) return run([], forward, false);
@@ -119,10 +118,10 @@ async function withFiles(
     { ...call.authority, requires },
   );
   if (!may.ok) return may;
-  const { blobs, nextId, isExplicit, uploads } = services;
+  const { nextId, uploads, messageFiles } = services;
   const fits = (bytes: number) => uploads.fits(bytes, channelId, call.caller.userId);
-  const shelf = { blobs, channelId, publicUrl: call.publicUrl, nextId, isExplicit, fits };
-  return usingFiles(shelf, { paired, forward }, run);
+  const files = newFiles({ channelId, publicUrl: call.publicUrl, nextId }, paired);
+  return messageFiles.using({ channelId, fits, classifiesImages: true }, { files, forward }, run);
 }
 
 /** Answers with the message that a command wrote. */
@@ -191,7 +190,7 @@ export const messages = resource({
       const pairs = filesOf(call, call.body.attachments);
       if (!pairs.ok) return pairs;
       if (pairs.value.rest.length > 0) return { ok: false, refusal: refusal('UPLOADED_FILE_NOT_FOUND') };
-      const unlet = await linkRefusal(call, services);
+      const unlet = await services.linkRefusal(call.params.channel_id, call.authority);
       if (unlet) return { ok: false, refusal: unlet };
       const { message_reference: reference } = draft;
       const forward = reference?.type === FORWARD ? await forwarded(call, reference, services) : NO_FORWARD;

@@ -26,9 +26,8 @@ import {
   Timestamp,
 } from '../schema.ts';
 import type { Services } from '../services.ts';
-import { pairFiles } from './messages.files.ts';
+import { newFiles, pairFiles } from './messages.files.ts';
 import { CreateMessage } from './messages.schema.ts';
-import { usingFiles } from './messages.storing.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READ: Bucket = { per: 'channel_id', limit: 20, windowMs: 10_000 };
@@ -97,7 +96,7 @@ async function createdPost(
   services: Services,
 ): Promise<Answer> {
   const { params, caller, authority, publicUrl } = call;
-  const { blobs, nextId, isExplicit: judge, channels, presentMessages, premium, uploads } = services;
+  const { nextId, channels, presentMessages, premium, uploads, messageFiles } = services;
   const paired = pairFiles(call.files, notes);
   if (!paired.ok) return paired;
   if (paired.value.rest.length > 0) return { ok: false, refusal: refusal('UPLOADED_FILE_NOT_FOUND') };
@@ -106,12 +105,12 @@ async function createdPost(
   const emojis = await services.expressions.emojisOf(written.poll, authority);
   const skuIds = await premium.forButtons(authority.by.applicationId, written.components);
   let thread: object = {};
-  const reply = await usingFiles<Written>(
+  const reply = await messageFiles.using<Written>(
     {
-      ...{ blobs, nextId, channelId: id, publicUrl, isExplicit: judge },
+      ...{ channelId: id, classifiesImages: true },
       fits: (bytes) => uploads.fits(bytes, params.channel_id, caller.userId),
     },
-    { paired: paired.value, forward: null },
+    { files: newFiles({ channelId: id, publicUrl, nextId }, paired.value), forward: null },
     async (attachments, _forward, isExplicit) => {
       const first = { draft: written, stickers, emojis, skuIds, attachments, forward: null, isExplicit };
       const made = await channels.call(params.channel_id, 'createPost', { id, draft, first }, authority);

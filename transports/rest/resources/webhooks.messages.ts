@@ -10,9 +10,8 @@ import { BODY_BYTES } from '../bodysize.ts';
 import { type Answer, type Bucket, type OperationCall, op, resource } from '../operation.ts';
 import { Arr, Bool, NameText, Nullable, Obj, Optional, Snowflake, type Static, Str, Url } from '../schema.ts';
 import type { Services } from '../services.ts';
-import { type Paired, pairFiles } from './messages.files.ts';
+import { keptBy, newFiles, type Paired, pairFiles } from './messages.files.ts';
 import { EditWritten, WrittenMessage } from './messages.schema.ts';
-import { keptBy, usingFiles } from './messages.storing.ts';
 import { GithubBody, Reports, SlackBody } from './webhooks.reports.ts';
 
 // The platform publishes no limits for these routes; the values follow its observed headers.
@@ -89,13 +88,13 @@ const shown = (
 const inThread = ({ query }: TokenCall) =>
   query.thread_id === undefined ? {} : { threadId: query.thread_id };
 
-const shelfOf = (
+const filePlaceOf = (
   { publicUrl, query }: TokenCall,
-  { blobs, nextId, uploads }: Services,
+  { nextId, uploads }: Services,
   { channelId, userId, waits }: TokenTarget,
   postId?: ChannelId,
 ) => ({
-  ...{ blobs, nextId, publicUrl },
+  ...{ nextId, publicUrl },
   fits: (bytes: number) => uploads.fits(bytes, channelId, userId),
   // A follow-up is sent where its interaction began, whatever thread the request names.
   channelId: waits ? channelId : (postId ?? query.thread_id ?? channelId),
@@ -131,10 +130,10 @@ async function sent(
     ...(avatar !== null && { avatar }),
     ...(post && { post }),
   };
-  const reply = await usingFiles(
-    shelfOf(call, services, target.value, post?.id),
-    { paired, forward: null },
-    (attachments) => target.value.execute({ ...message, attachments }),
+  const place = filePlaceOf(call, services, target.value, post?.id);
+  const files = { files: newFiles(place, paired), forward: null };
+  const reply = await services.messageFiles.using(place, files, (attachments) =>
+    target.value.execute({ ...message, attachments }),
   );
   if (!reply.ok) return reply;
   if (!target.value.waits && !call.query.wait) return { ok: true, status: 204 };
@@ -174,8 +173,9 @@ async function edited(
     withComponents: call.query.with_components ?? false,
     ...inThread(call),
   };
-  const files = { paired: paired.value, forward: null };
-  const reply = await usingFiles(shelfOf(call, services, target.value), files, (attachments) =>
+  const place = filePlaceOf(call, services, target.value);
+  const files = { files: newFiles(place, paired.value), forward: null };
+  const reply = await services.messageFiles.using(place, files, (attachments) =>
     target.value.edit(id, { ...change, attachments }),
   );
   return reply.ok ? shown(call, services, target.value, reply.value) : reply;
