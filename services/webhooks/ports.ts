@@ -7,7 +7,7 @@ import type { GithubBody } from '../../engine/webhook/github.ts';
 import type { Report } from '../../engine/webhook/report.ts';
 import type { SlackBody } from '../../engine/webhook/slack.ts';
 import type { Webhook } from '../../engine/webhook/webhook.ts';
-import type { ChannelId, GuildId, MessageId, UserId, WebhookId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, GuildId, MessageId, UserId, WebhookId } from '../../protocol/ids.ts';
 
 /** A message to send under a token. */
 export interface TokenMessage {
@@ -81,8 +81,14 @@ export interface Webhooks {
   authenticate(id: WebhookId, token: string): Promise<Reply<Webhook>>;
   /** The message of a Slack-compatible body. */
   slack(body: SlackBody): Report;
-  /** The message of a GitHub webhook's body; null for an event that is not told. */
+  /** The message of a GitHub webhook's body; null for an event without a message. */
   github(body: GithubBody): Report | null;
-  /** The token of an incoming webhook: a secret, for those who may use it. */
-  tokenOf(id: WebhookId): string;
+  /**
+   * The token of an incoming webhook, if a caller who manages the webhook may use it: that of an application's webhook is
+   * for the application only. A null caller presented the token.
+   */
+  tokenFor(
+    webhook: Pick<Webhook, 'id' | 'type' | 'application_id'>,
+    caller: { readonly applicationId: ApplicationId | null } | null,
+  ): string | null;
 }

@@ -27,7 +27,7 @@ export function createWebhooks({ store, guilds, tokens }: WebhookPorts): Webhook
     const webhook = await store.get(id);
     if (!webhook) return unknown;
     const reply = await ask(webhook.guild_id);
-    // Whoever cannot see the guild learns nothing of it.
+    // Callers who cannot see the guild must not learn that it exists.
     return !reply.ok && reply.refusal.code === refusal('UNKNOWN_GUILD').code ? unknown : reply;
   }
   const by = (authority: Authority | null): Authority => authority ?? SYSTEM;
@@ -49,7 +49,10 @@ export function createWebhooks({ store, guilds, tokens }: WebhookPorts): Webhook
     },
     slack: slackReport,
     github: githubReport,
-    tokenOf: tokens.of,
+    tokenFor({ id, type, application_id: owner }, caller) {
+      const mayUse = caller === null || owner === null || owner === caller.applicationId;
+      return type === WEBHOOK.INCOMING && mayUse ? tokens.of(id) : null;
+    },
   };
 }
 

@@ -35,21 +35,18 @@ interface Shows {
   readonly publicUrl: string;
 }
 
-/**
- * A webhook as the caller sees it. Its token is shown to callers who manage it, but that of an application's webhook only to
- * the application. A caller with the token does not see who created it.
- */
-function bodyOf(webhook: Webhook, { caller, publicUrl }: Shows, webhooks: Pick<Webhooks, 'tokenOf'>): object {
+/** A webhook as the caller sees it. A caller with the token does not see who created it. */
+function bodyOf(
+  webhook: Webhook,
+  { caller, publicUrl }: Shows,
+  webhooks: Pick<Webhooks, 'tokenFor'>,
+): object {
   const { user, ...rest } = webhook;
   const created = user && caller !== null ? { user: userBody(user) } : {};
-  const { application_id: owner, type, id } = webhook;
-  const uses = type === INCOMING && (caller === null || owner === null || owner === caller.applicationId);
-  if (!uses) return { ...rest, ...created };
-  const token = webhooks.tokenOf(id);
-  return { ...rest, ...created, token, url: `${publicUrl}/api/webhooks/${id}/${token}` };
+  const token = webhooks.tokenFor(webhook, caller);
+  if (token === null) return { ...rest, ...created };
+  return { ...rest, ...created, token, url: `${publicUrl}/api/webhooks/${webhook.id}/${token}` };
 }
-
-const INCOMING = 1;
 
 /** The hash of a new avatar, stored; absent when the request has none. */
 async function stored(
