@@ -9,6 +9,7 @@ import { SYSTEM } from '../engine/kernel/authority.ts';
 import { INVALID_CALLS, type InvalidCalls, watchInvalidCalls } from '../engine/ratelimit/invalid.ts';
 import { createLimiter } from '../engine/ratelimit/limiter.ts';
 import type { SecurityTrail } from '../protocol/security.ts';
+import { createApplicationAccess } from '../services/applications/access.ts';
 import { createAppCommands } from '../services/applications/appcommands.ts';
 import { createCommandIndexes } from '../services/applications/commandindex.ts';
 import { createCommandNotices } from '../services/applications/commandnotices.ts';
@@ -166,6 +167,7 @@ export function createServices(ports: ServicePorts): Services {
     groups: createGroups(ports),
     users: usersOf(ports),
     applications: { update: ports.endpoints.update },
+    applicationAccess: createApplicationAccess({ applications: storage.applications, teams: ports.teams }),
     ...{ teams: ports.teams, uploads: createUploads(ports) },
     commandIndexes: createCommandIndexes({ storage, guilds, installedBy: installedBy(ports.oauth) }),
     applicationEmojis: createApplicationEmojis(ports),

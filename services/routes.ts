@@ -34,7 +34,10 @@ export const SOCIAL_ROUTES: Routes<Social> = {
     endHeadless: { method: 'activities.endHeadless', key: self },
     takeBack: 'local',
   },
-  roleConnections: { get: 'local', set: 'local', metadata: 'local', setMetadata: 'local' },
+  roleConnections: {
+    ...{ get: 'local', set: 'local', remove: 'local' },
+    ...{ metadata: 'local', setMetadata: 'local' },
+  },
   settings: { get: 'local', set: 'local' },
   ...{ merge: 'local', unmerge: 'local', forgetGame: 'local' },
 };

@@ -133,14 +133,21 @@ export interface Activities {
 
 /** External accounts that users connect, for roles that require them. */
 export interface RoleConnections {
-  get(userId: UserId, applicationId: ApplicationId): Promise<RoleConnection | null>;
-  /** Null removes the connection. */
-  set(userId: UserId, applicationId: ApplicationId, connection: RoleConnection | null): Promise<Reply<null>>;
+  /** An empty connection if the user has none. */
+  get(userId: UserId, applicationId: ApplicationId): Promise<RoleConnection>;
+  /** Stores the values whose keys the application has declared. Refused if a value does not have the type of its key. */
+  set(
+    userId: UserId,
+    applicationId: ApplicationId,
+    connection: RoleConnection,
+  ): Promise<Reply<RoleConnection>>;
+  remove(userId: UserId, applicationId: ApplicationId): Promise<Reply<null>>;
   metadata(applicationId: ApplicationId): Promise<readonly RoleConnectionMetadata[]>;
+  /** Declares the keys of an application. Refused if a key is malformed or repeats. */
   setMetadata(
     applicationId: ApplicationId,
     metadata: readonly RoleConnectionMetadata[],
-  ): Promise<Reply<null>>;
+  ): Promise<Reply<readonly RoleConnectionMetadata[]>>;
 }
 
 /** Settings of users. */

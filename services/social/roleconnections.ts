@@ -1,4 +1,5 @@
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import { refused } from '../../engine/kernel/outcome.ts';
+import { declaredOnly, metadataRefusal, NO_CONNECTION } from '../../engine/social/roleconnections.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import type { RelationshipStore } from '../../storage/relationship/port.ts';
 import type { RoleConnections } from './ports.ts';
@@ -8,18 +9,31 @@ interface RoleConnectionPorts {
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
 }
 
-const DONE: Reply<null> = { ok: true, value: null };
-
 /** Role connections of users, last write wins. */
 export const createRoleConnections = ({ relationships, commit }: RoleConnectionPorts): RoleConnections => ({
-  get: (userId, applicationId) => relationships.roleConnection(userId, applicationId),
+  get: async (userId, applicationId) =>
+    (await relationships.roleConnection(userId, applicationId)) ?? NO_CONNECTION,
   async set(userId, applicationId, connection) {
-    await commit(userId, [{ type: 'roleConnectionChanged', userId, applicationId, connection }]);
-    return DONE;
+    const declared = declaredOnly(connection, await relationships.roleConnectionMetadata(applicationId));
+    if (!declared.ok) return declared;
+    const fact = {
+      type: 'roleConnectionChanged',
+      userId,
+      applicationId,
+      connection: declared.value,
+    } as const;
+    await commit(userId, [fact]);
+    return declared;
+  },
+  async remove(userId, applicationId) {
+    await commit(userId, [{ type: 'roleConnectionChanged', userId, applicationId, connection: null }]);
+    return { ok: true, value: null };
   },
   metadata: (applicationId) => relationships.roleConnectionMetadata(applicationId),
   async setMetadata(applicationId, metadata) {
+    const no = metadataRefusal(metadata);
+    if (no) return refused(no);
     await commit(applicationId, [{ type: 'roleConnectionMetadataChanged', applicationId, metadata }]);
-    return DONE;
+    return { ok: true, value: metadata };
   },
 });

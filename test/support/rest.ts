@@ -5,6 +5,7 @@ import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import { INVALID_CALLS, watchInvalidCalls } from '../../engine/ratelimit/invalid.ts';
 import { createLimiter } from '../../engine/ratelimit/limiter.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import { createApplicationAccess } from '../../services/applications/access.ts';
 import { teamRights } from '../../services/applications/teams.ts';
 import { createExpressions } from '../../services/channels/expressions.ts';
 import { createLinkRefusal } from '../../services/channels/linkedlobby.ts';
@@ -50,6 +51,8 @@ const DERIVED: {
   presentMessages: ({ read }) => createMessageViews({ storage: read, memoize: memoizedMessage }),
   expressions: ({ read, guilds }) => createExpressions({ guilds, store: read.expressions }),
   messageFiles: ({ blobs, nextId }) => createMessageFiles({ blobs, nextId, fileKey: attachmentKey }),
+  applicationAccess: ({ read, teams = QUIET.teams }) =>
+    createApplicationAccess({ applications: { get: (id) => read.applications.get(id) }, teams }),
   linkRefusal: ({ channels, oauth }) => createLinkRefusal({ channels, oauth }),
 };
 

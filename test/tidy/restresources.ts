@@ -17,14 +17,39 @@ function readsStore(callee: Node): boolean {
   return false;
 }
 
+const isNull = ({ type, value, name }: Node): boolean =>
+  (type === 'Literal' && value === null) || name === 'undefined';
+
+/** `caller.applicationId === params.application_id`, or `!==`. A comparison with null is none. */
+function comparesApplications({ type, operator, left, right }: Node): boolean {
+  const sides = [left, right] as Node[];
+  return (
+    type === 'BinaryExpression' &&
+    /^[!=]==$/.test(String(operator)) &&
+    sides.some((side) => nameOf(side) === 'applicationId') &&
+    !sides.some(isNull)
+  );
+}
+
+/** `teams.may(application, userId, action)` decides for a person, `blobs.delete(key)` which files are kept. */
+const DECIDING_CALLS: ReadonlyMap<string, string> = new Map([
+  ['teams.may', 'decides who may use an application'],
+  ['blobs.delete', 'decides which files are kept'],
+]);
+
 /** What a node decides that belongs to services or engine; null for none. */
 function decisionOf(node: Node, parents: readonly Node[]): string | null {
+  if (comparesApplications(node)) return 'decides who may use an application';
   if (node.type !== 'CallExpression') return null;
   const callee = node.callee as Node;
   const [given] = node.arguments as Node[];
   if (nameOf(callee) === 'refusal' && given?.type === 'Literal') {
     const code = String(given.value);
     return code.startsWith('MAXIMUM_') && !FORM_LIMITS.has(code) ? `decides the limit ${code}` : null;
+  }
+  if (callee.type === 'MemberExpression') {
+    const decides = DECIDING_CALLS.get(`${nameOf(callee.object as Node)}.${nameOf(callee)}`);
+    if (decides) return decides;
   }
   const isLoop = parents.some(({ type }) => /^(For|While|DoWhile)/.test(type));
   const asksOwner = callee.type === 'MemberExpression' && nameOf(callee) === 'call';
@@ -43,7 +68,7 @@ function decisionsIn({ program, path, lineAt }: Source): string[] {
 /** Operations of REST translate; `sources` are without tests. */
 export function restResourceRules(sources: readonly Source[]): void {
   describe('the resources of REST', () => {
-    test('decide no limit of an aggregate and sweep no store', () => {
+    test('decide no limit, no access to applications and no fate of files, and sweep no store', () => {
       const own = sources.filter(({ path }) => path.startsWith(ROOM));
       expect(own.flatMap(decisionsIn)).toEqual([]);
     });
@@ -54,6 +79,9 @@ export function restResourceRules(sources: readonly Source[]): void {
       ['for (const id of ids) await guilds.call(id, type, {}, authority);', 1],
       ['for (;;) { await read.guilds.members(); await services.read.users.get(ids); }', 2],
       ['await guilds.call(id, type, {}, authority); for (const id of ids) await saveImage(id);', 0],
+      ['if (caller.applicationId !== params.application_id) refuse();', 1],
+      ['if (id === applicationId || (await services.teams.may(application, userId, "view"))) refuse();', 2],
+      ['if (caller.applicationId === null) await services.blobs.delete(key);', 1],
     ])('in %s are %i decisions', (text, count) => {
       expect(decisionsIn(parse(`${ROOM}sample.ts`, text))).toHaveLength(count);
     });

@@ -9,6 +9,7 @@ import type { ApplicationId, ChannelId, FreshId, GuildId, UserId } from '../../p
 import type { APIGuild, APIUser } from '../../protocol/objects.ts';
 import type { Accounts } from '../../services/accounts/ports.ts';
 import type { RunningActivities } from '../../services/activities/ports.ts';
+import type { ApplicationAccess } from '../../services/applications/access.ts';
 import type { AppCommands } from '../../services/applications/appcommands.ts';
 import type { CommandIndexes } from '../../services/applications/commandindex.ts';
 import type { ApplicationEmojis } from '../../services/applications/emojis.ts';
@@ -118,6 +119,7 @@ export interface Services {
   readonly applications: {
     update(id: ApplicationId, change: Partial<Application>): Promise<Reply<Application>>;
   };
+  readonly applicationAccess: ApplicationAccess;
   readonly teams: Teams;
   readonly uploads: Uploads;
   readonly applicationEmojis: ApplicationEmojis;

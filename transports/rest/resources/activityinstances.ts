@@ -22,8 +22,9 @@ export const activityInstances = resource({
     auth: 'bot',
     bucket: READ,
     status: 200,
-    async handle({ params, caller }, { runningActivities }) {
-      if (caller.applicationId !== params.application_id) return no('NOT_AUTHORIZED_ON_THIS_APPLICATION');
+    async handle({ params, caller }, { applicationAccess, runningActivities }) {
+      const denied = applicationAccess.applicationRefusal(caller, params.application_id);
+      if (denied) return { ok: false, refusal: denied };
       const found = await runningActivities.find(params.application_id, params.instance_id);
       return found ? { ok: true, body: found } : no('NOT_FOUND');
     },

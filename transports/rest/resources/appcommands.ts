@@ -29,7 +29,8 @@ interface Asked {
  * The refusal of a caller that is not the application, or that is not in the guild; null when both hold.
  */
 async function denied({ caller, authority, params }: Asked, services: Services): Promise<Refusal | null> {
-  if (caller.applicationId !== params.application_id) return refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION');
+  const no = services.applicationAccess.applicationRefusal(caller, params.application_id);
+  if (no) return no;
   if (params.guild_id === undefined) return null;
   const input = { userId: caller.userId };
   const member = await services.guilds.call(params.guild_id, 'getMember', input, authority);
@@ -238,10 +239,10 @@ export const appCommands = resource({
     bucket: WRITE,
     status: 200,
     body: Obj({ permissions: Optional(Any()) }),
-    async handle({ caller, authority, params, body }, { guilds, appCommands: commands }) {
+    async handle({ caller, authority, params, body }, { applicationAccess, guilds, appCommands: commands }) {
       const { application_id, guild_id, command_id } = params;
-      if (caller.applicationId !== application_id)
-        return { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') };
+      const no = applicationAccess.applicationRefusal(caller, application_id);
+      if (no) return { ok: false, refusal: no };
       const user = await guilds.call(guild_id, 'getOwnAccess', {}, authority);
       if (!user.ok) return user;
       const target = { id: command_id, user: user.value };

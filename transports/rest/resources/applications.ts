@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import type { ApplicationAction } from '../../../engine/application/teams.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { Application } from '../../../engine/user/facts.ts';
 import { type FreshId, isAnyId, type UserId } from '../../../protocol/ids.ts';
@@ -105,13 +104,8 @@ export const applications = resource({
     bucket: BUCKET,
     status: 200,
     async handle({ params, caller }, services) {
-      const application = await services.read.applications.get(params.application_id);
-      if (!application) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
-      const isAllowed =
-        application.id === caller.applicationId ||
-        (await services.teams.may(application, caller.userId, 'view'));
-      if (!isAllowed) return { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') };
-      return { ok: true, body: await rendered(application, services) };
+      const opened = await services.applicationAccess.open(caller, params.application_id, 'view');
+      return opened.ok ? { ok: true, body: await rendered(opened.value, services) } : opened;
     },
   }),
 
@@ -136,10 +130,8 @@ export const applications = resource({
     body: UpdateApplication,
     status: 200,
     async handle({ body, caller, params }, services) {
-      const application = await services.read.applications.get(params.application_id);
-      if (application && !(await mayOn(application, caller, 'update', services)))
-        return { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') };
-      return updated(application, body, services);
+      const opened = await services.applicationAccess.open(caller, params.application_id, 'update');
+      return opened.ok ? updated(opened.value, body, services) : opened;
     },
   }),
 
@@ -152,14 +144,11 @@ export const applications = resource({
     multipart: true,
     status: 200,
     async handle({ caller, params, files, publicUrl }, services) {
-      const application = await services.read.applications.get(params.application_id);
-      if (!application) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
-      const isOwn = caller.applicationId === application.id;
-      if (!isOwn && !(await mayOn(application, caller, 'attach', services)))
-        return { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') };
+      const opened = await services.applicationAccess.open(caller, params.application_id, 'attach');
+      if (!opened.ok) return opened;
       const upload = files.find(({ field }) => field === 'file');
       if (!upload) return { ok: false, refusal: invalidField(['file'], 'BASE_TYPE_REQUIRED', REQUIRED) };
-      const channelId = filesChannelOf(application.id);
+      const channelId = filesChannelOf(opened.value.id);
       const urls = { nextId: services.nextId, channelId, publicUrl };
       const made = newFiles(urls, { files: [{ upload, note: undefined }] });
       const stored = await services.messageFiles.store({ channelId, fits: async () => true }, made);
@@ -175,16 +164,6 @@ function filesChannelOf(id: string): FreshId {
   assert(isAnyId(id), 'an application has a snowflake');
   return id;
 }
-
-/** Whether the caller is the application, or a person who may do this with it, by no other application's token. */
-const mayOn = async (
-  application: Application,
-  { applicationId, userId, authorization }: Caller,
-  action: ApplicationAction,
-  { teams }: Services,
-): Promise<boolean> =>
-  authorization === null &&
-  (applicationId === application.id || (await teams.may(application, userId, action)));
 
 async function updated(before: Application | null, draft: Draft, services: Services): Promise<Answer> {
   if (!before) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };

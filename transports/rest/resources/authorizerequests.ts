@@ -1,4 +1,4 @@
-import type { UserId } from '../../../protocol/ids.ts';
+import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
 import type { Answer, Caller } from '../operation.ts';
 import { op, resource } from '../operation.ts';
@@ -20,10 +20,15 @@ async function want(
 }
 
 /** The user that a request concerns: users ask for themselves, a bot for a user of its application. */
-function subjectOf(caller: Caller, applicationId: string, userId: string | undefined): UserId | Refusal {
+function subjectOf(
+  caller: Caller,
+  applicationId: ApplicationId,
+  userId: string | undefined,
+  { applicationAccess }: Services,
+): UserId | Refusal {
   if (caller.kind === 'user')
     return userId === undefined || userId === caller.userId ? caller.userId : refusal('MISSING_ACCESS');
-  if (caller.applicationId !== applicationId) return refusal('MISSING_ACCESS');
+  if (applicationAccess.applicationRefusal(caller, applicationId)) return refusal('MISSING_ACCESS');
   if (userId === undefined) return invalidField(['user_id'], 'BASE_TYPE_REQUIRED', 'This field is required');
   return userId as UserId;
 }
@@ -62,12 +67,12 @@ export const authorizeRequests = resource({
     body: Obj({ user_id: Optional(Snowflake()) }),
     status: 200,
     handle: async ({ params, body, caller }, services) => {
-      const userId = subjectOf(caller, params.application_id, body.user_id);
+      const userId = subjectOf(caller, params.application_id, body.user_id, services);
       if (typeof userId !== 'string') return { ok: false, refusal: userId };
       const requestId = services.nextId();
       const applicationId = params.application_id;
-      const told = await services.authorizeRequests.ask(userId, applicationId, requestId);
-      if (told === 0) return { ok: false, refusal: refusal('UNKNOWN_SESSION') };
+      const notified = await services.authorizeRequests.ask(userId, applicationId, requestId);
+      if (notified === 0) return { ok: false, refusal: refusal('UNKNOWN_SESSION') };
       return { ok: true, body: { request_id: requestId } };
     },
   }),

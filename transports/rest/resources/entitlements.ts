@@ -1,7 +1,7 @@
 import type { ApplicationAction } from '../../../engine/application/teams.ts';
 import { type ApplicationId, isAnyId, type UserId } from '../../../protocol/ids.ts';
 import { entitlementObject, SKU_FLAG, skuObject, subscriptionObject } from '../../../protocol/premium.ts';
-import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
+import { invalidField, refusal } from '../../../protocol/refusal.ts';
 import { idsOf } from '../idlist.ts';
 import { type Caller, op, resource } from '../operation.ts';
 import { Arr, Bool, Choice, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
@@ -26,25 +26,6 @@ const Page = {
   limit: Optional(Int(1, PAGE_MAX)),
 };
 
-type Seen =
-  | { readonly whose: UserId | null }
-  | { readonly no: { readonly ok: false; readonly refusal: Refusal } };
-
-/** Whose entitlements the caller reaches: everybody's (null) for the application and its owner or team, else the caller's own. */
-async function seenBy(
-  caller: Caller,
-  id: ApplicationId,
-  { read, teams }: Services,
-  action: ApplicationAction = 'viewEntitlements',
-): Promise<Seen> {
-  if (caller.applicationId !== id)
-    return { no: { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') } };
-  if (caller.kind === 'bot') return { whose: null };
-  const application = await read.applications.get(id);
-  const seesAll = application !== null && (await teams.may(application, caller.userId, action));
-  return { whose: seesAll ? null : caller.userId };
-}
-
 /** Entitlements: what people and guilds have of what an application sells. */
 export const entitlements = resource({
   get_entitlements: op({
@@ -64,13 +45,14 @@ export const entitlements = resource({
     }),
     status: 200,
     handle: async ({ params, query, caller }, services) => {
-      const seen = await seenBy(caller, params.application_id, services);
-      if ('no' in seen) return seen.no;
-      const { read, nowMs } = services;
-      if (seen.whose !== null && (query.user_id ?? seen.whose) !== seen.whose) return { ok: true, body: [] };
+      const { applicationAccess, read, nowMs } = services;
+      const scope = await applicationAccess.entitlements(caller, params.application_id, 'viewEntitlements');
+      if (!scope.ok) return scope;
+      const { userId } = scope.value;
+      if (userId !== null && (query.user_id ?? userId) !== userId) return { ok: true, body: [] };
       const found = await read.premium.entitlements({
         applicationId: params.application_id,
-        userId: seen.whose ?? query.user_id ?? null,
+        userId: userId ?? query.user_id ?? null,
         guildId: idOf(query.guild_id),
         skuIds: query.sku_ids === undefined ? null : idsOf(query.sku_ids),
         ...pageOf(query),
@@ -106,8 +88,8 @@ export const entitlements = resource({
     status: 200,
     handle: async ({ params, body, caller }, services) => {
       const { application_id: id } = params;
-      const seen = await seenBy(caller, id, services, 'changeEntitlements');
-      if ('no' in seen) return seen.no;
+      const scope = await services.applicationAccess.entitlements(caller, id, 'changeEntitlements');
+      if (!scope.ok) return scope;
       const ownerId = body.owner_id;
       if (!isAnyId(ownerId)) return { ok: false, refusal: refusal('UNKNOWN_USER') };
       const application = await services.read.applications.get(id);
@@ -130,9 +112,11 @@ export const entitlements = resource({
     bucket: WRITE,
     status: 204,
     handle: async ({ params, caller }, services) => {
-      const seen = await seenBy(caller, params.application_id, services, 'changeEntitlements');
-      if ('no' in seen) return seen.no;
-      if (seen.whose !== null) return { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') };
+      const { application_id: id } = params;
+      const scope = await services.applicationAccess.entitlements(caller, id, 'changeEntitlements');
+      if (!scope.ok) return scope;
+      if (scope.value.userId !== null)
+        return { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') };
       const command = { kind: 'deleteTest', entitlementId: params.entitlement_id } as const;
       const reply = await services.premium.run(params.application_id, command);
       return reply.ok ? { ok: true } : reply;
@@ -163,10 +147,9 @@ export const entitlements = resource({
     bucket: READ,
     query: Obj({ sku_ids: SkuIds(), exclude_consumed: Optional(Bool()) }),
     status: 200,
-    handle: async ({ params, query, caller }, { read, nowMs }) => {
-      // An application that acts for the person sees only what it sells itself.
-      if (caller.authorization && caller.applicationId !== params.application_id)
-        return { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') };
+    handle: async ({ params, query, caller }, { applicationAccess, read, nowMs }) => {
+      const no = applicationAccess.userOrApplicationRefusal(caller, params.application_id);
+      if (no) return { ok: false, refusal: no };
       const found = await read.premium.entitlements({
         ...{ applicationId: params.application_id, userId: caller.userId, guildId: null },
         skuIds: query.sku_ids === undefined ? null : idsOf(query.sku_ids),
@@ -233,10 +216,10 @@ export const entitlementsUnlisted = resource({
         const all = await services.catalog.list(id, caller.userId);
         return all.ok ? { ok: true, body: all.value.map(pricedSku) } : all;
       }
-      // People see what is for sale, as in the store; an application that acts for one sees what it sells itself.
-      const isPerson = caller.kind === 'user' && (!caller.authorization || caller.applicationId === id);
-      const seen = isPerson ? null : await seenBy(caller, id, services);
-      if (seen && 'no' in seen) return seen.no;
+      const no = services.applicationAccess.userOrApplicationRefusal(caller, id);
+      if (no) return { ok: false, refusal: no };
+      // People see what is for sale, as in the store.
+      const isPerson = caller.kind === 'user';
       const skus = await services.read.premium.skus(id);
       const shown = isPerson ? skus.filter(({ flags }) => (flags & SKU_FLAG.AVAILABLE) !== 0) : skus;
       return { ok: true, body: shown.map((sku) => (isPerson ? pricedSku(sku) : skuObject(sku))) };
@@ -258,13 +241,14 @@ async function reached(
   services: Services,
   action: ApplicationAction = 'viewEntitlements',
 ) {
-  const seen = await seenBy(caller, params.application_id, services, action);
-  if ('no' in seen) return seen.no;
   const { application_id: id, entitlement_id } = params;
+  const scope = await services.applicationAccess.entitlements(caller, id, action);
+  if (!scope.ok) return scope;
+  const { userId } = scope.value;
   const entitlement = isAnyId(entitlement_id)
     ? await services.read.premium.entitlement(id, entitlement_id)
     : null;
-  if (!entitlement || (seen.whose !== null && entitlement.userId !== seen.whose))
+  if (!entitlement || (userId !== null && entitlement.userId !== userId))
     return { ok: false, refusal: refusal('UNKNOWN_ENTITLEMENT') } as const;
   return { ok: true, entitlement } as const;
 }
@@ -273,13 +257,17 @@ async function reached(
 const ANYBODY = '0';
 
 /** Whose subscriptions to a SKU the caller asks for: a bot names the user, a person gets their own. */
-async function subscribers(caller: Caller, skuId: string, userId: string | undefined, { read }: Services) {
+async function subscribers(
+  caller: Caller,
+  skuId: string,
+  userId: string | undefined,
+  { applicationAccess, read }: Services,
+) {
   const sku = isAnyId(skuId) ? await read.premium.sku(skuId) : null;
   if (!sku) return { no: { ok: false, refusal: refusal('UNKNOWN_SKU') } } as const;
-  const isOwn = caller.kind === 'user' && !caller.authorization;
-  if (!isOwn && caller.applicationId !== sku.application_id)
-    return { no: { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') } } as const;
   const applicationId = sku.application_id;
+  const denied = applicationAccess.userOrApplicationRefusal(caller, applicationId);
+  if (denied) return { no: { ok: false, refusal: denied } } as const;
   if (caller.kind === 'user') return { applicationId, userId: caller.userId };
   if (!isAnyId(userId))
     return {

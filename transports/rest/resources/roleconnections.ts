@@ -1,7 +1,7 @@
-import type { RoleConnection, RoleConnectionMetadata } from '../../../engine/social/facts.ts';
-import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
+import type { RoleConnectionMetadata } from '../../../engine/social/facts.ts';
+import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
-import { type Answer, type Caller, op, resource } from '../operation.ts';
+import { op, resource } from '../operation.ts';
 import { Arr, Choice, Dict, NameText, Nullable, Obj, Optional, type Static, Str } from '../schema.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
@@ -34,69 +34,6 @@ const Connection = Obj({
   metadata: Optional(Nullable(Dict(Str(1, 100), RECORDS_MAX))),
 });
 
-const KEY = /^[a-z0-9_]+$/;
-const INTEGER = /^-?\d{1,15}$/;
-const DATE = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:?\d{2})?)?$/;
-
-/**
- * Whether text has the format of a value, by metadata type.
- *
- * @source https://docs.discord.com/developers/resources/application-role-connection-metadata,
- * "Application Role Connection Metadata Type"
- */
-const isValue: Readonly<Record<number, (value: string) => boolean>> = {
-  1: (value) => INTEGER.test(value),
-  2: (value) => INTEGER.test(value),
-  3: (value) => INTEGER.test(value),
-  4: (value) => INTEGER.test(value),
-  5: (value) => DATE.test(value) && !Number.isNaN(Date.parse(value)),
-  6: (value) => DATE.test(value) && !Number.isNaN(Date.parse(value)),
-  7: (value) => value === '0' || value === '1',
-  8: (value) => value === '0' || value === '1',
-};
-
-/** Whether the caller is the application itself: its bot, or the application acting for a user. */
-const isOwn = ({ applicationId }: Caller, id: string): boolean => applicationId === id;
-
-const notYours = (): Answer => ({ ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') });
-
-function wrongRecord(records: readonly { readonly key: string }[]): Refusal | null {
-  const seen = new Set<string>();
-  for (const [index, { key }] of records.entries()) {
-    const wrong = !KEY.test(key)
-      ? { code: 'APPLICATION_ROLE_CONNECTION_METADATA_KEY_INVALID', message: 'Only a-z, 0-9 and _.' }
-      : seen.has(key)
-        ? {
-            code: 'APPLICATION_ROLE_CONNECTION_METADATA_KEY_DUPLICATE',
-            message: 'The key stands here twice.',
-          }
-        : null;
-    if (wrong) return invalidField([index, 'key'], wrong.code, wrong.message);
-    seen.add(key);
-  }
-  return null;
-}
-
-/** Validates values; drops those whose keys the application has not declared. */
-function describedOnly(
-  values: Readonly<Record<string, string>>,
-  records: readonly RoleConnectionMetadata[],
-): { readonly values: Record<string, string> } | { readonly wrong: Refusal } {
-  const kept: Record<string, string> = {};
-  for (const { key, type } of records) {
-    const value = Object.hasOwn(values, key) ? values[key] : undefined;
-    if (value === undefined) continue;
-    if (!isValue[type]?.(value)) {
-      const message = 'This value does not fit the type of its key.';
-      return { wrong: invalidField(['metadata', key], 'BASE_TYPE_INVALID', message) };
-    }
-    kept[key] = value;
-  }
-  return { values: kept };
-}
-
-const NONE: RoleConnection = { platform_name: '', platform_username: null, metadata: {} };
-
 type Records = NonNullable<Static<typeof Metadata>>;
 const recordOf = (record: Records[number]): RoleConnectionMetadata => {
   const { name_localizations, description_localizations, ...rest } = record;
@@ -120,12 +57,10 @@ export const roleConnections = resource({
     auth: 'bot',
     bucket: READ,
     status: 200,
-    handle: async ({ caller, params }, { social }) => {
-      if (!isOwn(caller, params.application_id)) return notYours();
-      return {
-        ok: true,
-        body: await social.roleConnections.metadata(params.application_id),
-      };
+    handle: async ({ caller, params }, { applicationAccess, social }) => {
+      const no = applicationAccess.applicationRefusal(caller, params.application_id);
+      if (no) return { ok: false, refusal: no };
+      return { ok: true, body: await social.roleConnections.metadata(params.application_id) };
     },
   }),
 
@@ -137,13 +72,11 @@ export const roleConnections = resource({
     bodyBytesMax: BODY_BYTES.translations,
     body: Metadata,
     status: 200,
-    handle: async ({ caller, params, body }, { social }) => {
-      if (!isOwn(caller, params.application_id)) return notYours();
-      const wrong = wrongRecord(body ?? []);
-      if (wrong) return { ok: false, refusal: wrong };
+    handle: async ({ caller, params, body }, { applicationAccess, social }) => {
+      const no = applicationAccess.applicationRefusal(caller, params.application_id);
+      if (no) return { ok: false, refusal: no };
       const records = (body ?? []).map(recordOf);
-      const reply = await social.roleConnections.setMetadata(params.application_id, records);
-      return reply.ok ? { ok: true, body: records } : reply;
+      return answer(await social.roleConnections.setMetadata(params.application_id, records));
     },
   }),
 
@@ -154,11 +87,10 @@ export const roleConnections = resource({
     scope: 'role_connections.write',
     bucket: READ,
     status: 200,
-    handle: async ({ caller, params }, { social }) => {
-      if (!isOwn(caller, params.application_id)) return notYours();
-      const { application_id } = params;
-      const known = await social.roleConnections.get(caller.userId, application_id);
-      return { ok: true, body: known ?? NONE };
+    handle: async ({ caller, params }, { applicationAccess, social }) => {
+      const no = applicationAccess.applicationRefusal(caller, params.application_id);
+      if (no) return { ok: false, refusal: no };
+      return { ok: true, body: await social.roleConnections.get(caller.userId, params.application_id) };
     },
   }),
 
@@ -170,19 +102,15 @@ export const roleConnections = resource({
     bucket: WRITE,
     body: Connection,
     status: 200,
-    handle: async ({ caller, params, body }, { social }) => {
-      if (!isOwn(caller, params.application_id)) return notYours();
-      const applicationId = params.application_id;
-      const records = await social.roleConnections.metadata(applicationId);
-      const described = describedOnly(body.metadata ?? {}, records);
-      if ('wrong' in described) return { ok: false, refusal: described.wrong };
-      const connection: RoleConnection = {
+    handle: async ({ caller, params, body }, { applicationAccess, social }) => {
+      const no = applicationAccess.applicationRefusal(caller, params.application_id);
+      if (no) return { ok: false, refusal: no };
+      const connection = {
         platform_name: body.platform_name ?? '',
         platform_username: body.platform_username ?? null,
-        metadata: described.values,
+        metadata: body.metadata ?? {},
       };
-      const reply = await social.roleConnections.set(caller.userId, applicationId, connection);
-      return reply.ok ? { ok: true, body: connection } : reply;
+      return answer(await social.roleConnections.set(caller.userId, params.application_id, connection));
     },
   }),
 
@@ -193,10 +121,11 @@ export const roleConnections = resource({
     scope: 'role_connections.write',
     bucket: WRITE,
     status: 204,
-    handle: ({ caller, params }, { social }) =>
-      isOwn(caller, params.application_id)
-        ? social.roleConnections.set(caller.userId, params.application_id, null)
-        : notYours(),
+    handle: ({ caller, params }, { applicationAccess, social }) => {
+      const no = applicationAccess.applicationRefusal(caller, params.application_id);
+      if (no) return { ok: false, refusal: no };
+      return social.roleConnections.remove(caller.userId, params.application_id);
+    },
   }),
 
   // External accounts are linked only to applications, so this list is empty.

@@ -1,31 +1,48 @@
-/** Goal: an application describes what roles may ask for, and its users say it of themselves: nobody else, nothing else. */
-import { describe, expect, it, vi } from 'vitest';
+// Goal: an application declares the values that roles may require, and stores such values of its users; no other caller may.
+import { describe, expect, it } from 'vitest';
+import type { RoleConnection } from '../../../../engine/social/facts.ts';
+import { createRoleConnections } from '../../../../services/social/roleconnections.ts';
+import type { StoredFact } from '../../../../storage/ports.ts';
+import type { Caller } from '../../../../transports/rest/operation.ts';
 import { roleConnections } from '../../../../transports/rest/resources/roleconnections.ts';
-import { arrange, botOf, callerOf, codeOf, GAME } from './social.ts';
+import { pipelineOf } from '../../../support/rest.ts';
+import { botOf, callerOf, codeOf, GAME } from './social.ts';
 
 const elo = { type: 2, key: 'elo', name: 'Elo', description: 'How strong' };
 const since = { type: 6, key: 'since', name: 'Since', description: 'Playing since' };
 const pro = { type: 7, key: 'pro', name: 'Pro', description: 'Plays for money' };
 
-const open = () => {
-  const done = { ok: true, value: null };
-  const given = { get: null, set: done, metadata: [elo, since, pro], setMetadata: done };
-  return arrange(roleConnections, { roleConnections: given });
-};
+/** The operations over a store with the declared values; `facts` are what they committed. */
+function open(stored: RoleConnection | null = null) {
+  const facts: StoredFact[] = [];
+  const service = createRoleConnections({
+    relationships: {
+      roleConnection: async () => stored,
+      roleConnectionMetadata: async () => [elo, since, pro],
+    },
+    commit: async (_ownerId, committed) => void facts.push(...committed),
+  });
+  const services = { social: { roleConnections: service } };
+  const { pipeline } = pipelineOf(roleConnections, { services, limited: false });
+  const call = (operationId: string, caller: Caller, parts: object = {}) =>
+    pipeline.invoke(operationId, { caller, publicUrl: 'http://test', address: null, ...parts } as never);
+  return { call, facts };
+}
 
 const params = { application_id: GAME };
 const person = callerOf('role_connections.write');
 
-describe('the description', () => {
+describe('the metadata of an application', () => {
   const put = 'update_application_role_connections_metadata';
 
-  it("is the application's, of five values at most", async () => {
-    const { call, social } = open();
+  it('is declared by the application, with at most five records and distinct valid keys', async () => {
+    const { call, facts } = open();
     const bot = botOf(GAME);
     const body = [{ ...elo, name_localizations: { de: 'Spielstärke', fr: null }, more: 1 }];
     const kept = [{ ...elo, name_localizations: { de: 'Spielstärke' } }];
     expect(await call(put, bot, { params, body })).toMatchObject({ status: 200, body: kept });
-    expect(social.roleConnections.setMetadata).toHaveBeenCalledWith(GAME, kept);
+    const fact = { type: 'roleConnectionMetadataChanged', applicationId: GAME, metadata: kept };
+    expect(facts).toEqual([fact]);
     const listed = await call('get_application_role_connections_metadata', bot, { params });
     expect(listed.body).toEqual([elo, since, pro]);
     const six = Array.from({ length: 6 }, (_, at) => ({ ...elo, key: `k${at}` }));
@@ -33,7 +50,7 @@ describe('the description', () => {
       expect(codeOf(await call(put, bot, { params, body: wrong })), JSON.stringify(wrong)).toBe(50035);
   });
 
-  it('is closed to other applications and to people', async () => {
+  it('is refused to other applications and to users', async () => {
     const { call } = open();
     expect(codeOf(await call(put, botOf('99'), { params, body: [] }))).toBe(20012);
     const read = 'get_application_role_connections_metadata';
@@ -42,21 +59,22 @@ describe('the description', () => {
   });
 });
 
-describe('a connection', () => {
+describe('a role connection', () => {
   const put = 'update_application_user_role_connection';
   const set = async (body: object) => {
-    const { call, social } = open();
+    const { call, facts } = open();
     const answer = await call(put, person, { params, body });
-    return { answer, set: social.roleConnections.set };
+    return { answer, facts };
   };
 
-  it('has values that fit what was described, and no others', async () => {
+  it('keeps the declared values and drops the others', async () => {
     const metadata = { elo: '-1500', since: '2020-02-29T10:00:00Z', pro: '1', unknown: 'x' };
-    const { answer, set: stored } = await set({ platform_name: 'Chess', metadata });
+    const { answer, facts } = await set({ platform_name: 'Chess', metadata });
     const { unknown: _, ...kept } = metadata;
     const connection = { platform_name: 'Chess', platform_username: null, metadata: kept };
     expect(answer).toMatchObject({ status: 200, body: connection });
-    expect(stored).toHaveBeenCalledWith('10', GAME, connection);
+    const fact = { type: 'roleConnectionChanged', userId: '10', applicationId: GAME, connection };
+    expect(facts).toEqual([fact]);
   });
 
   it.each([
@@ -69,23 +87,24 @@ describe('a connection', () => {
     { metadata: { a: 'x', b: 'x', c: 'x', d: 'x', e: 'x', f: 'x' } },
     { platform_name: 'x'.repeat(51) },
     { platform_username: 'x'.repeat(101) },
-  ])('%j is refused', async (body) => {
-    const { answer, set: stored } = await set(body);
+  ])('is refused with the values %j', async (body) => {
+    const { answer, facts } = await set(body);
     expect(codeOf(answer)).toBe(50035);
-    expect(stored).not.toHaveBeenCalled();
+    expect(facts).toEqual([]);
   });
 
-  it('is read and taken away by its application for its user', async () => {
-    const { call, social } = open();
+  it('is read and removed by its application for its user', async () => {
+    const { call, facts } = open();
     const read = 'get_application_user_role_connection';
     const nothing = { platform_name: '', platform_username: null, metadata: {} };
     expect((await call(read, person, { params })).body).toEqual(nothing);
-    vi.mocked(social.roleConnections.get).mockResolvedValueOnce({ ...nothing, platform_name: 'Chess' });
-    expect((await call(read, person, { params })).body).toMatchObject({ platform_name: 'Chess' });
-    const away = 'delete_application_user_role_connection';
-    expect((await call(away, person, { params })).status).toBe(204);
-    expect(social.roleConnections.set).toHaveBeenCalledWith('10', GAME, null);
-    for (const operationId of [read, put, away]) {
+    const chess = { ...nothing, platform_name: 'Chess' };
+    expect((await open(chess).call(read, person, { params })).body).toEqual(chess);
+    const remove = 'delete_application_user_role_connection';
+    expect((await call(remove, person, { params })).status).toBe(204);
+    const fact = { type: 'roleConnectionChanged', userId: '10', applicationId: GAME, connection: null };
+    expect(facts).toEqual([fact]);
+    for (const operationId of [read, put, remove]) {
       expect(codeOf(await call(operationId, person, { params: { application_id: '99' }, body: {} }))).toBe(
         20012,
       );
@@ -94,7 +113,7 @@ describe('a connection', () => {
   });
 });
 
-it('accounts elsewhere are linked to applications only: the list of them is empty', async () => {
+it('lists no external accounts, because they are linked to applications only', async () => {
   const { call } = open();
   expect(await call('list_my_connections', callerOf('connections'))).toMatchObject({ status: 200, body: [] });
   expect(codeOf(await call('list_my_connections', callerOf('identify')))).toBe(50026);
