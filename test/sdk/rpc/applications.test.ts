@@ -35,7 +35,7 @@ test('pages ask for five applications in ten seconds, and games for as many as t
   expect(await codeOf('5002', true)).toBeNull();
 });
 
-test('an answer is used for ten seconds, also that there is no such application', async () => {
+test('a response is cached for ten seconds, also for an unknown application', async () => {
   for (let n = 0; n < 3; n += 1)
     expect((await applications.of('5001', true)).origins).toEqual(['https://game.example.org']);
   answer = { status: 404, body: {} };
@@ -45,7 +45,7 @@ test('an answer is used for ten seconds, also that there is no such application'
   expect(await codeOf('5001', true)).toBe(RPC_CLOSE.INVALID_CLIENTID);
 });
 
-test('a failed look-up is not kept: the next connection asks again', async () => {
+test('a failed look-up is not cached', async () => {
   answer = { status: 503, body: null };
   expect(await codeOf('5001', false)).toBe(RPC_CLOSE.ABNORMAL);
   answer = { status: 200, body: { name: 'Game' } };

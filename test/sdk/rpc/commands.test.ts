@@ -108,14 +108,14 @@ beforeAll(async () => {
 });
 afterAll(() => host?.close());
 
-test('every official command and event is known, and docs/rpc.md names each once', () => {
+test('every official command and event is known, and docs/rpc.md lists each once', () => {
   expect(Object.keys(RPC_COMMANDS)).toEqual(expect.arrayContaining(OFFICIAL_COMMANDS));
   expect(Object.keys(RPC_EVENTS)).toEqual(expect.arrayContaining(OFFICIAL_EVENTS));
   expect([...commandRows.values()].flat().sort()).toEqual(Object.keys(RPC_COMMANDS).sort());
   expect([...eventRows.values()].flat().sort()).toEqual(Object.keys(RPC_EVENTS).sort());
 });
 
-describe('a command of the socket', () => {
+describe('RPC commands', () => {
   const all = [...commandRows].flatMap(([row, names]) => names.map((name) => [name, row] as const));
   test.each(all)('%s is %s', async (name, row) => {
     const { evt, data } = await ask(name, { channel_id: '1', guild_id: '1', active: false, devices: [] });
@@ -134,7 +134,7 @@ describe('a command of the socket', () => {
   });
 });
 
-describe('an event of the socket', () => {
+describe('RPC events', () => {
   const all = [...eventRows].flatMap(([row, names]) => names.map((name) => [name, row] as const));
   test.each(all)('%s: %s', async (name, row) => {
     const { data } = await ask('SUBSCRIBE', { channel_id: '1', guild_id: '1' }, name);

@@ -27,7 +27,7 @@ describe('the frame codec', () => {
     expect([...encodeFrame(1, { é: 1 })]).toEqual([1, 0, 0, 0, 8, 0, 0, 0, ...Buffer.from('{"é":1}')]);
   });
 
-  test('reads what was written, wherever the stream is cut', () => {
+  test('reads written frames, wherever the stream is split', () => {
     fc.assert(
       fc.property(frames, fc.array(fc.nat(), { maxLength: 20 }), (sent, at) => {
         const bytes = Buffer.concat(sent.map(({ op, data }) => encodeFrame(op, data)));

@@ -100,7 +100,7 @@ const activities = () =>
   server.sent(3).map((d) => (d as { activities: { state?: string }[] }).activities.map(({ state }) => state));
 
 describe('a handshake', () => {
-  test('over the socket is answered with READY and the person', async () => {
+  test('over the socket is answered with READY and the user', async () => {
     expect(await connect().shake()).toMatchObject({
       ...{ cmd: 'DISPATCH', evt: 'READY' },
       data: { v: 1, config: { api_endpoint: '//server.test/api' }, user: { id: ME, username: 'me' } },
@@ -122,7 +122,7 @@ describe('a handshake', () => {
     },
   );
 
-  test('does not tell a listed page who the person is', async () => {
+  test('does not reveal the user to a page on the origin list', async () => {
     const ready = await connect('websocket', ORIGIN).shake();
     expect(ready).toMatchObject({ evt: 'READY', data: { v: 1 } });
     expect(ready.data).not.toHaveProperty('user');
@@ -137,7 +137,7 @@ describe('a handshake', () => {
     expect(await connect().shake()).toMatchObject({ evt: 'READY' });
   });
 
-  test('takes no connection away from the application when its page may not connect', async () => {
+  test('of a rejected page does not count against the connections of the application', async () => {
     for (let n = 0; n < 5; n += 1)
       expect((await connect('websocket', 'https://evil.example').shake()).evt).toBeUndefined();
     expect(await connect().shake()).toMatchObject({ evt: 'READY' });
@@ -160,7 +160,7 @@ describe('a handshake', () => {
 });
 
 describe('an activity', () => {
-  test('is shown without a token, with the name and id of its application, until the connection ends', async () => {
+  test('is published without a token, with the name and id of its application, until the connection ends', async () => {
     const [game, other] = [connect(), connect()];
     await game.shake();
     await other.shake(OTHER);
@@ -182,7 +182,7 @@ describe('an activity', () => {
     expect(activities()).toEqual([['Playing'], ['Reading', 'Playing'], ['Reading'], []]);
   });
 
-  test('is not shown for a command that was read after the connection had ended', async () => {
+  test('is not published for a command that was read after the connection had ended', async () => {
     const game = connect();
     await game.shake();
     game.connection.lost();
@@ -191,7 +191,7 @@ describe('an activity', () => {
     expect(activities().flat()).toEqual([]);
   });
 
-  test('is joined by an invite to its own application alone', async () => {
+  test('is joined only by an invite to its own application', async () => {
     const game = connect();
     await game.shake();
     const invite = { type: 1, user_id: PEER, session_id: 's', channel_id: CHANNEL, message_id: '71' };
@@ -237,7 +237,7 @@ describe('an activity', () => {
     expect(activities()).toEqual([]);
   });
 
-  test('needs its scope when a page sets it', async () => {
+  test('requires its scope when a page sets it', async () => {
     const page = connect('websocket', ORIGIN);
     await page.shake();
     expect(await page.ask('SET_ACTIVITY', { activity: {} })).toMatchObject({ data: { code: 4006 } });
@@ -254,7 +254,7 @@ describe('consent', () => {
     }));
   });
 
-  test('gives the application a code', async () => {
+  test('returns a code to the application', async () => {
     const game = connect();
     await game.shake();
     expect(await game.ask('AUTHORIZE', { client_id: GAME, scopes: ['rpc'] })).toMatchObject({
@@ -262,7 +262,7 @@ describe('consent', () => {
     });
   });
 
-  test('is not asked for when the application wants no question, and fails with 5000', async () => {
+  test('is refused with 5000 without a prompt when the application requests prompt=none', async () => {
     const game = connect();
     await game.shake();
     const wanted = { client_id: GAME, scopes: ['rpc'], prompt: 'none' };
@@ -270,7 +270,7 @@ describe('consent', () => {
     expect(server.asked.some(({ method }) => method === 'POST')).toBe(false);
   });
 
-  test('fails with 5000 when the person refuses', async () => {
+  test('fails with 5000 when the user refuses', async () => {
     isConsenting = false;
     const game = connect();
     await game.shake();
@@ -285,7 +285,7 @@ describe('consent', () => {
     [200, { location: 'http://127.0.0.1/?error=invalid_scope&error_description=No%20rpc' }, 'No rpc'],
     [200, { location: 'http://127.0.0.1/?error=invalid_scope' }, 'invalid_scope'],
     [503, null, 'status 503'],
-  ])('fails with the reason of a server that answers %i %j', async (status, body, reason) => {
+  ])('fails with the reason of the server for the response %i %j', async (status, body, reason) => {
     server.answer('GET /oauth2/authorize', () => ({ status, body }));
     const game = connect();
     await game.shake();
@@ -294,7 +294,7 @@ describe('consent', () => {
     });
   });
 
-  test('cannot be asked for in the name of another application', async () => {
+  test('cannot be requested for another application', async () => {
     const game = connect();
     await game.shake();
     expect(await game.ask('AUTHORIZE', { client_id: OTHER, scopes: ['rpc'] })).toMatchObject({
@@ -305,8 +305,8 @@ describe('consent', () => {
 
 test.each([
   ['another application', { application: { id: OTHER }, user: user(ME) }],
-  ['another person', { application: { id: GAME }, user: user(PEER) }],
-])('a token of %s authenticates nobody', async (_, whose) => {
+  ['another user', { application: { id: GAME }, user: user(PEER) }],
+])('a token of %s is refused', async (_, whose) => {
   const game = connect();
   await game.shake();
   server.answer('GET /oauth2/@me', () => ({ body: { ...whose, scopes: ['rpc'], expires: 'later' } }));
@@ -319,7 +319,7 @@ test.each([
 describe('a purchase', () => {
   const skus = () => [{ id: '81', name: 'Lantern', price: null }];
 
-  test('opens the store after the person has agreed, and says nothing of payment', async () => {
+  test('opens the store after the user has agreed, and returns no payment data', async () => {
     server.answer(`GET /applications/${GAME}/skus`, () => ({ body: skus() }));
     const game = connect();
     await game.shake();
@@ -331,7 +331,7 @@ describe('a purchase', () => {
     expect(opened).toHaveLength(1);
   });
 
-  test('is refused with 5009 for what the application does not sell, and opens nothing', async () => {
+  test('is refused with 5009 for a SKU of another application, and opens nothing', async () => {
     server.answer(`GET /applications/${GAME}/skus`, () => ({ body: skus() }));
     const game = connect();
     await game.shake();
@@ -352,7 +352,7 @@ describe('a purchase', () => {
   });
 });
 
-test('applications ask the person one question at a time, and at most four wait', async () => {
+test('prompts of applications are shown one at a time, and at most four wait', async () => {
   server.answer(`GET /applications/${GAME}/skus`, () => ({ body: [{ id: '81', name: 'Lantern' }] }));
   const [game, other] = [connect(), connect()];
   await game.shake();
@@ -372,7 +372,7 @@ test('applications ask the person one question at a time, and at most four wait'
 });
 
 describe('an authenticated application', () => {
-  test('shows the person a text channel after they have agreed', async () => {
+  test('opens a text channel after the user has agreed', async () => {
     const game = await signedIn('rpc');
     server.answer(`GET /channels/${CHANNEL}`, () => ({
       body: { id: CHANNEL, type: 0, name: 'hall', guild_id: GUILD },
@@ -386,7 +386,7 @@ describe('an authenticated application', () => {
     expect(await game.ask('SELECT_TEXT_CHANNEL', { channel_id: null })).toMatchObject({ data: null });
   });
 
-  test('reads guilds, and no guild of others', async () => {
+  test('reads guilds of the user, and no other guild', async () => {
     const game = await signedIn('rpc');
     expect(await game.ask('GET_GUILDS')).toMatchObject({
       data: { guilds: [{ id: GUILD, name: 'Hall', icon_url: `http://server.test/icons/${GUILD}/abc.png` }] },
@@ -405,7 +405,7 @@ describe('an authenticated application', () => {
     [['guilds', 'messages.read', 'rpc.voice.read'], null, 4006],
     [['dm_channels.read'], null, [0, 0]],
   ] as const)(
-    'with the scopes %j sees of a channel of guild %s no more than they say',
+    'with the scopes %j reads only the permitted fields of a channel of guild %s',
     async (scopes, guildId, seen) => {
       const game = await signedIn(...scopes);
       server.dispatch('VOICE_STATE_UPDATE', voiceOf(PEER, CHANNEL));
@@ -421,7 +421,7 @@ describe('an authenticated application', () => {
     },
   );
 
-  test('receives members who join, change and leave its subscribed channel, and channel changes of the person', async () => {
+  test('receives members who join, change and leave its subscribed channel, and channel changes of the user', async () => {
     const game = await signedIn('rpc');
     for (const event of ['VOICE_STATE_CREATE', 'VOICE_STATE_UPDATE', 'VOICE_STATE_DELETE'])
       expect(await game.ask('SUBSCRIBE', { channel_id: CHANNEL }, event)).toMatchObject({
@@ -469,7 +469,7 @@ describe('an authenticated application', () => {
     expect(other.heard('VOICE_SETTINGS_UPDATE')).toMatchObject([{ mute: true }, { mute: false }]);
   });
 
-  test('moves the person out of another call only by force', async () => {
+  test('moves the user out of another call only by force', async () => {
     const game = await signedIn('rpc');
     server.answer(`GET /channels/${SECOND}`, () => ({ body: { id: SECOND, type: 2, guild_id: GUILD } }));
     server.dispatch('VOICE_STATE_UPDATE', voiceOf(ME, CHANNEL));
@@ -485,7 +485,7 @@ describe('an authenticated application', () => {
   });
 });
 
-test('a connection is closed with 4003 when the server ends the session of the person', async () => {
+test('a connection is closed with 4003 when the server ends the session of the user', async () => {
   const game = connect();
   await game.shake();
   server.drop(4004);

@@ -90,7 +90,7 @@ describe('the local socket', () => {
     await expect(stat(path)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  test('has the next number beside a living server, and beside a file that is no socket', async () => {
+  test('has the next number beside a running server, and beside a file that is no socket', async () => {
     expect((await serve()).path).toMatch(/-0$/);
     await writeFile(join(folder, 'discord-ipc-1'), 'mine');
     expect((await serve()).path).toMatch(/-2$/);
@@ -112,7 +112,7 @@ describe('the local socket', () => {
     }
   });
 
-  test.runIf(process.getuid?.() === 0)('refuses the programs of other users of the machine', async () => {
+  test.runIf(process.getuid?.() === 0)('refuses programs of other users of the machine', async () => {
     const { path } = await serve();
     // So that the mode of the socket decides, and not that of its folder.
     await chmod(folder, 0o755);
@@ -168,7 +168,7 @@ describe('the local socket', () => {
   });
 });
 
-describe('frames for a game that takes each chunk for one frame', () => {
+describe('frames for a game that reads each chunk as one frame', () => {
   const PINGS = 5;
   const ping = (n: number) => encodeFrame(RPC_OP.PING, { n });
 
@@ -188,7 +188,7 @@ describe('frames for a game that takes each chunk for one frame', () => {
     socket.destroy();
   });
 
-  test('all arrive before the end of a connection, and when more than a few wait', async () => {
+  test('are all received before the end of a connection, and when more than a few wait', async () => {
     const { path } = await serve();
     const many = Array.from({ length: 200 }, (_, n) => ping(n));
     const told = await talk(path, Buffer.concat([...many, Buffer.alloc(8, 9)]));

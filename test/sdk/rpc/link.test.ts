@@ -107,7 +107,7 @@ describe('a handshake', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('comes before any command, and takes what an earlier page was granted', async () => {
+  test('is required before any command, and revokes the grants of an earlier page', async () => {
     expect(await ask('CAPTURE_LOG')).toEqual({});
     link.receive(HANDSHAKE);
     await signIn('identify');
@@ -124,7 +124,7 @@ describe('a handshake', () => {
     expect(sent.filter(([, { evt }]) => evt === 'ACTIVITY_LAYOUT_MODE_UPDATE')).toHaveLength(0);
   });
 
-  test('leaves the next page nothing of an authentication that the last page had under way', async () => {
+  test('discards an authentication that an earlier page had started', async () => {
     link.receive(HANDSHAKE);
     const { authenticate } = runner;
     let finish = (): void => undefined;
@@ -177,7 +177,7 @@ describe('a command', () => {
     expect(sent.at(-1)).toMatchObject([FRAME, { cmd: 'GET_USER', nonce: null, data: { code: 4000 } }]);
   });
 
-  test('is one of at most 32 that are under way', async () => {
+  test('is refused beyond 32 concurrent ones', async () => {
     runner = { ...runner, run: () => new Promise(() => undefined) };
     for (let n = 0; n < 32; n++) expect(await ask('GET_USER')).toEqual({});
     expect(await ask('GET_USER')).toMatchObject({ data: { code: RPC_ERROR.RATE_LIMITED } });
@@ -211,7 +211,7 @@ describe('an event', () => {
     },
   );
 
-  test('is no longer sent once its application has authenticated with less', async () => {
+  test('is no longer sent after its application has authenticated with fewer scopes', async () => {
     await signIn('relationships.read');
     await ask('SUBSCRIBE', {}, 'RELATIONSHIP_UPDATE');
     await signIn('identify');

@@ -98,7 +98,7 @@ const voiceOf = (channelId: string | null, session: string) => ({
 });
 
 describe('a page', () => {
-  test('is linked once both sides have proved that they know the secret', () => {
+  test('is linked after both sides have proved that they know the secret', () => {
     const page = openPage();
     page.say({ op: 'hello', nonce: NONCE });
     expect(page.last()).toMatchObject({ op: 'challenge', proof: sign(challengeOf('helper', NONCE)) });
@@ -119,7 +119,7 @@ describe('a page', () => {
     ],
     ['no proof', () => ({ user_id: ME })],
     ['the proof for another nonce', () => ({ proof: sign(challengeOf('page', NONCE)), user_id: ME })],
-    ['another person', (nonce: string) => ({ proof: sign(challengeOf('page', nonce)), user_id: PEER })],
+    ['another user', (nonce: string) => ({ proof: sign(challengeOf('page', nonce)), user_id: PEER })],
   ])('with %s is refused', (_, proofFor) => {
     const page = openPage();
     page.say({ op: 'hello', nonce: NONCE });
@@ -136,7 +136,7 @@ describe('a page', () => {
     ['a short nonce', JSON.stringify({ op: 'hello', nonce: 'ab' })],
     ['a list', '[]'],
     ['no JSON', '{'],
-  ])('is refused and learns nothing when it sends %s first', (_, text) => {
+  ])('is refused without a response when it sends %s first', (_, text) => {
     const page = openPage();
     page.link.receive(text);
     expect([page.got, page.closed.length, host.room.isLinked]).toEqual([[], 1, false]);
@@ -158,13 +158,13 @@ describe('a page', () => {
     { op: 'settings', settings: { ...settings, input: { available_devices: Array(65).fill({}) } } },
     { op: 'settings', settings: { ...settings, mute: 'yes' } },
     { op: 'anything' },
-  ])('is cut off when it is linked and sends $op wrongly', (message) => {
+  ])('is disconnected when it is linked and sends $op wrongly', (message) => {
     const page = linkedPage();
     page.say(message);
     expect([page.closed.length, host.room.isLinked]).toEqual([1, false]);
   });
 
-  test('may send 600 messages in 5 seconds and is cut off by one more', () => {
+  test('may send 600 messages in 5 seconds and is disconnected after one more', () => {
     const page = linkedPage();
     const speaking = { op: 'speaking', channel_id: CHANNEL, user_id: ME, speaking: true };
     for (let n = 2; n < 600; n += 1) page.say(speaking);
@@ -219,7 +219,7 @@ describe('an application, while a page is linked,', () => {
     expect(server.sent(4)).toEqual([]);
   });
 
-  test('receives changes that the person makes in the page, which remain when it disconnects', async () => {
+  test('receives changes that the user makes in the page, which remain when it disconnects', async () => {
     const page = linkedPage();
     page.say({ op: 'settings', settings });
     const { ask, heard, lost } = await game();
@@ -254,7 +254,7 @@ describe('an application, while a page is linked,', () => {
   });
 });
 
-test('voice settings leave a call alone that the person joined in another client', async () => {
+test('voice settings do not change a call that the user joined in another client', async () => {
   const { ask } = await game();
   server.dispatch('VOICE_STATE_UPDATE', voiceOf(CHANNEL, 'of a browser'));
   await ask('SET_VOICE_SETTINGS', { mute: true });

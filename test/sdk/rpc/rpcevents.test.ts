@@ -19,10 +19,10 @@ const notified = (d: object) =>
   ).some(({ name }) => name === 'NOTIFICATION_CREATE');
 
 test.each([
-  ['in a private channel by somebody else', { author: PEER }, true],
-  ['that mentions the person', { author: PEER, guild_id: '3', mentions: [ME] }, true],
-  ['of a guild that mentions somebody else', { author: PEER, guild_id: '3', mentions: [PEER] }, false],
-  ['of the person', { author: ME, mentions: [ME] }, false],
-])('a message %s sends NOTIFICATION_CREATE only when it is to the person', (_, d, isNotified) => {
+  ['in a private channel by another user', { author: PEER }, true],
+  ['that mentions the user', { author: PEER, guild_id: '3', mentions: [ME] }, true],
+  ['of a guild that mentions another user', { author: PEER, guild_id: '3', mentions: [PEER] }, false],
+  ['of the user', { author: ME, mentions: [ME] }, false],
+])('a message %s sends NOTIFICATION_CREATE only when it is for the user', (_, d, isNotified) => {
   expect(notified(d)).toBe(isNotified);
 });

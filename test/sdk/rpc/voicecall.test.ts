@@ -100,7 +100,7 @@ afterEach(() => {
 });
 
 describe('the call of the helper', () => {
-  test('tells applications who speaks, in one channel or in any', async () => {
+  test('sends speakers to applications, for one channel or for any', async () => {
     await ask('SUBSCRIBE', { channel_id: CHANNEL }, 'SPEAKING_START');
     await ask('SUBSCRIBE', {}, 'SPEAKING_STOP');
     await letIn();
@@ -112,7 +112,7 @@ describe('the call of the helper', () => {
     expect(heard('SPEAKING_STOP')).toEqual([{ channel_id: CHANNEL, user_id: PEER }]);
   });
 
-  test('tells applications how it is connected', async () => {
+  test('sends its connection state to applications', async () => {
     await letIn();
     dispatch('VOICE_STATE_UPDATE', stateOf(ME, null));
     expect(heard('VOICE_CONNECTION_STATUS').map((data) => data?.state)).toEqual([
@@ -121,14 +121,14 @@ describe('the call of the helper', () => {
     expect(medias[0]!.isClosed).toBe(true);
   });
 
-  test('is not entered for a channel that another session of the person has joined', async () => {
+  test('is not joined for a channel that another session of the user has joined', async () => {
     dispatch('VOICE_STATE_UPDATE', stateOf(ME, CHANNEL, 'of the browser'));
     ticket();
     await vi.advanceTimersByTimeAsync(0);
     expect(server.sockets).toHaveLength(1);
   });
 
-  test('sends while the key to talk is held, and not after the application has ended', async () => {
+  test('sends audio while the push-to-talk key is held, and not after the application has ended', async () => {
     await letIn();
     await ask('SET_VOICE_SETTINGS', { mode: { type: 'PUSH_TO_TALK', delay: 0 } });
     expect(medias[0]!.isOpen).toBe(false);
@@ -145,7 +145,7 @@ describe('the call of the helper', () => {
     expect(medias[0]!.isClosed).toBe(true);
   });
 
-  test('applies the volume of a member, and mute and deaf of the person', async () => {
+  test('applies the volume of a member, and mute and deaf of the user', async () => {
     await letIn();
     await ask('SET_USER_VOICE_SETTINGS', { user_id: PEER, volume: 50 });
     expect(medias[0]!.gains.get(PEER)).toBe(0.5);
@@ -155,7 +155,7 @@ describe('the call of the helper', () => {
     expect(medias[0]!.isDeaf).toBe(true);
   });
 
-  test('asks for at most five tickets in a row when the voice server keeps ending the session', async () => {
+  test('requests at most five tickets in a row when the voice server keeps ending the session', async () => {
     dispatch('VOICE_STATE_UPDATE', stateOf(ME, CHANNEL));
     for (let n = 0; n < 10; n += 1) {
       ticket();

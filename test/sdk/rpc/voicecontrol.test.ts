@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { VoiceControl } from '../../../sdk/rpc/voicecontrol.ts';
 
-test('volumes are kept for the latest 500 people', () => {
+test('volumes are kept for the latest 500 users', () => {
   const nothing = () => undefined;
   const control = new VoiceControl({
     ...{ changed: nothing, apply: nothing, changedUser: nothing, hold: () => false },

@@ -52,7 +52,7 @@ describe('a request', () => {
     'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==';
 
   test.each(['//[', '//%', 'http://[', '//a:b', '*'])(
-    'for %s, which cannot be read, ends its connection, and the server goes on',
+    'for the malformed target %s ends its connection, and the server continues',
     async (path) => {
       expect(await asked(`GET ${path} HTTP/1.1\r\n${UPGRADE}`)).toMatch(/^(HTTP\/1\.1 101 .*)?$/s);
       expect(await asked(`POST ${path} HTTP/1.1\r\nContent-Length: 0`)).toMatch(/^(HTTP\/1\.1 40[04] .*)?$/s);
@@ -71,13 +71,13 @@ describe('a request', () => {
 });
 
 describe('a WebSocket in ETF', () => {
-  test('begins with the same handshake as one in JSON', async () => {
+  test('starts with the same handshake as one in JSON', async () => {
     const [etf, json] = [await open('etf'), await open('json')];
     expect(readEtf(etf.first)).toEqual(JSON.parse(String(json.first)));
     for (const { socket } of [etf, json]) socket.close();
   });
 
-  test('carries every command both ways', async () => {
+  test('passes every command both ways', async () => {
     const { socket } = await open('etf');
     const args = fc.dictionary(fc.stringMatching(/^[a-z_]{1,10}$/), fc.oneof(fc.string(), fc.boolean()));
     await fc.assert(

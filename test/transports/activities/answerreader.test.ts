@@ -46,7 +46,7 @@ function seen(parts: readonly string[], isHead = false): Seen {
 
 const bytewise = (text: string): string[] => [...text];
 
-describe('an answer', () => {
+describe('an HTTP response', () => {
   test.each([
     ['with a length', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', 'hello'],
     ['with length 0', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', ''],
@@ -156,12 +156,12 @@ describe('an answer', () => {
     `${chunked}5\r\nhello\r\n`,
     `${chunked}5\r\nhello\r\n0\r\n`,
     `${chunked}5\r\nhel`,
-  ])('is not complete when it breaks off: %j', (text) => {
+  ])('is incomplete when the connection ends early: %j', (text) => {
     for (const parts of [[text], bytewise(text)])
       expect(seen(parts)).toMatchObject({ isComplete: false, isSound: true });
   });
 
-  test('ends the reader when its sink does not want it', () => {
+  test('ends the reader when the sink rejects it', () => {
     const reader = new AnswerReader();
     const parts: string[] = [];
     const onPart = (part: Buffer) => parts.push(String(part)) < 1;
@@ -170,7 +170,7 @@ describe('an answer', () => {
     expect(parts).toEqual(['a']);
   });
 
-  test('follows another one on the same connection', () => {
+  test('is read after another one on the same connection', () => {
     const reader = new AnswerReader();
     const log: string[] = [];
     for (const [text, isHead] of [
@@ -309,7 +309,7 @@ const cutAt = (text: string, places: readonly number[]): string[] => {
 const RUNS = Number(process.env.FUZZ_RUNS ?? 3_000);
 
 describe('any bytes', () => {
-  test('are read the same however they are cut', () => {
+  test('are parsed equally however they are split', () => {
     fc.assert(
       fc.property(ANSWER, fc.array(fc.nat(), { maxLength: 6 }), fc.boolean(), (text, places, isHead) => {
         const whole = seen([text], isHead);
@@ -320,7 +320,7 @@ describe('any bytes', () => {
     );
   });
 
-  test('mean the same to the parser of Node when they are read as a whole answer', async () => {
+  test('that form a whole response are parsed equally by Node', async () => {
     let whole = 0;
     await fc.assert(
       fc.asyncProperty(ANSWER, fc.boolean(), async (text, isHead) => {

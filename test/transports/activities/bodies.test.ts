@@ -80,7 +80,7 @@ describe('a large body', () => {
   test.each([
     ['announced', { 'content-length': String(large.length) }],
     ['not announced', {}],
-  ])('arrives whole at a browser that reads slowly, %s', async (_, headers) => {
+  ])('is received completely by a browser that reads slowly, %s', async (_, headers) => {
     let isWritten = false;
     handle = (__, answer) => {
       answer.writeHead(200, headers);
@@ -120,7 +120,7 @@ describe('a large body', () => {
     expect((await answered).body).toBe('true');
   });
 
-  test('ends at the target when the browser goes away', async () => {
+  test('is aborted at the target when the browser disconnects', async () => {
     const ended = new Promise((resolve) => {
       handle = (asked) => asked.on('close', () => resolve(asked.complete));
     });
@@ -131,8 +131,8 @@ describe('a large body', () => {
   });
 });
 
-describe('an answer', () => {
-  test('begins before its body does, when its size is known or it is a stream of events', async () => {
+describe('a response', () => {
+  test('sends its headers before its body, when its size is known or it is an event stream', async () => {
     for (const headers of [{ 'content-length': '4' }, { 'content-type': 'text/event-stream' }]) {
       let finish = (): void => undefined;
       handle = (_, answer) => {

@@ -87,7 +87,7 @@ function holding() {
   };
 }
 
-test('the proxy has at most as many connections as its bound, and takes another one when one has ended', async () => {
+test('the proxy accepts connections up to its bound, and another one after one has ended', async () => {
   const few = await openProxy(false, { connections: 3 });
   const open: Socket[] = [];
   for (let at = 0; at < 3; at += 1) {
@@ -181,10 +181,10 @@ test('an application has at most so many WebSockets, and another one once one ha
   await expect.poll(() => open(APP), { timeout: 10_000 }).toBe('open');
 });
 
-describe('time', () => {
+describe('the proxy', () => {
   let hasty: ActivityProxy;
   afterEach(() => hasty.close());
-  test('is bounded for a target that does not answer, and for one that falls silent', async () => {
+  test('times out a target that does not respond or stops sending', async () => {
     hasty = await openProxy(false, { targetMs: 100 });
     handle = () => undefined;
     expect(await statusOf(hasty)).toBe(502);
@@ -192,7 +192,7 @@ describe('time', () => {
     await expect(statusOf(hasty)).rejects.toThrow();
   });
 
-  test('is bounded for an exchange in which something always passes', async () => {
+  test('bounds the duration of an exchange that never stops sending', async () => {
     hasty = await openProxy(false, { exchangeMs: 300 });
     handle = (_, answer) => {
       const drip = setInterval(() => answer.write('x'), 20);
@@ -201,7 +201,7 @@ describe('time', () => {
     await expect(statusOf(hasty)).rejects.toThrow();
   });
 
-  test('is bounded for a WebSocket on which nothing passes, and not for one on which something does', async () => {
+  test('closes an idle WebSocket, and keeps an active one open', async () => {
     hasty = await openProxy(false, { socketIdleMs: 300 });
     const { socket, outcome } = openSocket(hasty);
     let isOpen = true;

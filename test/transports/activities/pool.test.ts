@@ -142,7 +142,7 @@ test.each([
   expect(connections.size).toBe(3);
 });
 
-test('bytes that no request has asked for close the connection and reach nobody', async () => {
+test('unsolicited bytes close the connection and are sent to no browser', async () => {
   const target = await openTarget((_, socket) => {
     socket.write(okWith('one'));
     setTimeout(() => socket.write(okWith('stolen')), 50);
@@ -168,7 +168,7 @@ test.each([
   await expect.poll(() => target.sockets.size).toBe(0);
 });
 
-test('an answer that ends with its connection arrives whole, and one that breaks off in chunks does not', async () => {
+test('a response delimited by the end of its connection is complete, and truncated chunks are not', async () => {
   const target = await openTarget((asked, socket) => {
     if (asked.startsWith('GET /chunks'))
       socket.end('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n');

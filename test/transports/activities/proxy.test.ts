@@ -108,11 +108,11 @@ describe('a request', () => {
     ['/.proxy', '/site/'],
     ['/api/red/x', '/rooms/red/x'],
     ['/.proxy/api/red', '/rooms/red'],
-  ])('reaches, for %s, %s', async (path, reached) => {
+  ])('maps the path %s to %s', async (path, reached) => {
     expect((await told(path)).path).toBe(reached);
   });
 
-  test('carries what the page sends, and nothing of the person or of proxies in front', async () => {
+  test('forwards the headers of the page, and none that identify the user or upstream proxies', async () => {
     const { headers } = await told('/', {
       method: 'POST',
       body: Buffer.from('x'),
@@ -137,7 +137,7 @@ describe('a request', () => {
     ['cross-site', 'navigate', 'iframe', true],
     ['cross-site', 'no-cors', 'image', false],
     ['same-site', 'cors', 'empty', false],
-  ])('from %s by %s for %s carries cookies: %s', async (site, mode, dest, carries) => {
+  ])('from %s by %s for %s is forwarded with cookies: %s', async (site, mode, dest, carries) => {
     const fetched = { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest };
     const { headers } = await told('/', { headers: { ...fetched, cookie: '__Host-sid=1' } });
     expect(headers.cookie).toBe(carries ? 'sid=1' : undefined);
@@ -154,7 +154,7 @@ describe('a request', () => {
     expect((await ask('/sw.js', { headers: worker })).status).toBe(403);
   });
 
-  test('reaches no private address, by number or by name', async () => {
+  test('is not forwarded to a private address, by number or by name', async () => {
     for (const private_ of ['10.0.0.1', '169.254.169.254', '[fd00::1]', 'inside.test', '0.0.0.0']) {
       mappings = [{ prefix: '/', target: private_ }];
       expect((await ask('/')).status, private_).toBe(502);
@@ -168,10 +168,10 @@ describe('a request', () => {
         `Transfer-Encoding: chunked\r\n\r\n${inner.length.toString(16)}\r\n${inner}\r\n0\r\n\r\n`,
     ],
     [
-      'of a length that is named as of one hop',
+      'of a length whose header is listed as hop-by-hop',
       (inner: string) => `Connection: content-length\r\nContent-Length: ${inner.length}\r\n\r\n${inner}`,
     ],
-  ])('with a body that is %s arrives as one request, whatever the body looks like', async (_, framed) => {
+  ])('with a body that is %s is received as one request, whatever the body contains', async (_, framed) => {
     const arrived: string[] = [];
     handle = (asked, answer) => {
       let body = '';
@@ -219,7 +219,7 @@ describe('a request', () => {
   });
 });
 
-describe('an answer', () => {
+describe('a response', () => {
   const answerWith = (status: number, headers: http.OutgoingHttpHeaders) => {
     handle = (_, answer) => answer.writeHead(status, headers).end('body');
   };
@@ -286,7 +286,7 @@ describe('an answer', () => {
     ['/next', '/next'],
     ['next?a=1', '/a/next?a=1'],
     ['/site/b', '/b'],
-  ])('redirects to %s of the site as %s', async (location, to) => {
+  ])('with a redirect to %s of the target redirects to %s', async (location, to) => {
     answerWith(302, { location: location === '/next' ? `http://${targetHost()}/site/next` : location });
     expect(await ask('/a/x')).toMatchObject({ status: 302, headers: { location: to } });
   });
@@ -303,7 +303,7 @@ describe('an answer', () => {
     (self: string) => `http://${self}//evil.test/x`,
     (self: string) => `http://${self}/%2f/../..//evil.test/x`,
     () => `http://${targetHost()}/site//evil.test/x`,
-  ])('redirects no path as another host: %s', async (location) => {
+  ])('never redirects a path to another host: %s', async (location) => {
     answerWith(302, { location: location(hostOf(APP)) });
     const { headers } = await ask('/a');
     expect(new URL(String(headers.location), `http://${hostOf(APP)}`).host).toBe(hostOf(APP));
@@ -332,7 +332,7 @@ describe('an answer', () => {
     await expect(ofBytes(ANSWER_MAX + 1)).rejects.toThrow();
   });
 
-  test('is refused when it switches protocols without being asked', async () => {
+  test('is rejected when it switches protocols without a request to do so', async () => {
     handle = (asked) =>
       void asked.socket.write('HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n');
     expect((await ask('/')).status).toBe(502);
@@ -359,7 +359,7 @@ describe('an answer', () => {
     expect(parts).toEqual(['first', 'last']);
   });
 
-  test('breaks off for the browser where the target breaks off', async () => {
+  test('is aborted for the browser where the target aborts it', async () => {
     handle = (_, answer) => {
       answer.writeHead(200, { 'content-length': '100' });
       answer.write('some', () => answer.destroy());
@@ -422,7 +422,7 @@ describe('a WebSocket', () => {
   });
 });
 
-test('garbage on a connection ends that connection alone', async () => {
+test('malformed bytes on a connection end that connection alone', async () => {
   for (const garbage of [
     '\0\0\0\0',
     'GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: x\r\n\r\n',

@@ -186,7 +186,7 @@ describe('the admin port of a supervisor', () => {
     return { known, asked, rows, shards, security, url: front.url };
   }
 
-  test('lists every shard, from the view of the cluster or else from what the supervisor knows', async () => {
+  test('lists every shard, from the view of the cluster or else from the records of the supervisor', async () => {
     const { url, known, rows, shards } = await arrange();
     expect((await ask(url, 'GET', '/cluster', undefined, 'x')).status).toBe(401);
     const { body } = await ask(url, 'GET', '/cluster');
@@ -223,7 +223,7 @@ describe('the admin port of a supervisor', () => {
     expect((await namesAt('?shard=shard-1')).error.code).toBe('no_shard');
   });
 
-  test('drains and starts by name, when that makes sense', async () => {
+  test('drains and starts shards by name, and rejects both in the wrong state', async () => {
     const { url, known, asked, security } = await arrange();
     expect((await ask(url, 'POST', '/cluster/shards/shard-1/drain', {}, ANNAS)).status).toBe(202);
     expect((await ask(url, 'POST', '/cluster/shards/shard-0/drain', { stop: true })).body).toEqual({
@@ -253,7 +253,7 @@ describe('the admin port of a supervisor', () => {
     expect(await refused('Shard-1/drain', {})).toBe('not_found');
   });
 
-  test('is healthy as long as one shard is, and merges figures and calls', async () => {
+  test('is healthy as long as one shard is, and merges metrics and calls', async () => {
     const { url, known, shards } = await arrange();
     expect(await ask(url, 'GET', '/livez', undefined, 'x')).toEqual({ status: 200, body: { alive: true } });
     expect(await ask(url, 'GET', '/readyz', undefined, 'x')).toEqual({
@@ -273,7 +273,7 @@ describe('the admin port of a supervisor', () => {
     expect(await ask(url, 'GET', '/readyz')).toMatchObject({ status: 503, body: { ready: false } });
   });
 
-  test('asks a shard that answers for everything else, with the body and the token it was asked with', async () => {
+  test('forwards every other request to a responding shard, with its body and token', async () => {
     const { url, known, shards } = await arrange();
     expect((await ask(url, 'GET', '/users?limit=1')).body.users[0].username).toBe('shard-0');
     expect((await ask(url, 'POST', '/users', { username: '' })).body.error.code).toBe('invalid_body');

@@ -41,7 +41,7 @@ describe('a link of the console', () => {
     expect(exchange()).toBe(401);
   });
 
-  test('is exchanged by pages of the port only', () => {
+  test('is exchanged only by pages of the admin port', () => {
     const { exchange } = arrange();
     for (const origin of ['http://other.test', 'null', null]) expect(exchange({ origin })).toBe(401);
     expect(exchange()).toBe(200);
@@ -54,13 +54,13 @@ describe('a link of the console', () => {
   });
 });
 
-describe('what the console keeps', () => {
+describe('the history of the console', () => {
   test('sums each chosen metric over its labels', () => {
     const text = '# HELP x y\nguildhall_calls{a="1"} 2\nguildhall_calls{a="2"} 3\nother 9\n';
     expect(sampleOf(text, 5)).toEqual({ at_ms: 5, values: { guildhall_calls: 5 } });
   });
 
-  test('keeps the greatest loss and jitter over calls', () => {
+  test('keeps the maximum of loss and jitter over calls', () => {
     const text =
       'guildhall_call_worst_loss{call="1",user="2"} 0.02\nguildhall_call_worst_loss{call="1",user="3"} 0.5\n';
     expect(sampleOf(text, 5).values).toEqual({ guildhall_call_worst_loss: 0.5 });

@@ -55,7 +55,7 @@ describe('the admin port', () => {
         expect([path, host, await ask(path, host)]).toEqual([path, host, 421]);
   });
 
-  test('answers to addresses, localhost and the names that it was given', async () => {
+  test('accepts addresses, localhost and the configured names', async () => {
     const { ask, port } = await arrange();
     const hosts = [
       '127.0.0.1',
@@ -68,7 +68,7 @@ describe('the admin port', () => {
     for (const host of hosts) expect([host, await ask('/metrics', host)]).toEqual([host, 200]);
   });
 
-  test('answers probes of HTTP/1.0 that send no Host, and nothing else without one', async () => {
+  test('accepts HTTP/1.0 probes without a Host header, and no other request without one', async () => {
     const { raw } = await arrange();
     expect(await raw('GET /readyz HTTP/1.0\r\n\r\n')).toContain(' 200 ');
     expect(await raw('GET /livez HTTP/1.0\r\n\r\n')).toContain(' 200 ');
@@ -77,7 +77,7 @@ describe('the admin port', () => {
 });
 
 describe('a Host header', () => {
-  test('counts as our own only when its name is known, whatever surrounds it', () => {
+  test('is accepted only with a known name, whatever surrounds it', () => {
     fc.assert(
       fc.property(fc.domain(), fc.option(fc.nat(65_535)), (name, port) => {
         const header = port === null ? name : `${name}:${port}`;
@@ -87,7 +87,7 @@ describe('a Host header', () => {
     );
   });
 
-  test('is read without a throw, whatever its text, and never as another name', () => {
+  test('is parsed from any text without an exception, and never as another name', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         const host = namedHost(text);

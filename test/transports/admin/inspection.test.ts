@@ -50,7 +50,7 @@ async function get(path: string): Promise<Record<string, Row[]>> {
 }
 
 describe('the admin port', () => {
-  test('lists sessions with what each was sent, without session ids and tokens', async () => {
+  test('lists sessions with their sent dispatches, without session ids and tokens', async () => {
     const { sessions } = await get('/sessions');
     expect(sessions).toMatchObject([{ id: '1', user_id: ownerId, bot: false, intents: 1 }]);
     expect(sessions![0]).toMatchObject({ latest: expect.arrayContaining([{ seq: 1, t: 'READY' }]) });

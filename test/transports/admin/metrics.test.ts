@@ -8,7 +8,7 @@ import { type LobbyHouse, openLobbyHouse } from '../../support/lobbyhouse.ts';
 
 const samples = (text: string) => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 
-describe('figures', () => {
+describe('metrics', () => {
   const shown = async (...metrics: Metric[]) => {
     const register = new Registry();
     addMetrics(register, metrics);
@@ -19,7 +19,7 @@ describe('figures', () => {
     ...given,
   });
 
-  test('are told apart by their labels when they share a name, and their bound is shown once', async () => {
+  test('with one name are separate by label, and their bound is exported once', async () => {
     const bound = { max: 9 };
     const lines = await shown(
       figure('things', { ...bound, labels: { kind: 'a' } }),
@@ -34,7 +34,7 @@ describe('figures', () => {
     ]);
   });
 
-  test('are left out when they cannot be read, and the others stay', async () => {
+  test('that cannot be read are omitted, and the others are exported', async () => {
     const lost = () => Promise.reject(new Error('The database is gone.'));
     const lines = await shown(
       figure('waiting', { read: lost }),
@@ -45,7 +45,7 @@ describe('figures', () => {
   });
 });
 
-describe('a house', () => {
+describe('a server with lobbies', () => {
   let house: LobbyHouse;
   beforeAll(async () => {
     house = await openLobbyHouse();
@@ -71,7 +71,7 @@ describe('a house', () => {
     return { text, value };
   }
 
-  test('shows sessions by kind, lobbies and who is connected to them', async () => {
+  test('exports sessions by kind, lobbies and connected lobby members', async () => {
     const player = await house.player();
     const other = await house.player();
     for (const each of [player, other])
@@ -95,7 +95,7 @@ describe('a house', () => {
     expect(value('guildhall_password_hashes_waiting')).toBe(0);
   });
 
-  test('counts sign-ins that were refused, by reason, and names nobody', async () => {
+  test('counts refused sign-ins by reason, without names, addresses or ids', async () => {
     const { accounts } = house.features;
     const place = { address: '192.0.2.7', agent: 'Somebody' };
     for (let guess = 0; guess < 6; guess += 1)
@@ -115,7 +115,7 @@ describe('a house', () => {
     expect((await read(metrics)).value('guildhall_http_unavailable')).toBe(2);
   });
 
-  test('counts webhook events that wait', async () => {
+  test('counts waiting webhook events', async () => {
     const before = (await read()).value('guildhall_webhook_events_waiting') ?? Number.NaN;
     const event = { id: '7', applicationId: house.applicationId, type: 'APPLICATION_DEAUTHORIZED' } as never;
     await house.commit(house.applicationId, [{ type: 'webhookEventQueued', event }]);

@@ -45,7 +45,7 @@ describe('the admin API of players', () => {
       { ...OIDC, type: 'PLAYSTATION_NETWORK' },
       { type: 'PLAYSTATION_NETWORK', issuer: 'https://id.example.org', clientId: 'game' },
     ],
-  ])('sets a provider up: %j', async (body, settings) => {
+  ])('configures a provider: %j', async (body, settings) => {
     const { status, asked } = await ask('/applications/9/identity-providers', body);
     expect(status).toBe(204);
     expect(asked).toEqual([['configureIdentityProvider', '9', settings]]);
@@ -64,7 +64,7 @@ describe('the admin API of players', () => {
     await expect(ask(path, body)).rejects.toMatchObject({ status: 400, code: 'invalid_body' });
   });
 
-  test('removes a provider, puts a child under its parent, bans and unbans', async () => {
+  test('removes a provider, sets the parent of an application, bans and unbans', async () => {
     const removal = await ask('/applications/9/identity-providers/remove', { type: 'STEAM' });
     expect(removal.asked).toEqual([['removeIdentityProvider', '9', 'STEAM']]);
     const adoption = await ask('/applications/9/parent', { parent_id: '8' });

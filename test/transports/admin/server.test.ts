@@ -128,7 +128,7 @@ describe('the admin API', () => {
     expect((await ask('GET', '/users', undefined, { authorization })).status).toBe(status);
   });
 
-  test('knows each of several tokens by its name, and no token by half of it', async () => {
+  test('accepts each of several named tokens, and no part of a token', async () => {
     const tokens = [
       { name: 'ci', secret: 'the-token-of-machines' },
       { name: 'anna', secret: 'the-token-of-anna' },
@@ -154,13 +154,13 @@ describe('the admin API', () => {
     expect(events.slice(3)).toEqual(Array.from({ length: 6 }, () => refused));
   });
 
-  test('opens by a named token alone', async () => {
+  test('accepts a named token when admin_token is not set', async () => {
     const { ask } = await arrange({ token: null, tokens: [{ name: 'ci', secret: TOKEN }] });
     expect((await ask('GET', '/users')).status).toBe(200);
     expect((await ask('GET', '/users', undefined, { authorization: 'Bearer null' })).status).toBe(401);
   });
 
-  test('notes changes that failed, and no questions', async () => {
+  test('logs failed changes, and no reads', async () => {
     const events: [string, object][] = [];
     const { ask } = await arrange({ security: (event, fields) => void events.push([event, fields]) });
     await ask('GET', '/users');
@@ -182,7 +182,7 @@ describe('the admin API', () => {
     expect(answer).toMatchObject({ status: 403, body: { error: { code: 'admin_api_closed' } } });
   });
 
-  test('hands commands on and shows new secrets once', async () => {
+  test('runs commands and shows new secrets once', async () => {
     const { ask, calls } = await arrange();
     expect(await ask('POST', '/applications', { name: 'Lantern', owner_id: '9', flags: 1 })).toEqual({
       status: 201,
@@ -265,7 +265,7 @@ describe('the admin API', () => {
       expect((await ask('POST', '/users', { username: 'x'.repeat(6_000_000) }, headers)).status).toBe(status);
   });
 
-  test('says which field was refused and why, and keeps the tree of all of them', async () => {
+  test('returns the first invalid field with the reason, and the tree of all errors', async () => {
     const { ask } = await arrange();
     const { errors, ...wrong } = invalidField(['username'], 'TAKEN', 'This name is taken. Try another.');
     const of = (tree: object) =>
@@ -278,13 +278,13 @@ describe('the admin API', () => {
     expect(body.error.errors).toEqual({ ...errors, ...uris });
   });
 
-  test('asks for JSON, so that a form of another site cannot reach it', async () => {
+  test('requires JSON, so that a form of another site is rejected', async () => {
     const { ask } = await arrange();
     const answer = await ask('POST', '/users', '{}', { 'content-type': 'text/plain' });
     expect(answer.status).toBe(415);
   });
 
-  test('keeps the text of a fault to itself', async () => {
+  test('does not return the text of a fault', async () => {
     const { ask } = await arrange();
     const answer = await ask('GET', '/applications');
     expect(answer.status).toBe(500);
@@ -308,7 +308,7 @@ describe('the admin API', () => {
   });
 });
 
-test('findRoute answers every path without throwing', () => {
+test('findRoute returns a result for every path without throwing', () => {
   fc.assert(
     fc.property(fc.string(), fc.webPath(), (method, path) => {
       expect(findRoute(method, path)).toBeTypeOf('object');
@@ -328,7 +328,7 @@ describe('the calls', () => {
     members,
   });
 
-  test('are shown with what media know of their members, in the words of this API', async () => {
+  test('are shown with the media state of their members', async () => {
     const { ask } = await arrange({ calls: [callOf('20', [{ ...quiet, media }])] });
     const { body } = await ask('GET', '/calls');
     expect(body).toEqual({
@@ -353,7 +353,7 @@ describe('the calls', () => {
     });
   });
 
-  test('come a page at a time, in order of their ids, with the number of all', async () => {
+  test('are listed in pages, in order of their ids, with the total count', async () => {
     const { ask } = await arrange({ calls: ['100', '9', '30', '2'].map((callId) => callOf(callId, [])) });
     const page = async (query: string) => {
       const { body } = await ask('GET', `/calls${query}`);

@@ -47,7 +47,7 @@ async function linesWith(count: number): Promise<string[]> {
   return text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 }
 
-test('series of members are bounded: quantiles over all, and names for the worst', async () => {
+test('series of members are bounded: quantiles over all members, and ids for the worst ten', async () => {
   const [some, many] = [await linesWith(20), await linesWith(1000)];
   expect(many.length).toBe(some.length);
   expect(many.filter((line) => line.startsWith('guildhall_call_worst_loss'))).toHaveLength(10);
@@ -57,7 +57,7 @@ test('series of members are bounded: quantiles over all, and names for the worst
   expect(many).toContain('guildhall_call_member_loss{quantile="1"} 0.999');
 });
 
-test('a member who loses nothing has no series of loss', async () => {
+test('a member without packet loss has no series of loss', async () => {
   const lines = await linesWith(1);
   expect(lines.filter((line) => line.startsWith('guildhall_call_worst_loss'))).toEqual([]);
   expect(lines).toContain('guildhall_call_worst_jitter_ms{call="call-0",user="user-0"} 1000');
@@ -66,7 +66,7 @@ test('a member who loses nothing has no series of loss', async () => {
   expect(nobody.some((line) => line.startsWith('guildhall_call_worst'))).toBe(false);
 });
 
-test('workers are added up', async () => {
+test('counters of media workers are summed', async () => {
   const lines = await linesWith(0);
   expect(lines).toEqual(
     expect.arrayContaining([

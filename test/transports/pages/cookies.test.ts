@@ -19,7 +19,7 @@ test('a value that was set is read back among others', () => {
   );
 });
 
-test('any header has an answer, and the first of two counts', () => {
+test('any header is parsed without an exception, and the first of two equal names is used', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (header) => {
       const found = readCookie(header, 'a');
@@ -33,7 +33,7 @@ test('any header has an answer, and the first of two counts', () => {
   expect(readCookie(`x=${'y'.repeat(9_000)}; a=1`, 'a')).toBeNull();
 });
 
-test('a cookie is taken back by its own attributes', () => {
+test('a cookie is deleted with the attributes that it was set with', () => {
   const jar = cookieJar(true);
   expect(jar.set(jar.session, null, 60)).toBe(
     '__Host-guildhall_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax; Secure',

@@ -48,12 +48,12 @@ describe('markup', () => {
     );
   });
 
-  test('nests, and leaves out what is absent', () => {
+  test('nests, and omits absent values', () => {
     const list = ['<', html`<b>${'&'}</b>`];
     expect(html`a${list}${null}${undefined}${false}${0}z`.toString()).toBe('a&lt;<b>&amp;</b>0z');
   });
 
-  test('every page shows what people wrote as text', async () => {
+  test('every page escapes text of users', async () => {
     const { visitor } = await open();
     const eve = visitor();
     await eve.get('/register');
@@ -65,7 +65,7 @@ describe('markup', () => {
   });
 });
 
-describe('where people are sent', () => {
+describe('return addresses', () => {
   const EVIL = [
     '//evil.example',
     '//evil.example/settings',
@@ -87,11 +87,11 @@ describe('where people are sent', () => {
     ...OWN.map((path): [string, string] => [path, path]),
     ['/x/../settings', '/settings'],
     ...[...EVIL, ...OTHER].map((text): [string, null] => [text, null]),
-  ])('%j is %j', (next, expected) => {
+  ])('%j is reduced to the path %j', (next, expected) => {
     expect(safeNext(next)).toBe(expected);
   });
 
-  test('any return address is a path of this server or rejected', () => {
+  test('are paths of this server or rejected', () => {
     const pieces = fc.array(
       fc.constantFrom('/', '\\', '.', '@', ':', '%', '\t', 'evil.example', 'settings', '?', '#'),
     );
@@ -116,11 +116,11 @@ describe('where people are sent', () => {
     ['http://[::1]:4000/callback', 'http:'],
     ['my-game.1:/authorize/callback', 'my-game.1:'],
     ['x;script-src *:/a', null],
-  ])('a form may lead to %s by %s', (location, expected) => {
+  ])('let a form redirect to %s by the policy %s', (location, expected) => {
     expect(formTarget(location)).toBe(expected);
   });
 
-  test('a visitor without a session signs in first and returns to the requested page', async () => {
+  test('return a visitor without a session to the requested page after sign-in', async () => {
     const { visitor, signUp } = await open();
     await signUp();
     const anna = visitor();
@@ -144,7 +144,7 @@ describe('where people are sent', () => {
 });
 
 describe('signing in', () => {
-  test('sets a cookie that no script and no other site gets, with a prefix where there is https', async () => {
+  test('sets an HttpOnly, SameSite cookie, with the __Host- prefix over https', async () => {
     const plain = await open();
     await plain.signUp();
     const [line = ''] = (await signIn(plain.visitor())).headers.getSetCookie();
@@ -171,7 +171,7 @@ describe('signing in', () => {
     expect(texts[0]).toContain('Login or password is invalid.');
   });
 
-  test('always begins a new sign-in: a planted cookie and the one before are worth nothing', async () => {
+  test('always creates a new session: planted and earlier cookies are not accepted', async () => {
     const { visitor, anna } = await openSignedIn();
     const before = anna.cookies.get(SESSION)!;
     await anna.get('/settings');
@@ -187,7 +187,7 @@ describe('signing in', () => {
     expect(planted.cookies.get(SESSION)).not.toBe('planted');
   });
 
-  test('takes a second step where there is one', async () => {
+  test('asks for the second factor of an account that has one', async () => {
     const { anna, visitor } = await openSignedIn();
     await anna.get('/settings/two-step');
     expect(anna.text).toContain('<svg');
@@ -228,7 +228,7 @@ describe('signing in', () => {
     expect(anna.cookies.get(DEVICE)).not.toBe(earlier);
   });
 
-  test('out again ends the sign-in itself, not just the cookie', async () => {
+  test('out ends the session itself, not just the cookie', async () => {
     const { anna, visitor } = await openSignedIn();
     const cookie = anna.cookies.get(SESSION)!;
     expect((await anna.post('/logout', {})).headers.get('location')).toBe('/login');
@@ -238,7 +238,7 @@ describe('signing in', () => {
     expect((await thief.get('/settings')).status).toBe(303);
   });
 
-  test('registers an account and signs it in; a server with closed registration says so', async () => {
+  test('registers an account and signs it in; a server with closed registration shows that it is closed', async () => {
     const { visitor, memory, log, accounts } = await open();
     const one = visitor();
     await one.get('/register');
@@ -259,7 +259,7 @@ describe('signing in', () => {
 });
 
 describe('forms', () => {
-  test('are refused from other sites, from no browser and from other visitors, for signing in too', async () => {
+  test('are rejected from other sites, without an origin and with the token of another visitor, sign-in included', async () => {
     const { anna, visitor, accounts, userId } = await openSignedIn();
     const stranger = visitor();
     await stranger.get('/login');
@@ -302,7 +302,7 @@ describe('forms', () => {
     expect((await one.post('/login', login, { origin: 'https://play.example' })).status).toBe(303);
   });
 
-  test('end politely when they are too large, too many, of another type or garbage', async () => {
+  test('are rejected without a fault when they are too large, of another type or malformed', async () => {
     const { anna, faults, server } = await openSignedIn();
     const { csrf } = anna;
     const big = await anna.send('/settings/profile', `csrf=${csrf}&username=${'x'.repeat(40_000)}`);
@@ -342,14 +342,14 @@ describe('forms', () => {
     expect(faults).toEqual([]);
   });
 
-  test('beyond their number wait', async () => {
+  test('beyond the rate limit are answered with 429', async () => {
     const { visitor } = await open({ take: () => 1 });
     const one = visitor();
     await one.get('/login');
     expect((await one.post('/login', {})).status).toBe(429);
   });
 
-  test('say nothing of why they failed inside', async () => {
+  test('do not reveal the cause of an internal failure', async () => {
     const { anna, faults, memory } = await openSignedIn();
     memory.store.signIns = () => Promise.reject(new Error('the database burns'));
     const response = await anna.get('/settings');
@@ -384,8 +384,8 @@ test('every answer forbids frames, scripts, other sites, caches and sniffing', a
   }
 });
 
-describe('letters', () => {
-  test('lead to pages that change nothing until they are answered', async () => {
+describe('links in e-mails', () => {
+  test('open pages that change nothing until their form is submitted', async () => {
     const { visitor, signUp, linked, accounts, memory, log } = await open();
     const userId = await signUp();
     const one = visitor();

@@ -100,7 +100,7 @@ const member = {
   flags: 0,
 };
 
-test('the gateway is where it is, without a query', async () => {
+test('the gateway URL is returned without a query', async () => {
   const { invoke } = world();
   expect((await invoke('get_gateway', { caller: null })).body).toEqual({ url: 'ws://127.0.0.1:3000' });
   expect((await invoke('get_bot_gateway')).body).toMatchObject({
@@ -109,7 +109,7 @@ test('the gateway is where it is, without a query', async () => {
   });
 });
 
-test('users see themselves with more than others see of them', async () => {
+test('users read more fields of their own account than others do', async () => {
   const { invoke } = world();
   expect((await invoke('get_my_user')).body).toMatchObject({ id: BOT.userId, bot: true, mfa_enabled: false });
   expect((await invoke('get_user', { params: { user_id: HUMAN.userId } })).body).not.toHaveProperty(
@@ -121,7 +121,7 @@ test('users see themselves with more than others see of them', async () => {
   });
 });
 
-describe('who signs in', () => {
+describe('a user with a password', () => {
   const profile = {
     loginName: 'ada',
     email: 'ada@example.org',
@@ -152,7 +152,7 @@ describe('who signs in', () => {
     body: { code: 50035, errors: { password: { _errors: [{ code }] } } },
   });
 
-  test('sees the address and whether a second factor is on', async () => {
+  test('reads the e-mail address and whether a second factor is enabled', async () => {
     const { invoke } = signsIn();
     const own = { email: 'ada@example.org', verified: true, mfa_enabled: true };
     expect((await invoke('get_my_user')).body).toMatchObject(own);
@@ -166,7 +166,7 @@ describe('who signs in', () => {
     expect(body).toMatchObject({ email: 'new@example.org', verified: false, mfa_enabled: false });
   });
 
-  test('changes the name with the password, and signs in by the new one', async () => {
+  test('changes the username with the password, and signs in with the new username', async () => {
     const { invoke, asked, told } = signsIn();
     expect(await invoke('update_my_user', { username: 'lovelace' })).toMatchObject(
       passwordIs('BASE_TYPE_REQUIRED'),
@@ -187,7 +187,7 @@ describe('who signs in', () => {
     expect(told).toEqual([{ avatar: null }]);
   });
 
-  test('needs no password to keep the name, and a name that is taken is refused', async () => {
+  test('needs no password for an unchanged name, and is refused a taken name', async () => {
     const { invoke } = signsIn();
     expect(await invoke('update_my_user', { username: 'Ada' })).toMatchObject({ status: 200 });
     const taken = async () => ({ ok: false, refusal: USERNAME_TAKEN }) as const;
@@ -200,7 +200,7 @@ describe('who signs in', () => {
   });
 });
 
-test('a new avatar is stored under its digest; null takes it away', async () => {
+test('a new avatar is stored under its digest; null removes it', async () => {
   const { invoke, stored, told } = world();
   await invoke('update_my_user', { body: { username: 'other', avatar: PNG, banner: null } });
   expect(told).toEqual([
@@ -214,7 +214,7 @@ test('a new avatar is stored under its digest; null takes it away', async () => 
   });
 });
 
-test("one's guilds come in pages, without those left meanwhile", async () => {
+test('the guilds of the caller are listed in pages, without guilds that the caller has left', async () => {
   const { invoke } = world();
   const page = async (query: object) => (await invoke('list_my_guilds', { query })).body as { id: string }[];
   expect(await page({})).toMatchObject([
@@ -226,7 +226,7 @@ test("one's guilds come in pages, without those left meanwhile", async () => {
   expect(await page({ with_counts: 'true', limit: '1' })).toMatchObject([{ approximate_member_count: 3 }]);
 });
 
-test('a guild is left, and asked for one member: oneself', async () => {
+test('the caller leaves a guild, and reads their own member object', async () => {
   const { invoke, told } = world();
   const params = { guild_id: '10' };
   expect((await invoke('leave_guild', { params })).status).toBe(204);
@@ -236,7 +236,7 @@ test('a guild is left, and asked for one member: oneself', async () => {
   });
 });
 
-test('a private channel opens with another user who exists', async () => {
+test('a private channel opens only with an existing other user', async () => {
   const { invoke } = world();
   const open = (recipient_id: unknown) => invoke('create_dm', { body: { recipient_id } });
   expect((await open(HUMAN.userId)).body).toMatchObject({
@@ -267,7 +267,7 @@ test('a private channel opens by a list of one recipient as well, for bots as fo
   expect((await open({ recipients: ['x'] })).body).toMatchObject({ code: 50035, errors: { recipients: {} } });
 });
 
-test('an application is shown to its bot and its owner', async () => {
+test('an application is readable by its bot and its owner', async () => {
   const { invoke } = world();
   for (const id of ['get_my_application', 'get_my_oauth2_application'])
     expect((await invoke(id)).body).toMatchObject({
@@ -282,7 +282,7 @@ test('an application is shown to its bot and its owner', async () => {
   expect((await other(BOT, '404')).status).toBe(404);
 });
 
-test('an application changes as its bot asks, but for flags that are not its own', async () => {
+test('an application is updated by its bot, except flags that only the platform sets', async () => {
   const { invoke, told, stored } = world();
   const body = {
     description: { default: 'new' },

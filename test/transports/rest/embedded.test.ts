@@ -49,7 +49,7 @@ test('calls made at once as the same user share one lookup, and a later call mak
   expect(looked).toEqual([ADA, BO, ADA]);
 });
 
-test('both spellings are the same operation', async () => {
+test('snake_case and camelCase names call the same operation', async () => {
   const { api } = embedded();
   expect(await api.getMyUser({ as: ADA })).toEqual(await api.get_my_user({}, { as: ADA }));
   expect(Object.keys(api)).toEqual(['get_my_user']);
@@ -64,7 +64,7 @@ test.each([
   expect(() => Reflect.get(api, name)).toThrow(said);
 });
 
-test('a call that names no caller says that it needs one', async () => {
+test('a call without a caller throws an error that asks for one', async () => {
   const { api, looked } = embedded();
   const untyped = api as unknown as Record<string, (...given: object[]) => Promise<unknown>>;
   for (const given of [[], [{}], [{ query: {} }, { reason: 'none' }]])
@@ -79,7 +79,7 @@ test('an object of operations can be awaited and printed', async () => {
   expect(String(inspect(api))).toContain('get_my_user');
 });
 
-test('a call as a user who does not exist is refused by name, and so is what is no id', async () => {
+test('a call as an unknown user throws an error with the id, as does a malformed id', async () => {
   const { whoAmI, looked } = embedded();
   const refused = Promise.all([whoAmI(NOBODY), whoAmI(NOBODY)]);
   await expect(refused).rejects.toThrow('Unknown user: 3.');

@@ -16,7 +16,7 @@ const readOf = (bytes: Uint8Array) => {
 };
 
 describe('a Lottie sticker', () => {
-  test('is known by its fields, also behind blanks', () => {
+  test('is detected by its fields, also after whitespace', () => {
     expect([readOf(lottie()), readOf(Buffer.concat([Buffer.from(' \n\t'), lottie()]))]).toEqual([3, 3]);
   });
 
@@ -64,7 +64,7 @@ describe('a sound', () => {
     ['a picture', gifPixel(), 50_046],
     ['no bytes', new Uint8Array(), 50_046],
     ['an Ogg stream without a frame', oggOf(0), 50_192],
-  ])('is read, or refused, by its length: %s', async (_what, bytes, expected) => {
+  ])('is accepted or refused by its duration: %s', async (_what, bytes, expected) => {
     expect(await codeOf(bytes)).toBe(expected);
   });
 
@@ -93,7 +93,7 @@ describe('any bytes', () => {
       return bytes;
     });
 
-  test('are a sticker or a refusal, and a sound or a refusal, however they are damaged', async () => {
+  test('are parsed as a sticker, a sound or a refusal, however they are damaged', async () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(damaged, fc.uint8Array({ maxLength: 300 })), async (bytes) => {
         for (const read of [readSticker(bytes), await readSound(bytes)])
@@ -103,7 +103,7 @@ describe('any bytes', () => {
     );
   });
 
-  test('are read in time, also when they repeat the smallest part to the largest size', async () => {
+  test('are parsed in bounded time, also when the smallest part repeats up to the maximum size', async () => {
     const took: number[] = [];
     const parts = [
       Buffer.from([0x21, 0xf9, 0]),

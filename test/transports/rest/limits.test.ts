@@ -28,7 +28,7 @@ function arrange() {
   return { clock, edit };
 }
 
-test('refuses the twenty-first edit of a minute of messages older than an hour with 30046, in their channel', () => {
+test('the 21st edit in a minute of messages older than an hour is refused with 30046, per channel', () => {
   const { clock, edit } = arrange();
   const old = snowflakeAt(clock.now() - HOUR_MS);
   for (let at = 0; at < 20; at += 1) expect(edit(old)).toBeUndefined();

@@ -58,7 +58,7 @@ describe('a name', () => {
   const { pipeline } = pipelineOf(ALL, { limited: false });
 
   test.each(NAMED)(
-    'is refused in %s with what nobody sees in it',
+    'is refused in %s if it contains invisible characters',
     async (id, caller, params, bodyOf, field) => {
       for (const name of HIDDEN) {
         const call = { caller, params, body: bodyOf(name), publicUrl: 'http://x', address: null };
@@ -73,7 +73,7 @@ describe('a name', () => {
   );
 
   test.each(NAMED)(
-    'is refused in %s when nothing of it is seen',
+    'is refused in %s if all its characters are invisible',
     async (id, caller, params, bodyOf, field) => {
       for (const name of BLANK) {
         const call = { caller, params, body: bodyOf(name), publicUrl: 'http://x', address: null };
@@ -86,7 +86,7 @@ describe('a name', () => {
   );
 
   test.each(NAMED.filter(([, , , , field]) => field !== 'nick'))(
-    'is refused in %s when it is made of spaces',
+    'is refused in %s if it consists of spaces',
     async (id, caller, params, bodyOf, field) => {
       const call = { caller, params, body: bodyOf('   '), publicUrl: 'http://x', address: null };
       const { status, body } = await pipeline.invoke(id, call);
@@ -95,7 +95,7 @@ describe('a name', () => {
     },
   );
 
-  test('is nobody’s nickname when it is made of spaces, and stands for none', () => {
+  test('of spaces is accepted as a nickname and removes it', () => {
     const parsed = ['', '  ', 'a'].map(
       (nick) => compileValidator(Obj({ nick: NameText(0, 32) }))({ nick }).ok,
     );
@@ -132,7 +132,7 @@ describe('POST /application-identities', () => {
     return { asked, ask, player };
   };
 
-  test('answers the token of a person for that person', async () => {
+  test('returns the identity of a user to the token of that user', async () => {
     const { ask, player } = world();
     expect(await ask(player, [player.userId])).toMatchObject({
       status: 200,
@@ -140,14 +140,14 @@ describe('POST /application-identities', () => {
     });
   });
 
-  test('refuses the token of a person for anybody else, alone or in a list', async () => {
+  test('refuses the token of a user for other users, alone or in a list', async () => {
     const { ask, asked, player } = world();
     for (const ids of [['5'], [player.userId, '5']])
       expect(await ask(player, ids)).toMatchObject({ status: 403, body: { code: 50_001 } });
     expect(asked).toEqual([]);
   });
 
-  test('answers a bot for all players of its application', async () => {
+  test('returns the identities of all players to the bot of their application', async () => {
     const { ask, asked } = world();
     expect((await ask(BOT, ['5', '6' as UserId])).status).toBe(200);
     expect(asked).toEqual([[BOT.applicationId, '5', '6']]);

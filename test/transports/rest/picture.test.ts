@@ -49,7 +49,7 @@ test('an avif is accepted for an emoji, and only there', async () => {
   expect(readAvif(realOf('avif'))).toEqual({ isAnimated: false });
 });
 
-test('a moving webp is known by its frames', async () => {
+test('an animated webp is detected by its frames', async () => {
   const frames = Buffer.concat([Buffer.alloc(300, 0), Buffer.alloc(300, 255)]);
   const raw = { width: 10, height: 20, channels: 3, pageHeight: 10 } as const;
   const bytes = await sharp(frames, { raw })
@@ -105,12 +105,12 @@ test.each([
     },
   ],
   ['text', () => Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>')],
-])('neither a guild nor an emoji takes %s', async (_what, bytes) => {
+])('%s is refused as the image of a guild and of an emoji', async (_what, bytes) => {
   expect(await refusalsOf(bytes())).toEqual(REFUSED);
 });
 
 describe('any bytes', () => {
-  test('are an image with sides of 1 to 16,384 pixels or none, however they are damaged', () => {
+  test('are parsed as an image with sides of 1 to 16,384 pixels or as no image, however they are damaged', () => {
     const change = fc.tuple(fc.nat(400), fc.nat(255));
     const cut = fc.double({ min: 0, max: 1, noNaN: true });
     fc.assert(

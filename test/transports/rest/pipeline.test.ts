@@ -32,7 +32,7 @@ const call = (content: unknown = 'hi', channel = '7') => ({
   body: { content },
 });
 
-test('a handler gets parts of its schemas and the authority of its caller', async () => {
+test('a handler receives the fields of its schemas and the authority of its caller', async () => {
   const { pipeline } = pipelineOf({ create_message: echo() });
   const result = await pipeline.invoke('create_message', {
     ...call(),
@@ -53,7 +53,7 @@ test('a handler gets parts of its schemas and the authority of its caller', asyn
   expect(result.body).not.toMatchObject({ body: { other: {} } });
 });
 
-test('a wrong body, query or id is 50035 with the place of the error', async () => {
+test('a wrong body, query or id is refused with 50035 and the path of the error', async () => {
   const { pipeline } = pipelineOf({ create_message: echo() });
   const errorsOf = async (over: object) =>
     (await pipeline.invoke('create_message', { ...call(), ...over })).body;
@@ -73,7 +73,7 @@ test.each([
   ['any', null, 401, 0],
   ['bot', HUMAN, 403, 20002],
   ['user', BOT, 403, 20001],
-] as const)('auth %s', async (auth, caller, status, code) => {
+] as const)('auth %s admits only its kinds of callers', async (auth, caller, status, code) => {
   const { pipeline } = pipelineOf({ create_message: echo({ auth }) });
   expect(await pipeline.invoke('create_message', { ...call(), caller })).toMatchObject({
     status,
@@ -81,7 +81,7 @@ test.each([
   });
 });
 
-test('an id has one spelling, and no text of a call holds what the database cannot', async () => {
+test('ids have one spelling, and texts that the database cannot store are refused', async () => {
   const { pipeline } = pipelineOf({
     create_message: echo(),
     by_code: echo({ method: 'GET', path: '/invites/:code', bucket: { ...bucket, per: null } }),
@@ -103,7 +103,7 @@ test('a parameter of the path that an embedding program forgets, or gives as a n
   });
 });
 
-test('an operation that is not built is answered 404 by name, and an unknown operationId is a bug', async () => {
+test('an operation without a handler is answered with 404 and its name; an unknown operationId throws', async () => {
   const { pipeline } = pipelineOf({});
   expect(await pipeline.invoke('create_lobby', HERE)).toMatchObject({
     status: 404,
@@ -113,7 +113,7 @@ test('an operation that is not built is answered 404 by name, and an unknown ope
 });
 
 describe('limits', () => {
-  test('an answer has the remaining calls, and a 429 has Retry-After and Via', async () => {
+  test('a response has the remaining calls, and a 429 has Retry-After and Via', async () => {
     const { pipeline, clock } = pipelineOf({ create_message: echo() });
     const results = [];
     for (let n = 0; n < 4; n++) results.push(await pipeline.invoke('create_message', call()));
@@ -138,7 +138,7 @@ describe('limits', () => {
     expect((await pipeline.invoke('create_message', call())).status).toBe(200);
   });
 
-  test('channels and callers have counters of their own; a group shares them', async () => {
+  test('channels and callers are counted separately; the operations of a group are counted together', async () => {
     const group = { ...bucket, limit: 1, group: 'both' };
     const { pipeline } = pipelineOf({
       create_message: echo({ bucket: group }),
@@ -152,7 +152,7 @@ describe('limits', () => {
     expect(await status('update_message', { caller: HUMAN })).toBe(200);
   });
 
-  test('a token in the path has its own counters for any caller, and no share of the global limit', async () => {
+  test('a token in the path is counted separately for any caller, and not in the global limit', async () => {
     const execute = echo({
       path: '/webhooks/:webhook_id/:webhook_token',
       auth: 'none',
@@ -174,7 +174,7 @@ describe('limits', () => {
     expect((await pipeline.invoke('create_message', call())).status).toBe(200);
   });
 
-  test('the global limit covers all operations, and its answer is marked global', async () => {
+  test('the global limit covers all operations, and its 429 is marked global', async () => {
     const { pipeline } = pipelineOf({ create_message: echo() }, { globalPerSecond: 2 });
     for (const channel of ['1', '2']) await pipeline.invoke('create_message', call('hi', channel));
     expect(await pipeline.invoke('create_message', call('hi', '3'))).toMatchObject({
@@ -193,7 +193,7 @@ describe('limits', () => {
       });
   });
 
-  test('an address that calls in vain 10,000 times is turned away for the rest of ten minutes', async () => {
+  test('an address with 10,000 invalid requests is blocked for the rest of ten minutes', async () => {
     const free = { per: null, limit: 100_000, windowMs: 1 };
     const { pipeline, clock } = pipelineOf(
       { create_message: echo({ bucket: free }) },
@@ -206,7 +206,7 @@ describe('limits', () => {
     expect((await pipeline.invoke('create_message', call())).status).toBe(200);
   });
 
-  test("a handler's own 429 is of the shared scope and carries its wait", async () => {
+  test('a 429 of a handler has the scope shared and its own Retry-After', async () => {
     const slow = { ...refusal('SLOWMODE_RATE_LIMIT'), retryAfterSec: 2.5 };
     const { pipeline } = pipelineOf({
       create_message: echo({ handle: () => ({ ok: false, refusal: slow }) }),
@@ -223,7 +223,7 @@ describe('hooks', () => {
   const hooked = (before: AnyBeforeHook[], after: AnyAfterHook[] = []) =>
     pipelineOf({ create_message: echo() }, { hooks: { before: () => before, after: () => after } }).pipeline;
 
-  test('may rewrite a call, which is then read again', async () => {
+  test('may rewrite a call, which is then validated again', async () => {
     const pipeline = hooked([() => ({ body: { content: 'other' } })]);
     expect(await pipeline.invoke('create_message', call())).toMatchObject({
       body: { body: { content: 'other' } },
@@ -264,7 +264,7 @@ test('attachments are returned with signed URLs, and stored without', async () =
   ]);
 });
 
-describe('in a guild that asks for a second factor', () => {
+describe('in a guild that requires a second factor', () => {
   const asking = () => {
     const factors: unknown[] = [];
     const handle: AnyOperation['handle'] = ({ authority }) => {
@@ -278,8 +278,8 @@ describe('in a guild that asks for a second factor', () => {
   };
 
   test.each([
-    ['runs the handler once for a caller whom it has asked before', true, 200],
-    ['refuses a caller without one, whose handler then runs once', false, 401],
+    ['runs the handler once for a caller with a factor', true, 200],
+    ['refuses a caller without a factor, and runs the handler once', false, 401],
   ])('%s', async (_, hasFactor, status) => {
     const { factors, operation } = asking();
     const services = { accounts: { profile: async () => ({ hasFactor }) } };
@@ -292,7 +292,7 @@ describe('in a guild that asks for a second factor', () => {
     expect(factors).toEqual(['unknown', known, known]);
   });
 
-  test('looks the factor up at each call, so that one set meanwhile counts at once', async () => {
+  test('looks up the factor at each call, so that a new factor is effective at once', async () => {
     const { operation } = asking();
     let hasFactor = false;
     const services = { accounts: { profile: async () => ({ hasFactor }) } };

@@ -163,7 +163,7 @@ function refusedTo(id: string, scopes: readonly Scope[]): { status: number; body
   return admission.ok ? null : { status: admission.result.status, body: admission.result.body };
 }
 
-test('a scope opens what the table says', () => {
+test('each scope admits exactly the operations of its table row', () => {
   const opened: Record<string, string[]> = {};
   for (const [id, operation] of Object.entries(built))
     for (const scope of scopesOf(operation)) opened[scope] = [...(opened[scope] ?? []), id];
@@ -171,7 +171,7 @@ test('a scope opens what the table says', () => {
   expect(opened).toEqual({ ...OPENS, any: ANY });
 });
 
-test('each scope opens something, or is known to be for something else', () => {
+test('each scope admits an operation, or is listed as used elsewhere', () => {
   const known = [...Object.keys(OPENS), ...Object.keys(ELSEWHERE)];
   expect(known.sort()).toEqual(Object.keys(SCOPES).sort());
 });
@@ -180,15 +180,18 @@ const demanding = Object.entries(built).filter(([, operation]) => scopesOf(opera
 const ALL = Object.keys(SCOPES) as Scope[];
 
 describe('an access token', () => {
-  test.each(demanding.map(([id]) => id))('without the scope of %s hears which one it lacks', (id) => {
-    const demanded = scopesOf(built[id]!) as readonly Scope[];
-    const others = ALL.filter((scope) => !demanded.includes(scope));
-    const message = `Missing required OAuth2 scope: ${demanded.join(' or ')}`;
-    expect(refusedTo(id, others)).toEqual({ status: 403, body: { code: 50026, message } });
-    for (const scope of demanded) expect(refusedTo(id, [scope])).toBeNull();
-  });
+  test.each(demanding.map(([id]) => id))(
+    'without the scope of %s is refused with the missing scope',
+    (id) => {
+      const demanded = scopesOf(built[id]!) as readonly Scope[];
+      const others = ALL.filter((scope) => !demanded.includes(scope));
+      const message = `Missing required OAuth2 scope: ${demanded.join(' or ')}`;
+      expect(refusedTo(id, others)).toEqual({ status: 403, body: { code: 50026, message } });
+      for (const scope of demanded) expect(refusedTo(id, [scope])).toBeNull();
+    },
+  );
 
-  test('opens no operation that names no scope, with all scopes there are', () => {
+  test('with all scopes is refused by operations that declare no scope', () => {
     const closed = Object.entries(built).filter(
       ([, { scope, auth }]) => scope === undefined && (auth === 'any' || auth === 'user'),
     );

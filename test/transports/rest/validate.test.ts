@@ -67,23 +67,20 @@ test.each([
   ['2027-12-31 23:59', true],
   ['2027-13-01', false],
   ['2027-01-00', false],
-])('the day of the timestamp %s is one of the calendar: %s', (when, isOne) => {
+])('the day of the timestamp %s exists in the calendar: %s', (when, isOne) => {
   expect(leafOf(errorsOf({ when }), 'when')?.code).toBe(isOne ? undefined : 'DATE_TIME_TYPE_PARSE');
 });
 
 describe('a map', () => {
-  test.each(['\n', 'a\nb', '\u2028', '\r', ''])(
-    'checks the value of the key %j as that of any other',
-    (key) => {
-      expect(leafOf(errorsOf({ names: { [key]: null } }), 'names', key)?.code).toBe('BASE_TYPE_REQUIRED');
-      expect(leafOf(errorsOf({ names: { [key]: 'abc' } }), 'names', key)?.code).toBe('BASE_TYPE_MAX_LENGTH');
-      expect(errorsOf({ names: { [key]: 'ab' } })).toBeUndefined();
-    },
-  );
+  test.each(['\n', 'a\nb', '\u2028', '\r', ''])('validates the value of the key %j like any other', (key) => {
+    expect(leafOf(errorsOf({ names: { [key]: null } }), 'names', key)?.code).toBe('BASE_TYPE_REQUIRED');
+    expect(leafOf(errorsOf({ names: { [key]: 'abc' } }), 'names', key)?.code).toBe('BASE_TYPE_MAX_LENGTH');
+    expect(errorsOf({ names: { [key]: 'ab' } })).toBeUndefined();
+  });
 });
 
-describe('a good request', () => {
-  test('has no NUL and no half of a surrogate pair in its texts: the database takes neither', () => {
+describe('a valid request', () => {
+  test('contains no NUL and no lone surrogate, which the database cannot store', () => {
     expect(read({ ...good, name: 'a\u0000b', topic: '\ud800\ud83d\ude00', rows: undefined })).toEqual({
       ok: true,
       value: { id: '1', name: 'ab', topic: '\ufffd\u{1f600}' },
@@ -98,14 +95,14 @@ describe('a good request', () => {
     });
   });
 
-  test('may spell ids and permissions as numbers, and numbers as text', () => {
+  test('may contain ids and permissions as numbers, and numbers as text', () => {
     expect(read({ id: 12, name: 5, allow: 8, count: '3', rows: [{ id: 4, deny: 16 }] })).toEqual({
       ok: true,
       value: { id: '12', name: '5', allow: '8', count: 3, rows: [{ id: '4', deny: '16' }] },
     });
   });
 
-  test('may spell ids and permissions as integers of 64 bits, of which every digit stays', () => {
+  test('may contain ids and permissions as 64-bit integers, which keep every digit', () => {
     const [id, most, all] = [175928847299117063n, 9223372036854775807n, 18446744073709551615n];
     expect(read({ id, name: 'n', allow: all, rows: [{ id: most, deny: id }], any: [{ id }, -id] })).toEqual({
       ok: true,
@@ -134,7 +131,7 @@ describe('a good request', () => {
     ['123456789012345678901', null],
     ['1e300', null],
     ['0.5', '0.5'],
-  ])('the number %s of a JSON text is the text %s, with every digit', (number, expected) => {
+  ])('parses the JSON number %s as the text %s, with every digit', (number, expected) => {
     const texts = compileValidator(Obj({ text: Str(0, 2_000) }));
     const result = texts(parseJson(Buffer.from(`{"text":${number}}`)));
     expect(result.ok ? (result.value as { text: string }).text : null).toBe(expected);
@@ -147,7 +144,7 @@ describe('a good request', () => {
     expect(read({ ...good, url: null })).toMatchObject({ value: { url: null } });
   });
 
-  test('keeps the kind of a value that several shapes would take', () => {
+  test('keeps the type of a value that several schemas accept', () => {
     expect(read({ ...good, nonce: '7' })).toMatchObject({ value: { nonce: '7' } });
     expect(read({ ...good, nonce: 7 })).toMatchObject({ value: { nonce: 7 } });
   });
@@ -236,11 +233,11 @@ describe('the errors of a wrong request', () => {
     [{ when: 9007199254740993n }, ['when'], expect.any(String)],
     [{ image: 9007199254740993n }, ['image'], expect.any(String)],
     [{ ratio: 9007199254740993n }, ['ratio'], 'float value should be less than or equal to 1.'],
-  ])('explain a 64-bit integer that fits nothing there (%#)', (body, path, message) => {
+  ])('explain a 64-bit integer that no schema accepts (%#)', (body, path, message) => {
     expect(leafOf(errorsOf(body), ...path)?.message).toEqual(message);
   });
 
-  test('name every wrong place at once', () => {
+  test('list every wrong field at once', () => {
     expect(Object.keys(errorsOf({ id: 'x', name: '', count: 0 }) ?? {})).toEqual(['id', 'name', 'count']);
   });
 
@@ -321,6 +318,6 @@ test('an accepted body is accepted again unchanged', () => {
   );
 });
 
-test('a schema outside of the vocabulary is found when the server starts', () => {
+test('a schema with an unsupported keyword throws when the server starts', () => {
   expect(() => compileValidator(Obj({ a: { ...Str(0, 1), pattern: 'x' } }))).toThrow(/"pattern" at #\/a/);
 });

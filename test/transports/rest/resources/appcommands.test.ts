@@ -124,7 +124,7 @@ describe('global commands', () => {
       expect(codeOf(await call(`${operation}_application_command`, { params, body: {} }))).toBe(10063);
   });
 
-  it('overwrites all of them and names the wrong ones by their place', async () => {
+  it('overwrites all commands, and reports invalid ones by their index', async () => {
     const { call } = open();
     await call('create_application_command', { body: slash('old') });
     const put = 'bulk_set_application_commands';
@@ -146,7 +146,7 @@ describe('global commands', () => {
     expect(made.body).toMatchObject({ default_member_permissions: '18014398509481983' });
   });
 
-  it("lists texts in the client's language, or all translations when it asks for them", async () => {
+  it("lists texts in the client's language, or all translations on request", async () => {
     const { call } = open();
     const choices = [{ name: 'High', value: 'h', name_localizations: { de: 'Hoch' } }];
     const option = {
@@ -178,7 +178,7 @@ describe('global commands', () => {
     expect(JSON.stringify(all)).not.toContain('_localized"');
   });
 
-  it('are open to the application by its token of the right scope', async () => {
+  it('accept a token of the application with the right scope', async () => {
     const { call } = open();
     const caller = callerOf('applications.commands.update');
     expect((await call('list_application_commands', {}, caller)).status).toBe(200);
@@ -191,38 +191,41 @@ describe('every operation', () => {
   const other = '99' as ApplicationId;
   const ofOther = (caller: Caller): Caller => ({ ...caller, applicationId: other });
 
-  it.each(Object.keys(appCommands))('%s is closed to all but the application', async (operationId) => {
-    const { call } = open();
-    const isSet = operationId === 'set_guild_application_command_permissions';
-    const params = { guild_id: GUILD, command_id: GAME };
-    const body = operationId.startsWith('bulk') ? [slash('rain')] : { ...slash('rain'), permissions: [] };
-    const asked = { params, ...(!/^(list|get|delete)/.test(operationId) && { body }) };
-    const code = async (caller: Caller) => codeOf(await call(operationId, asked, caller));
-    const [right, wrong] = operationId.includes('permissions') ? [permit, bearer] : [bearer, permit];
-    expect({
-      'the bot of another application': await code(botOf(other)),
-      'a person': await code(callerOf()),
-      'a token of another application': await code(ofOther(right)),
-      'no token': (await call(operationId, asked, null as never)).status,
-      'a token of another scope': (await call(operationId, asked, callerOf('identify'))).status,
-      'a token of the other scope of commands': (await call(operationId, asked, wrong)).status,
-      'a bot that is not in the guild': operationId.includes('guild')
-        ? await code({ ...bot, userId: '666' as UserId })
-        : 50001,
-    }).toEqual({
-      'the bot of another application': isSet ? 20001 : 20012,
-      'a person': 20012,
-      'a token of another application': 20012,
-      'no token': 401,
-      'a token of another scope': 403,
-      'a token of the other scope of commands': 403,
-      'a bot that is not in the guild': isSet ? 20001 : 50001,
-    });
-  });
+  it.each(Object.keys(appCommands))(
+    '%s is refused to callers other than the application',
+    async (operationId) => {
+      const { call } = open();
+      const isSet = operationId === 'set_guild_application_command_permissions';
+      const params = { guild_id: GUILD, command_id: GAME };
+      const body = operationId.startsWith('bulk') ? [slash('rain')] : { ...slash('rain'), permissions: [] };
+      const asked = { params, ...(!/^(list|get|delete)/.test(operationId) && { body }) };
+      const code = async (caller: Caller) => codeOf(await call(operationId, asked, caller));
+      const [right, wrong] = operationId.includes('permissions') ? [permit, bearer] : [bearer, permit];
+      expect({
+        'the bot of another application': await code(botOf(other)),
+        'a person': await code(callerOf()),
+        'a token of another application': await code(ofOther(right)),
+        'no token': (await call(operationId, asked, null as never)).status,
+        'a token of another scope': (await call(operationId, asked, callerOf('identify'))).status,
+        'a token of the other scope of commands': (await call(operationId, asked, wrong)).status,
+        'a bot that is not in the guild': operationId.includes('guild')
+          ? await code({ ...bot, userId: '666' as UserId })
+          : 50001,
+      }).toEqual({
+        'the bot of another application': isSet ? 20001 : 20012,
+        'a person': 20012,
+        'a token of another application': 20012,
+        'no token': 401,
+        'a token of another scope': 403,
+        'a token of the other scope of commands': 403,
+        'a bot that is not in the guild': isSet ? 20001 : 50001,
+      });
+    },
+  );
 });
 
 describe('commands of a guild', () => {
-  it('are apart from global ones, and carry the guild and no contexts', async () => {
+  it('are separate from global ones, and have a guild_id and no contexts', async () => {
     const { call } = open();
     const made = await call('create_guild_application_command', {
       ...inGuild,
@@ -245,7 +248,7 @@ describe('commands of a guild', () => {
     expect((await call('list_guild_application_commands', inGuild)).body).toHaveLength(1);
   });
 
-  it('are closed to a bot that is not in the guild', async () => {
+  it('are refused to a bot outside of the guild', async () => {
     const { call } = open();
     const stranger = { ...bot, userId: '666' as UserId };
     expect(codeOf(await call('list_guild_application_commands', inGuild, stranger))).toBe(50001);
@@ -258,7 +261,7 @@ describe('permissions of commands', () => {
   const overwrite = { id: '7', type: 2, permission: false };
   const params = { guild_id: GUILD, command_id: GAME };
 
-  it('are set by a member with the right scope and read by the application', async () => {
+  it('are set by a member with the right scope, and read by the application', async () => {
     const { call } = open();
     const stored = { id: GAME, application_id: GAME, guild_id: GUILD, permissions: [overwrite] };
     const get = 'get_guild_application_command_permissions';
@@ -270,7 +273,7 @@ describe('permissions of commands', () => {
     expect(all).toMatchObject({ status: 200, body: [stored] });
   });
 
-  it('are not set by bots, by people themselves or without the permissions of the guild', async () => {
+  it('are not set by bots, by users without a token of the application or without permissions in the guild', async () => {
     const body = { permissions: [overwrite] };
     const { call } = open();
     expect(codeOf(await call(set, { params, body }, bot))).toBe(20001);

@@ -39,7 +39,7 @@ test.each(ADDRESSES)('update_my_application keeps %s as a URI', async (key) => {
   expect(changes).toEqual([{ [key]: 'https://example.org/%C3%BC' }, { [key]: null }]);
 });
 
-test.each(ADDRESSES)('update_my_application refuses what is no URI as %s', async (key) => {
+test.each(ADDRESSES)('update_my_application refuses an invalid URI as %s', async (key) => {
   const { changes, update } = arrange();
   for (const url of ['javascript:alert(1)', 'https://a.test\\@b.test/', 'https://a.test/ b', 'x'])
     expect((await update({ [key]: url })).body).toMatchObject({ code: 50035, errors: { [key]: {} } });

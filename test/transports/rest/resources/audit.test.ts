@@ -41,13 +41,13 @@ function arrange(entries: readonly object[] = ENTRIES) {
   return { auditLog, get, read: (options: object) => invoke('list_guild_audit_log_entries', options) };
 }
 
-it('is for those with the bit', async () => {
+it('refuses members without VIEW_AUDIT_LOG', async () => {
   const { read, auditLog } = arrange();
   expect(codeOf(await read({ as: '12' }))).toBe(50013);
   expect(auditLog).not.toHaveBeenCalled();
 });
 
-it('answers fifty entries by default, and everyone they name once', async () => {
+it('returns fifty entries by default, and each user of the entries once', async () => {
   const { read, auditLog, get } = arrange();
   expect(await read({ as: '10' })).toMatchObject({
     status: 200,
@@ -57,7 +57,7 @@ it('answers fifty entries by default, and everyone they name once', async () => 
   expect(get).toHaveBeenCalledWith(['10', '12', '13']);
 });
 
-it('has the threads that its entries name, where the reader may read them', async () => {
+it('returns the threads of its entries that the reader may view', async () => {
   const named = THREADS.map(({ id }, at) => ({
     ...{ id: String(900 + at), action_type: 110 + (at % 2), user_id: '12', target_id: id },
   }));
@@ -69,7 +69,7 @@ it('has the threads that its entries name, where the reader may read them', asyn
   expect(await seenBy('11')).toEqual(['70', '71', '72']);
 });
 
-it('hands every filter on, and refuses those it cannot read', async () => {
+it('passes every filter to the store, and refuses malformed ones', async () => {
   const { read, auditLog } = arrange();
   const query = { user_id: '10', target_id: '12', action_type: '20', before: '5', after: '4', limit: '3' };
   await read({ as: '10', query });

@@ -28,8 +28,8 @@ async function post(path: string, body: unknown, headers: Record<string, string>
 const me = (token: string) =>
   fetch(`${api}/v10/users/@me`, { headers: { authorization: `Bearer ${token}` } });
 
-describe('programs', () => {
-  test('sign up, in and out: a token counts for itself', async () => {
+describe('client programs', () => {
+  test('sign up, in and out; signing out revokes one token only', async () => {
     const up = await post('register', { username: 'anna', password: PASSWORD, global_name: 'Anna' });
     expect(up).toMatchObject({
       status: 201,
@@ -49,7 +49,7 @@ describe('programs', () => {
     expect((await me(up.body.token)).status).toBe(200);
   });
 
-  test('receive the field at fault, and the same error for an unknown account as for a wrong password', async () => {
+  test('receive the invalid field, and the same error for an unknown account as for a wrong password', async () => {
     const taken = await post('register', { username: 'anna', password: PASSWORD });
     expect(taken).toMatchObject({
       status: 400,
@@ -79,7 +79,7 @@ describe('programs', () => {
     expect((await post('logout', {})).status).toBe(401);
   });
 
-  test('wait longer after each wrong password, and are told how long', async () => {
+  test('wait longer after each wrong password, and receive retry_after', async () => {
     await post('register', { username: 'slow', password: PASSWORD });
     for (let n = 0; n < 5; n++) await post('login', { login: 'slow', password: 'a wrong one' });
     const waiting = await post('login', { login: 'slow', password: PASSWORD });
@@ -88,7 +88,7 @@ describe('programs', () => {
   });
 });
 
-test('the operator gives a password to a person who was made without one', async () => {
+test('the operator sets a password for a user without one', async () => {
   const { user } = await engine.admin.createUser({ username: 'Juniper' });
   const given = await engine.admin.setPassword({ userId: user.id as never });
   expect(given).toMatchObject({ loginName: 'juniper' });

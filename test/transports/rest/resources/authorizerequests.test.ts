@@ -30,7 +30,7 @@ describe('a subscription to authorize requests', () => {
   it.each([
     ['want_authorize_requests', true],
     ['ignore_authorize_requests', false],
-  ])('by %s is noted of a session of the caller', async (id, wanted) => {
+  ])('is set by %s for a session of the caller', async (id, wanted) => {
     const { invoke, want } = arrange();
     expect((await invoke(id, ACTING, params)).status).toBe(204);
     expect(want).toHaveBeenCalledWith(expect.objectContaining({ applicationId: GAME }), 'abc', wanted);
@@ -38,7 +38,7 @@ describe('a subscription to authorize requests', () => {
     expect(codeOf(await strange.invoke(id, ACTING, params))).toBe(10020);
   });
 
-  it('is for games alone', async () => {
+  it('is refused without a token of an application', async () => {
     const { invoke, want } = arrange();
     expect(codeOf(await invoke('want_authorize_requests', HUMAN, params))).toBe(10020);
     expect(codeOf(await invoke('want_authorize_requests', BOT, params))).toBe(20001);
@@ -50,7 +50,7 @@ describe('an authorize request', () => {
   const params = { application_id: GAME };
   const ID = 'create_authorize_request';
 
-  it('is sent to the sessions of the user, and answered with its id', async () => {
+  it('is sent to the sessions of the user, and returns its id', async () => {
     const { invoke, ask } = arrange();
     expect(await invoke(ID, HUMAN, params)).toMatchObject({ status: 200, body: { request_id: '77' } });
     expect(ask).toHaveBeenLastCalledWith(HUMAN.userId, GAME, '77');

@@ -31,7 +31,7 @@ const action = (type: number, more: object = {}) => ({ actions: [{ type, metadat
 const many = <T>(count: number, each: T): T[] => Array.from({ length: count }, () => each);
 
 describe('rules', () => {
-  it('are made, listed, shown, changed and deleted in the shape of the published file', async () => {
+  it('are created, listed, read, changed and deleted in the shape of the OpenAPI file', async () => {
     const { invoke } = arrange();
     const body = { ...common, ...metadata({ keyword_filter: ['cat'] }) };
     const rule = await invoke('create_auto_moderation_rule', { as: '10', body });
@@ -53,7 +53,7 @@ describe('rules', () => {
   });
 
   it.each(Object.keys(autoModeration))(
-    'are nothing for who does not manage the guild: %s',
+    'are refused to members who do not manage the guild: %s',
     async (operation) => {
       const { invoke } = arrange();
       const call = { as: '11', params: { rule_id: '1' }, body: common };
@@ -135,7 +135,7 @@ describe('rules', () => {
     expect(leaf).toHaveProperty('_errors');
   });
 
-  it('are listed with the audit log that names them', async () => {
+  it('are returned with the audit log entries that refer to them', async () => {
     const { invoke, facts, entries } = arrange();
     const { body: rule } = await invoke('create_auto_moderation_rule', { as: '10', body: common });
     for (const fact of facts) if (fact.type === 'auditLogged') entries.push(fact.entry);

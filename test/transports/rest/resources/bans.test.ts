@@ -29,10 +29,10 @@ function arrange(stored = 0) {
   return { guild, ...rest, authoredSince, list, deleted };
 }
 
-describe('banning', () => {
+describe('a ban', () => {
   const params = { user_id: '12' };
 
-  it('deletes nothing unless asked', async () => {
+  it('deletes no messages by default', async () => {
     const { invoke, authoredSince, guild } = arrange(3);
     expect(await invoke('ban_user_from_guild', { params, as: '10' })).toMatchObject({
       status: 204,
@@ -67,7 +67,7 @@ describe('banning', () => {
     expect(authoredSince).not.toHaveBeenCalled();
   });
 
-  it('refuses ages out of bounds', async () => {
+  it('is refused for ages out of bounds', async () => {
     const { invoke } = arrange();
     for (const body of [{ delete_message_seconds: 604_801 }, { delete_message_days: 8 }])
       expect(codeOf(await invoke('ban_user_from_guild', { params, body }))).toBe(50035);
@@ -88,7 +88,7 @@ describe('banning', () => {
 });
 
 describe('bans', () => {
-  it('are listed a thousand a page, to those who may ban', async () => {
+  it('are listed in pages of 1,000, to members who may ban', async () => {
     const { invoke, list } = arrange();
     expect(codeOf(await invoke('list_guild_bans', { as: '12' }))).toBe(50013);
     expect(await invoke('list_guild_bans', { as: '10' })).toMatchObject({
@@ -100,7 +100,7 @@ describe('bans', () => {
     expect(list).toHaveBeenLastCalledWith('1', { limit: 5, after: '9' });
   });
 
-  it('are shown and lifted one by one', async () => {
+  it('are read and lifted one by one', async () => {
     const { invoke } = arrange();
     const params = { user_id: '12' };
     await invoke('ban_user_from_guild', { params, reason: 'why' });

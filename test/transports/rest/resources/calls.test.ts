@@ -13,8 +13,8 @@ function arrange() {
   return { ring, stopRinging, ...restGuild(buildGuild({}), calls, { calls: { ring, stopRinging } }) };
 }
 
-describe('ringing', () => {
-  it('is for those who are named, or for all', async () => {
+describe('a ring request', () => {
+  it('rings the listed recipients, or all', async () => {
     const { invoke, ring } = arrange();
     const by = expect.objectContaining({ by: expect.objectContaining({ userId: '10' }) });
     const ringing = (body: object) => invoke('ring_call', { as: '10', bot: false, params, body });
@@ -29,7 +29,7 @@ describe('ringing', () => {
     );
   });
 
-  it('is stopped where there is a call, and not by bots', async () => {
+  it('is stopped only in an existing call, and not by bots', async () => {
     const { invoke, stopRinging } = arrange();
     expect(codeOf(await invoke('stop_ringing_call', { as: '10', bot: false, params, body: {} }))).toBe(10003);
     expect(stopRinging).toHaveBeenCalledOnce();

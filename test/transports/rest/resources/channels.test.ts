@@ -23,7 +23,7 @@ async function arrange() {
 }
 
 describe('channels', () => {
-  it('are made, read, changed and deleted', async () => {
+  it('are created, read, changed and deleted', async () => {
     const { owner, category } = await arrange();
     const body = { name: 'Tea Room', type: '0', parent_id: category, nonsense: true };
     const made = await owner('create_guild_channel', { params: guildParams, body });
@@ -38,7 +38,7 @@ describe('channels', () => {
 
   it.each<[string, string, object, object]>([
     ['no name', 'create_guild_channel', {}, { name: { _errors: [{ code: 'BASE_TYPE_REQUIRED' }] } }],
-    ['a type there is not', 'create_guild_channel', { name: 'x', type: 3 }, { type: {} }],
+    ['an unknown type', 'create_guild_channel', { name: 'x', type: 3 }, { type: {} }],
     [
       'an overwrite without id',
       'create_guild_channel',
@@ -59,7 +59,7 @@ describe('channels', () => {
     expect(answer).toMatchObject({ status: 400, body: { code: 50035, errors } });
   });
 
-  it('are closed to who may not manage them', async () => {
+  it('are refused to members who may not manage them', async () => {
     const { plain, text } = await arrange();
     const params = { channel_id: text };
     for (const [operation, call] of [
@@ -76,7 +76,7 @@ describe('channels', () => {
     }
   });
 
-  it('take overwrites with bits as text or number, and hide from view', async () => {
+  it('accept overwrites with bits as text or number, which hide the channel', async () => {
     const { owner, plain, text } = await arrange();
     const params = { channel_id: text, overwrite_id: GUILD_ID };
     const body = { type: 0, deny: Number(P.VIEW_CHANNEL) };
@@ -91,7 +91,7 @@ describe('channels', () => {
     expect(await plain('get_channel', { params: { channel_id: text } })).toMatchObject({ status: 200 });
   });
 
-  it('move, at most one into another category at a time', async () => {
+  it('are moved, at most one into another category at a time', async () => {
     const { owner, guild, text, voice, category } = await arrange();
     const out = [{ id: text, parent_id: null, position: 0 }, { id: null }, { id: voice, position: 1 }];
     expect(await owner('bulk_update_guild_channels', { params: guildParams, body: out })).toMatchObject({

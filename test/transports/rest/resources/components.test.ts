@@ -79,7 +79,7 @@ function readByClient(body: Tree): unknown[] {
   return message.components.map((component) => component.toJSON());
 }
 
-describe('what crashed every bot of a channel', () => {
+describe('malformed components', () => {
   it.each([
     ['a container without components', v2({ type: 17 })],
     ['a section without texts', v2({ type: 9 })],
@@ -93,14 +93,14 @@ describe('what crashed every bot of a channel', () => {
       v2({ type: 9, components: [text()], accessory: file('a.txt') }),
     ],
     ['a link that runs a script', row({ type: 2, style: 5, url: 'javascript:alert(1)' })],
-    ['a picture from the reader’s disk', v2({ type: 12, items: [{ media: { url: 'file:///etc/passwd' } }] })],
+    ['an image with a file: URL', v2({ type: 12, items: [{ media: { url: 'file:///etc/passwd' } }] })],
     ['a text of 60,000 characters', v2(text('x'.repeat(60_000)))],
     ['a radio group', v2({ type: 21, custom_id: 'r', options: [] })],
     ['a text input', row({ type: 4, custom_id: 't', style: 1 })],
     ['a label', v2({ type: 18, label: 'l', component: { type: 4, custom_id: 't', style: 1 } })],
     ['a select without options', row({ type: 3, custom_id: 's', options: [] })],
     ['a button without a style', row({ type: 2, custom_id: 'b', label: 'x' })],
-    ['a premium button of nothing', row({ type: 2, style: 6, sku_id: '1' })],
+    ['a premium button without a SKU', row({ type: 2, style: 6, sku_id: '1' })],
     [
       'six rows',
       {
@@ -108,7 +108,7 @@ describe('what crashed every bot of a channel', () => {
         components: Array(6).fill({ type: 1, components: [{ type: 2, style: 5, url: 'https://a.b' }] }),
       },
     ],
-  ])('is refused from people and from bots: %s', async (_, body) => {
+  ])('are refused from users and from bots: %s', async (_, body) => {
     for (const send of [on.person, on.bot]) {
       const { status, body: answer } = await send('create_message', body);
       expect({ status, code: answer.code }).toEqual({ status: 400, code: 50035 });
@@ -117,7 +117,7 @@ describe('what crashed every bot of a channel', () => {
     expect(on.guild.messages.size).toBe(0);
   });
 
-  it('is refused in edits as well', async () => {
+  it('are refused in edits as well', async () => {
     const { body } = await on.bot('create_message', { content: 'x' });
     const at = { message_id: body.id };
     for (const change of [v2({ type: 17 }), { components: [{ type: 1 }] }, { flags: IS_COMPONENTS_V2 }])
@@ -161,7 +161,7 @@ describe('components of people', () => {
   });
 });
 
-describe('a message of components alone', () => {
+describe('a message with the flag IS_COMPONENTS_V2', () => {
   it.each([
     ['content', { content: 'x' }],
     ['embeds', { embeds: [{ title: 'x' }] }],
@@ -204,7 +204,7 @@ describe('a message of components alone', () => {
     expect(none).toMatchObject({ status: 400, body: { code: 50006 } });
   });
 
-  it('keeps its files through edits that name them, by name or as they were shown, and drops the others', async () => {
+  it('keeps the files that an edit refers to, by name or URL, and drops the others', async () => {
     const gallery = { type: 12, items: UPLOADS.map((name) => ({ media: { url: `attachment://${name}` } })) };
     const { body } = await on.bot('create_message', v2(gallery, text('a')), { files: uploads() });
     const at = { message_id: body.id };
@@ -230,7 +230,7 @@ describe('a message of components alone', () => {
     expect(JSON.stringify(body)).not.toContain('?signed');
   });
 
-  it('is forwarded whole, with copies of its files', async () => {
+  it('is forwarded completely, with copies of its files', async () => {
     const { body } = await on.bot('create_message', v2({ type: 17, components: [file('map.png')] }), {
       files: uploads(),
     });

@@ -56,7 +56,7 @@ describe('messages', () => {
     expect(await call('get_user_dm_channel', game, { params })).toMatchObject({ body: { id: '50' } });
   });
 
-  it('may carry an invite, which is all that some games may send', async () => {
+  it('may contain an invite, the only message that some games may send', async () => {
     const { call, social } = open();
     const inviter = callerOf('activities.invites.write');
     const body = { activity: { type: 1, session_id: 's', party_id: 'p' } };
@@ -89,7 +89,7 @@ describe('messages', () => {
     expect(social.messages.send).not.toHaveBeenCalled();
   });
 
-  it("are judged by the application's bot, whichever way round the two are named", async () => {
+  it("are moderated by the application's bot, in either order of the two user ids", async () => {
     const { call, social } = open();
     const between = { user_id_1: '10', user_id_2: '11', message_id: '900' };
     const operationId = 'update_user_message_external_moderation_metadata';
@@ -127,7 +127,7 @@ describe('messages', () => {
 describe('activities', () => {
   const at = { ...params, session: 'abc', application_id: GAME };
 
-  it('give their secret for the message that invited', async () => {
+  it('return their join secret for the invite message', async () => {
     const { call, social } = open();
     const query = { channel_id: '50', message_id: '900' };
     const answer = await call('get_activity_secret', game, { params: { ...at, action: '1' }, query });
@@ -145,7 +145,7 @@ describe('activities', () => {
     expect((await call('get_activity_metadata', game, { params: at })).status).toBe(200);
   });
 
-  it('are shown without a session, one at a time', async () => {
+  it('are set without a session, one at a time', async () => {
     const { call, social } = open();
     const activity = { name: 'Chess', type: 0 };
     const begun = await call('start_headless_session', game, { body: { activities: [activity] } });

@@ -46,7 +46,7 @@ describe('a welcome screen', () => {
     ['140 characters', { description: 'x'.repeat(140) }],
     ['50 characters about a channel', { welcome_channels: [welcome(0, 'x'.repeat(50))] }],
     ['no channels', { welcome_channels: [] }],
-  ])('takes %s', async (_name, body) => {
+  ])('accepts %s', async (_name, body) => {
     expect((await arrange().invoke('update_guild_welcome_screen', { body })).status).toBe(200);
   });
 
@@ -58,7 +58,7 @@ describe('a welcome screen', () => {
       { welcome_channels: [welcome(0, 'x'.repeat(51))] },
       ['welcome_channels', '0'],
     ],
-    ['nothing about a channel', { welcome_channels: [welcome(0, '')] }, ['welcome_channels', '0']],
+    ['a channel without a description', { welcome_channels: [welcome(0, '')] }, ['welcome_channels', '0']],
     [
       'a long emoji',
       { welcome_channels: [welcome(0, 'd', { emoji_name: 'x'.repeat(101) })] },
@@ -76,7 +76,7 @@ it.each([
   'get_guild_widget_settings',
   'update_guild_widget_settings',
   'update_guild_incident_actions',
-])('%s takes MANAGE_GUILD', async (operation) => {
+])('%s requires MANAGE_GUILD', async (operation) => {
   expect(codeOf(await arrange().invoke(operation, { as: '12', body: {} }))).toBe(50013);
   expect((await arrange().invoke(operation, { body: {} })).status).toBe(200);
 });
@@ -114,7 +114,7 @@ describe('a widget', () => {
     return { rows, width, height };
   };
 
-  it('shows the name of the guild in each style but the smallest, and the count in all', () => {
+  it('draws the name of the guild in each style but the smallest, and the count in all', () => {
     for (const style of WIDGET_STYLES) {
       const differs = (name: string, online: number) =>
         !drawn(style, 'Hall', 7).rows.equals(drawn(style, name, online).rows);
@@ -136,7 +136,7 @@ describe('a widget', () => {
     expect((await invoke('get_guild_widget', { as: null })).body).not.toHaveProperty('icon');
   });
 
-  it('has a picture in every style, in which every name and number fits', () => {
+  it('has an image in every style, in which every name and number fits', () => {
     for (const style of WIDGET_STYLES)
       for (const [name, online] of [
         ['', 0],
@@ -156,7 +156,7 @@ describe('a template', () => {
   it.each([
     ['a name of 100 characters', { name: 'x'.repeat(100) }],
     ['a description of 120', { name: 'x', description: 'x'.repeat(120) }],
-  ])('takes %s', async (_name, body) => {
+  ])('accepts %s', async (_name, body) => {
     expect((await arrange().invoke('create_guild_template', { body })).status).toBe(200);
   });
 
@@ -174,7 +174,7 @@ describe('a template', () => {
       });
   });
 
-  it('is closed to members who may not manage the guild', async () => {
+  it('is refused to members who may not manage the guild', async () => {
     const params = { code: 'abc' };
     for (const operation of ['create', 'sync', 'update', 'delete'].map((verb) => `${verb}_guild_template`))
       expect(codeOf(await arrange().invoke(operation, { as: '12', params, body: { name: 'x' } }))).toBe(
@@ -201,7 +201,7 @@ describe('an onboarding', () => {
     ['50 channels of an option', { prompts: [prompt({ options: [option({ channel_ids: ids(50) })] })] }],
     ['500 channels', { default_channel_ids: ids(500) }],
     ['mode 1', { mode: 1 }],
-  ])('takes %s', async (_name, body) => {
+  ])('accepts %s', async (_name, body) => {
     expect((await arrange().invoke('put_guilds_onboarding', { body })).status).toBe(200);
   });
 
@@ -273,7 +273,7 @@ describe('the guide for new members', () => {
       { resource_channels: [entry({ title: 'x'.repeat(61) })] },
       'resource_channels',
     ],
-    ['an action of no kind', { new_member_actions: [entry({ action_type: 2 })] }, 'new_member_actions'],
+    ['an action without a type', { new_member_actions: [entry({ action_type: 2 })] }, 'new_member_actions'],
   ])('refuses %s', async (_name, body, path) => {
     expect(await put(body)).toMatchObject({ status: 400, body: { code: 50035, errors: { [path]: {} } } });
   });

@@ -9,7 +9,7 @@ const params = { guild_id: GUILD_ID };
 const GIF = dataUri(gifPixel(), 'image/gif');
 
 describe('a guild', () => {
-  it('is shown to members, with counts when asked, and to nobody else', async () => {
+  it('is readable by members only, with counts on request', async () => {
     const { as } = backed(guilds);
     const plain = as('11');
     const counted = await plain('get_guild', { params, query: { with_counts: 'true' } });
@@ -22,7 +22,7 @@ describe('a guild', () => {
     expect(await as('12')('get_guild', { params })).toMatchObject({ status: 404, body: { code: 10004 } });
   });
 
-  it('is previewed by strangers only when it is discoverable', async () => {
+  it('is previewed by non-members only when it is discoverable', async () => {
     const { as, guild } = backed(guilds);
     const stranger = as('12');
     expect(await stranger('get_guild_preview', { params })).toMatchObject({ body: { code: 10004 } });
@@ -33,7 +33,7 @@ describe('a guild', () => {
     });
   });
 
-  it('is changed by who may manage it, images by their hashes', async () => {
+  it('is changed by members with MANAGE_GUILD, and returns images by their hashes', async () => {
     const { as, blobs, dispatches } = backed(guilds);
     const body = { name: 'Settlers', icon: GIF, banner: GIF, verification_level: 2, preferred_locale: 'de' };
     const answer = await as('2')('update_guild', { params, body, reason: 'new times' });

@@ -29,7 +29,7 @@ test.each<[string, object, object, string]>([
   ],
   ['a boolean tts', { tts: true }, { tts: 'yes' }, 'data.tts: BOOLEAN_TYPE_CONVERT'],
   ['flags that are a number', { flags: 64 }, { flags: 'hidden' }, 'data.flags: NUMBER_TYPE_COERCE'],
-])('a callback with %s is read, and one beyond it is refused', (_, good, bad, problem) => {
+])('a callback with %s is accepted, and one beyond the bound is refused', (_, good, bad, problem) => {
   for (const type of [CALLBACK.MESSAGE, CALLBACK.UPDATE_MESSAGE]) {
     if (type === CALLBACK.UPDATE_MESSAGE && 'tts' in good) continue;
     expect(problems(type, good)).toEqual([]);

@@ -36,7 +36,7 @@ const create = async (rest: ReturnType<typeof arrange>, body: object = {}, as = 
   rest.invoke('create_channel_invite', { as, params: { channel_id: channelId }, body });
 const codeIn = (result: { body: unknown }) => (result.body as { code: string }).code;
 
-describe('creating', () => {
+describe('creating an invite', () => {
   it('deletes expired invites, a bounded number at a time', async () => {
     const rest = arrange();
     const codes = Array.from({ length: 30 }, (_, index) => `old${index}`);
@@ -50,7 +50,7 @@ describe('creating', () => {
     expect(left).toHaveLength(2 + 30 - 25);
   });
 
-  it('answers an invite of a day by default, and the same one again', async () => {
+  it('returns an invite of one day by default, and the same one again', async () => {
     const rest = arrange();
     const first = await create(rest);
     expect(first).toMatchObject({
@@ -76,13 +76,13 @@ describe('creating', () => {
     expect(codeIn(await create(rest, {}, '2'))).toBe(equal);
   });
 
-  it('reads roles as a list or as text', async () => {
+  it('accepts roles as a list or as text', async () => {
     for (const role_ids of [['101'], '101', ' 101 ,']) {
       expect(await create(arrange(), { role_ids }, '2')).toMatchObject({ body: { roles: [{ id: '101' }] } });
     }
   });
 
-  it('refuses bounds, and channels that are not there', async () => {
+  it('refuses values out of bounds, and unknown channels', async () => {
     expect(codeOf(await create(arrange(), { max_age: 5_184_001 }))).toBe(50035);
     expect(await create(arrange(), { max_age: 5_184_000 })).toMatchObject({ status: 200 });
     expect(codeOf(await create(arrange(), { max_uses: 101 }))).toBe(50035);
@@ -90,8 +90,8 @@ describe('creating', () => {
   });
 });
 
-describe('listing', () => {
-  it('shows the invites of one channel to those who manage it', async () => {
+describe('listing invites', () => {
+  it('returns the invites of a channel to members who manage it', async () => {
     const rest = arrange();
     const here = codeIn(await create(rest));
     await create(rest, {}, '12', '51');
@@ -103,7 +103,7 @@ describe('listing', () => {
     });
   });
 
-  it('shows the invites of the guild to its managers', async () => {
+  it('returns the invites of the guild to its managers', async () => {
     const rest = arrange();
     await create(rest);
     expect(codeOf(await rest.invoke('list_guild_invites', { as: '12' }))).toBe(50013);
@@ -111,8 +111,8 @@ describe('listing', () => {
   });
 });
 
-describe('a code', () => {
-  it('leads anyone to the guild', async () => {
+describe('an invite code', () => {
+  it('is readable by anyone', async () => {
     const rest = arrange();
     const code = codeIn(await create(rest));
     const resolved = await rest.invoke('invite_resolve', {

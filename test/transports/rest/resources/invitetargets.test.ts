@@ -52,7 +52,7 @@ const put = ({ invoke }: Arranged, code: string, text: string, as = '10') =>
   invoke('update_invite_target_users', { params: { code }, files: csv(text), as });
 
 describe('an invite', () => {
-  it('has a list from its creation on, and another after an upload', async () => {
+  it('has the user list of its creation, and another after an upload', async () => {
     const given = arrange();
     const code = await made(given, csv('user_id\r\n1000\r\n1001\r\n1000'));
     const params = { code };
@@ -71,7 +71,7 @@ describe('an invite', () => {
     expect((await accept('1002')).status).toBe(200);
   });
 
-  it('without a list answers that it has none', async () => {
+  it('without a list is answered with an error', async () => {
     const given = arrange();
     const params = { code: await made(given) };
     expect(codeOf(await given.invoke('get_invite_target_users', { params }))).toBe(10129);
@@ -79,7 +79,7 @@ describe('an invite', () => {
     expect(codeOf(await given.invoke('get_invite_target_users', { params: { code: 'none' } }))).toBe(10006);
   });
 
-  it('shows its list to the inviter, the log’s readers and managers, of whom the readers may not change it', async () => {
+  it('returns its list to the inviter, to readers of the audit log, who may not change it, and to managers', async () => {
     const given = arrange();
     const code = await made(given, csv('1000'));
     const params = { code };
@@ -95,7 +95,7 @@ describe('an invite', () => {
         expect(codeOf(await put(given, code, text, as))).toBe(50013);
   });
 
-  it('takes a thousand users and refuses one more, what is no user, and no file', async () => {
+  it('accepts 1,000 users, and refuses one more, unknown users, and a missing file', async () => {
     const given = arrange();
     const code = await made(given);
     expect((await put(given, code, many(1_000))).status).toBe(204);
@@ -108,7 +108,7 @@ describe('an invite', () => {
     expect(codeOf(none)).toBe(50035);
   });
 
-  it('is refused for wrong ids with the number of each line, ten at most', async () => {
+  it('is refused for malformed ids with the number of each line, ten at most', async () => {
     const given = arrange();
     const lines = ['Line 3: invalid user ID - must be a valid snowflake', 'Line 5: no such user'];
     const files = csv('user_id\n1000\nnobody\n\n5000000000000000');
@@ -129,7 +129,7 @@ describe('an invite', () => {
     expect((body as { target_users_file: string[] }).target_users_file).toHaveLength(10);
   });
 
-  it('is shown to the users on its list, to its inviter and to those who read the list, and to nobody else', async () => {
+  it('is readable only by the users on its list, its inviter and members who may read the list', async () => {
     const given = arrange();
     const params = { code: await made(given, csv('1000')) };
     const lookUp = async (as: string | null) => (await given.invoke('invite_resolve', { params, as })).status;
@@ -146,7 +146,7 @@ describe('an invite', () => {
   });
 });
 
-it('a vanity URL is shown with its uses to who may manage the guild', async () => {
+it('a vanity URL is returned with its uses to members with MANAGE_GUILD', async () => {
   const given = arrange();
   expect(codeOf(await given.invoke('get_guild_vanity_url', { as: '13' }))).toBe(50013);
   expect((await given.invoke('get_guild_vanity_url')).body).toEqual({ code: null, uses: 0 });

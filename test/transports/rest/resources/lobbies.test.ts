@@ -72,25 +72,28 @@ describe('access to lobby operations', () => {
   ] as const;
   const CLIENTS = Object.keys(lobbies).filter((id) => !(SERVER_ONLY as readonly string[]).includes(id));
 
-  test.each(SERVER_ONLY)('%s: the bot of an application alone', async (id) => {
+  test.each(SERVER_ONLY)('%s admits only the bot of an application', async (id) => {
     const { invoke } = asked();
     expect(codeOf(await invoke(id, { body: {} }, PLAYER))).toEqual([403, 20002]);
   });
 
-  test.each(CLIENTS)('%s is open to clients with the scope, and names a missing scope', async (id) => {
-    const { invoke, calls } = asked();
-    const body = { secret: 's', content: 'x' };
-    expect((await invoke(id, { body }, PLAYER)).status).toBeLessThan(300);
-    expect(calls).toHaveLength(1);
-    const poor = await invoke(id, { body }, client('identify', 'gateway.connect'));
-    expect(codeOf(poor)).toEqual([403, 50026]);
-    expect((poor.body as { message: string }).message).toContain('lobbies.write');
-    expect(codeOf(await invoke(id, { body }, HUMAN))).toEqual([403, 50025]);
-  });
+  test.each(CLIENTS)(
+    '%s admits clients with the scope, and returns the missing scope to others',
+    async (id) => {
+      const { invoke, calls } = asked();
+      const body = { secret: 's', content: 'x' };
+      expect((await invoke(id, { body }, PLAYER)).status).toBeLessThan(300);
+      expect(calls).toHaveLength(1);
+      const poor = await invoke(id, { body }, client('identify', 'gateway.connect'));
+      expect(codeOf(poor)).toEqual([403, 50026]);
+      expect((poor.body as { message: string }).message).toContain('lobbies.write');
+      expect(codeOf(await invoke(id, { body }, HUMAN))).toEqual([403, 50025]);
+    },
+  );
 });
 
 describe('a join by secret', () => {
-  test('passes on only the fields in its body', async () => {
+  test('passes only the fields in its body', async () => {
     const { invoke, calls } = asked();
     await invoke('create_or_join_lobby', { body: { secret: 's' } }, PLAYER);
     await invoke(
@@ -222,7 +225,7 @@ describe('the server of an application', () => {
 });
 
 describe('messages', () => {
-  test('are sent with metadata and flags, and listed 50 at a time, at most 200', async () => {
+  test('are sent with metadata and flags, and listed in pages of 50, at most 200', async () => {
     const { invoke, calls } = asked({ ok: true, value: [] });
     const body = { content: 'hi', metadata: { a: '1' }, flags: 4 };
     expect((await invoke('create_lobby_message', { body }, PLAYER)).status).toBe(201);
@@ -240,7 +243,7 @@ describe('messages', () => {
   });
 });
 
-test('a link is made with a channel, and undone without', async () => {
+test('a lobby is linked by a channel_id, and unlinked without one', async () => {
   const { invoke, calls } = asked();
   for (const body of [{ channel_id: '500' }, {}, { channel_id: null }])
     await invoke('edit_lobby_channel_link', { body }, PLAYER);
@@ -253,7 +256,7 @@ test('a link is made with a channel, and undone without', async () => {
   ]);
 });
 
-describe('in development', () => {
+describe('the development limits', () => {
   /** How many of `calls` an application's callers may make in turn. */
   async function admitted(development: boolean, operationId: string, calls: number): Promise<number> {
     const clock = new VirtualClock();
@@ -280,7 +283,7 @@ describe('in development', () => {
     return count;
   }
 
-  test('all callers of an application together make a hundred writes, or twenty links, in two hours', async () => {
+  test('allow all callers of an application together 100 writes, or 20 links, in two hours', async () => {
     expect(await admitted(true, 'create_or_join_lobby', 120)).toBe(100);
     expect(await admitted(true, 'edit_lobby_channel_link', 30)).toBe(20);
     expect(await admitted(false, 'create_or_join_lobby', 120)).toBe(120);

@@ -33,12 +33,12 @@ const search = (body: object) => {
 };
 
 describe('search', () => {
-  test('has an order and a limit when it names none', async () => {
+  test('has a default order and limit', async () => {
     const sort = { by: 'created', descending: true };
     expect(await search({})).toEqual([200, { filters: [], game: null, openOnly: false, sort, limit: 25 }]);
   });
 
-  test('keeps texts and numbers apart', async () => {
+  test('compares texts with texts and numbers with numbers', async () => {
     const filters = [
       { key: 'a', is: 'equal', value: '5' },
       { key: 'a', is: 'equal', value: 5 },
@@ -51,11 +51,11 @@ describe('search', () => {
 
   const filter = { key: 'a', is: 'exists' };
   test.each([
-    ['a filter without what it compares with', { filters: [{ key: 'a', is: 'equal' }] }],
+    ['a filter without a value', { filters: [{ key: 'a', is: 'equal' }] }],
     ['a range without an end', { filters: [{ key: 'a', is: 'range' }] }],
     ['another kind of filter', { filters: [{ key: 'a', is: 'like', value: '%' }] }],
     ['too many filters', { filters: Array.from({ length: 9 }, () => filter) }],
-    ['an order by nothing', { sort: { by: 'metadata' } }],
+    ['an order without a key', { sort: { by: 'metadata' } }],
     ['too many at once', { limit: 101 }],
     ['an object for a value', { filters: [{ key: 'a', is: 'equal', value: {} }] }],
   ])('refuses %s', async (_, body) => {
@@ -64,7 +64,7 @@ describe('search', () => {
 });
 
 describe('settings', () => {
-  test('change only what is named; a password is told apart from none', async () => {
+  test('change only the given fields; a password of null differs from an absent one', async () => {
     const { calls, invoke } = asked();
     await invoke('edit_lobby_settings', { locked: true, max_members: null });
     await invoke('edit_lobby_settings', { password: null });
@@ -105,7 +105,7 @@ describe('a message to a game', () => {
   });
 });
 
-test('a ticket has texts and numbers, and nobody outside of an application has one', async () => {
+test('a ticket has texts and numbers, and is refused to callers without an application', async () => {
   const { calls, invoke } = asked();
   const properties = { mode: 'duel', rating: 1_000 };
   expect((await invoke('create_matchmaking_ticket', { queue: 'race', properties })).status).toBe(201);

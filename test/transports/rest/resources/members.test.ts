@@ -31,7 +31,7 @@ describe('lists of members', () => {
     membersByPrefix: vi.fn(async () => [fullMember('12')]),
   });
 
-  it('are for bots with the grant, one member a page by default', async () => {
+  it('are for bots with the GUILD_MEMBERS intent, one member a page by default', async () => {
     const guilds = store();
     const { invoke } = arrange({ read: { guilds } });
     expect(codeOf(await invoke('list_guild_members'))).toBe(50001);
@@ -45,7 +45,7 @@ describe('lists of members', () => {
     expect([wrong.status, codeOf(wrong)]).toEqual([400, 50035]);
   });
 
-  it('are searched by any member, and by nobody else', async () => {
+  it('are searched by members only', async () => {
     const guilds = store();
     const { invoke } = arrange({ read: { guilds } });
     await invoke('search_guild_members', { as: '12', query: { query: 'us', limit: '5' } });
@@ -56,7 +56,7 @@ describe('lists of members', () => {
 });
 
 describe('one member', () => {
-  it('is answered, or said to be unknown', async () => {
+  it('is returned, or refused as unknown', async () => {
     const { invoke } = arrange();
     expect(await invoke('get_guild_member', { params: { user_id: '12' } })).toMatchObject({
       status: 200,
@@ -67,7 +67,7 @@ describe('one member', () => {
     expect(codeOf(await invoke('get_guild_member', { params: { user_id: 'me' } }))).toBe(50035);
   });
 
-  it('is changed field by field; null resets, absent leaves alone', async () => {
+  it('is changed field by field; null resets a field, absent keeps it', async () => {
     const { invoke, guild } = arrange();
     const patch = (body: object) => invoke('update_guild_member', { params: { user_id: '12' }, body });
     expect(await patch({ nick: 'N', roles: ['101', null] })).toMatchObject({
@@ -82,7 +82,7 @@ describe('one member', () => {
     expect(guild.members.get(uid('12'))?.nick).toBeNull();
   });
 
-  it('renames itself with the older request too, which answers the name alone', async () => {
+  it('renames itself with the older request too, which returns the nick alone', async () => {
     const { invoke } = arrange();
     for (const nick of ['Me', null])
       expect(await invoke('update_my_guild_nick', { as: '12', body: { nick } })).toMatchObject({
@@ -90,7 +90,7 @@ describe('one member', () => {
       });
   });
 
-  it('stores the images of the own member, and refuses what is no image', async () => {
+  it('stores the images of the own member, and refuses bytes that are no image', async () => {
     const put = vi.fn(async () => undefined);
     const { invoke } = arrange({ blobs: { put } });
     const result = await invoke('update_my_guild_member', { as: '12', body: { nick: 'Me', avatar: PNG } });
@@ -107,7 +107,7 @@ describe('one member', () => {
     expect(codeOf(await invoke('update_my_guild_member', { as: '12', body: { banner: bad } }))).toBe(50035);
   });
 
-  it('is kicked by those with the bit, and the reason is kept', async () => {
+  it('is kicked by members with KICK_MEMBERS, and the reason is kept', async () => {
     const { invoke, facts } = arrange();
     const kick = (as: string) =>
       invoke('delete_guild_member', { as, params: { user_id: '12' }, reason: 'spam' });
@@ -116,7 +116,7 @@ describe('one member', () => {
     expect(facts.at(-1)).toMatchObject({ entry: { action_type: 20, reason: 'spam' } });
   });
 
-  it('gets and loses a role', async () => {
+  it('is given a role, and loses it', async () => {
     const { invoke, guild } = arrange();
     const params = { user_id: '12', role_id: '101' };
     expect((await invoke('add_guild_member_role', { params })).status).toBe(204);
@@ -137,7 +137,7 @@ describe('adding a member', () => {
   const body = { access_token: 'of-77' };
   const params = { user_id: '77' };
 
-  it('takes the token of that very user: 201, and 204 the second time', async () => {
+  it('requires the token of that user, and returns 201, and 204 the second time', async () => {
     const { invoke, guild } = withToken();
     expect(await invoke('add_guild_member', { as: '10', params, body })).toMatchObject({
       status: 201,
@@ -150,7 +150,7 @@ describe('adding a member', () => {
     });
   });
 
-  it('refuses the token of another, one guild too many, a caller without the bit, and people', async () => {
+  it('refuses the token of another user, one guild too many, callers without the permission, and users', async () => {
     const { invoke } = withToken();
     const other = { access_token: 'of-78' };
     expect(codeOf(await invoke('add_guild_member', { as: '10', params, body: other }))).toBe(50025);

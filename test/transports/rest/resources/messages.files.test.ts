@@ -38,18 +38,18 @@ describe('imageSize', () => {
   it.each([
     ['nothing', new Uint8Array()],
     ['text', hex('68656c6c6f')],
-    ['sides of nothing', hex('89504e470d0a1a0a 0000000d 49484452 00000000 00000000 0806000000')],
-    ['sides beyond any picture', hex('89504e470d0a1a0a 0000000d 49484452 7fffffff 00000001 0806000000')],
+    ['sides of zero', hex('89504e470d0a1a0a 0000000d 49484452 00000000 00000000 0806000000')],
+    ['sides beyond any image', hex('89504e470d0a1a0a 0000000d 49484452 7fffffff 00000001 0806000000')],
     ['a scan before the frame', hex('ffd8 ffda 0004 0102 ffc0 0011 08 01e0 0280 03')],
     [
-      'segments of no length for ever',
+      'endless segments of length zero',
       Uint8Array.from({ length: 4_096 }, (_, at) => (at < 2 ? [0xff, 0xd8][at]! : 0xff)),
     ],
   ])('finds no size in %s', (_, bytes) => {
     expect(imageSize(bytes)).toBeNull();
   });
 
-  it('answers any bytes, cut or changed anywhere, with null or two sound sides', () => {
+  it('returns null or two valid sides for any truncated or changed bytes', () => {
     const seed = fc.constantFrom(PNG, GIF, JPEG, LOSSY, LOSSLESS, EXTENDED);
     const change = fc.array(fc.tuple(fc.nat(63), fc.nat(255)), { maxLength: 8 });
     fc.assert(
@@ -86,7 +86,7 @@ describe('safeFilename', () => {
     expect(safeFilename(name)).toBe(safe);
   });
 
-  it('is short, plain, escapes no folder, and stays itself', () => {
+  it('returns a short ASCII name without path segments, and is idempotent', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 400 }), (name) => {
         const safe = safeFilename(name);
@@ -121,7 +121,7 @@ function read(uploads: Upload[], notes: Parameters<typeof pairFiles>[1] = null) 
 }
 
 describe('files', () => {
-  it('become attachments with what the request says of them, and notes without a file are left', () => {
+  it('become attachments with the metadata of their notes, and notes without a file remain', () => {
     const notes = [{ id: '1', description: 'two', is_spoiler: true }, { id: '0' }, { id: '12345' }];
     const files = [upload('files[0]', 'a b.txt'), upload('files[1]', 'x.png', { bytes: PNG })];
     const { attachments, rest } = read(files, notes);
@@ -159,12 +159,12 @@ describe('files', () => {
     ['Audio/OGG; codecs=opus', hex('6869'), 'audio/ogg'],
     ['no type', hex('6869'), 'application/octet-stream'],
     ['text/html\r\nX: y', hex('6869'), 'application/octet-stream'],
-  ])('keep or lose their claim to be %s', (contentType, bytes, expected) => {
+  ])('keep a valid claim to be %s, and lose a wrong one', (contentType, bytes, expected) => {
     const { attachments } = read([upload('files[0]', 'f', { contentType, bytes })]);
     expect(attachments.map(({ content_type }) => content_type)).toEqual([expected]);
   });
 
-  it('have titles and descriptions whose text has the direction that it seems to have', () => {
+  it('have titles and descriptions without text direction controls', () => {
     const notes = [
       { id: '0', title: 'invoice\u202egpj', description: 'one\u202e\n\u2067two\u2069' },
       { id: '1', title: '\u202e\u2800', description: '\u202b' },
@@ -179,12 +179,12 @@ describe('files', () => {
     ]);
   });
 
-  it('named as spoilers are covered', () => {
+  it('named SPOILER_ have the spoiler flag', () => {
     const { attachments } = read([upload('files[0]', 'SPOILER_end.txt')]);
     expect(attachments[0]?.flags).toBe(8);
   });
 
-  it('are ten at most', () => {
+  it('are refused beyond ten', () => {
     const eleven = Array.from({ length: 11 }, (_, index) => upload(`files[${index}]`, 'f'));
     expect(pairFiles(eleven, null)).toMatchObject({ refusal: { code: 30015 } });
   });

@@ -115,7 +115,7 @@ const file = (filename: string, text = 'hi', field = 'files[0]') => ({
 });
 
 describe('create_message', () => {
-  it('answers the message as everyone sees it, with the nonce', async () => {
+  it('returns the message with its nonce', async () => {
     const { status, body } = await on.plain('create_message', { body: { content: 'hi', nonce: 12 } });
     expect(status).toBe(200);
     expect(body).toMatchObject({
@@ -130,7 +130,7 @@ describe('create_message', () => {
     expect(on.reads).toEqual([]);
   });
 
-  it('stores files under the attachment, and shows what embeds use only there', async () => {
+  it('stores files under their attachments, and omits attachments that embeds use', async () => {
     const files = [file('a.txt'), { ...file('map.png', 'x', 'files[1]') }];
     const body = {
       embeds: [{ image: { url: 'attachment://map.png' } }],
@@ -145,7 +145,7 @@ describe('create_message', () => {
     expect(on.blobs.size).toBe(2);
   });
 
-  it('takes files back when the rules refuse, and stores none without permission', async () => {
+  it('deletes files when the message is refused, and stores none without permission', async () => {
     const body = { content: 'a'.repeat(2_001) };
     expect(await on.plain('create_message', { body, files: [file('a.txt')] })).toMatchObject({ status: 400 });
     expect(on.blobs.size).toBe(0);
@@ -156,14 +156,14 @@ describe('create_message', () => {
 
   it.each([
     ['an attachment without its file', { content: 'a', attachments: [{ id: '3' }] }, 50146],
-    ['a form that is none', { content: [], embeds: {} }, 50035],
+    ['a malformed form', { content: [], embeds: {} }, 50035],
     ['eleven embeds', { embeds: Array.from({ length: 11 }, () => ({ title: 't' })) }, 50035],
     ['a forward from nowhere', { message_reference: { type: 1, message_id: '5' } }, 10003],
   ])('refuses %s', async (_, body, code) => {
     expect(await on.plain('create_message', { body })).toMatchObject({ body: { code } });
   });
 
-  it('answers a reply together with what it answers', async () => {
+  it('returns a reply together with the referenced message', async () => {
     const { id } = on.place({ content: 'question' });
     const { body } = await on.plain('create_message', {
       body: { content: 'a', message_reference: { message_id: id } },
@@ -171,7 +171,7 @@ describe('create_message', () => {
     expect(body).toMatchObject({ type: 19, referenced_message: { id, content: 'question' } });
   });
 
-  it('forwards what the caller may read', async () => {
+  it('forwards only messages that the caller may read', async () => {
     const { id } = on.place({ content: 'news' });
     const message_reference = { type: 1, message_id: id, channel_id: on.channelId };
     const made = await on.plain('create_message', { body: { message_reference } });
@@ -190,7 +190,7 @@ describe('create_message', () => {
   });
 });
 
-describe('reading', () => {
+describe('reading messages', () => {
   it('lists newest first, with replies and reactions of the reader', async () => {
     const first = on.place({ content: 'first' });
     const gone = { channel_id: on.channelId, message_id: '404' };
@@ -219,7 +219,7 @@ describe('reading', () => {
     expect((await on.owner('list_messages')).body).toMatchObject([{ reactions: [{ me: false }] }, {}, {}]);
   });
 
-  it('pages, and reads no more than asked for', async () => {
+  it('returns pages, and reads no more than the limit', async () => {
     const ids = [1, 2, 3].map(() => on.place().id);
     const { body } = await on.plain('list_messages', { query: { before: ids[2]!, limit: '1' } });
     expect(body).toMatchObject([{ id: ids[1] }]);
@@ -229,7 +229,7 @@ describe('reading', () => {
     });
   });
 
-  it('shows an empty past to those who may not read it, and no single message', async () => {
+  it('returns an empty list and refuses single messages without READ_MESSAGE_HISTORY', async () => {
     const { id } = on.place();
     on.everyone((bits) => bits & ~P.READ_MESSAGE_HISTORY);
     expect(await on.plain('list_messages')).toMatchObject({ status: 200, body: [] });
@@ -237,7 +237,7 @@ describe('reading', () => {
     expect((await on.plain('get_message', { params: { message_id: id } })).status).toBe(403);
   });
 
-  it('gets one message, or none', async () => {
+  it('returns one message, or refuses an unknown one', async () => {
     const { id } = on.place();
     expect(await on.plain('get_message', { params: { message_id: id } })).toMatchObject({
       status: 200,
@@ -249,12 +249,12 @@ describe('reading', () => {
     });
   });
 
-  it('hides the embeds of a message that hides them', async () => {
+  it('omits the embeds of a message with SUPPRESS_EMBEDS', async () => {
     on.place({ flags: 4, embeds: [{ title: 't' }] });
     expect((await on.plain('list_messages')).body).toMatchObject([{ embeds: [] }]);
   });
 
-  it('takes one direction of a page', () => {
+  it('uses one of before, after and around', () => {
     expect(pageOf({})).toEqual({ limit: 50 });
     expect(pageOf({ before: id('1'), after: id('2'), limit: 7 })).toEqual({ before: '1', limit: 7 });
     expect(pageOf({ around: id('3'), after: id('2') })).toEqual({ around: '3', limit: 50 });
@@ -262,8 +262,8 @@ describe('reading', () => {
   });
 });
 
-describe('answers', () => {
-  it('fit the published interface, with everything a message can hold', async () => {
+describe('responses', () => {
+  it('match the OpenAPI file, with every field that a message can have', async () => {
     const whole = { ...user('11'), public_flags: 0, flags: 0, primary_guild: null };
     on.guild.members.set('11' as UserId, { ...on.guild.members.get('11' as UserId)!, user: whole });
     const { id } = on.place({ author: whole });
@@ -301,8 +301,8 @@ describe('answers', () => {
   });
 });
 
-describe('changing', () => {
-  it('edits, and answers the whole message', async () => {
+describe('changing messages', () => {
+  it('edits, and returns the complete message', async () => {
     const { id } = on.place({}, '11');
     const changed = await on.plain('update_message', {
       params: { message_id: id },
@@ -314,7 +314,7 @@ describe('changing', () => {
     });
   });
 
-  it('keeps the files an edit names, and adds its own', async () => {
+  it('keeps the files that an edit lists, and adds new ones', async () => {
     const made = await on.plain('create_message', {
       body: { content: 'a' },
       files: [file('a.txt'), file('b.txt', 'b', 'files[1]')],
@@ -331,7 +331,7 @@ describe('changing', () => {
     expect(bare.body).toMatchObject({ content: 'a', attachments: [] });
   });
 
-  it('deletes one and many', async () => {
+  it('deletes one message, or several', async () => {
     const [a, b, c] = [on.place(), on.place(), on.place()];
     const params = { message_id: a.id };
     expect(await on.plain('delete_message', { params })).toMatchObject({ status: 403 });
@@ -342,7 +342,7 @@ describe('changing', () => {
     expect((await on.owner('list_messages')).body).toEqual([]);
   });
 
-  it('types, and refuses to publish outside announcements', async () => {
+  it('starts typing, and refuses to publish outside of announcement channels', async () => {
     expect(await on.plain('trigger_typing_indicator')).toMatchObject({ status: 204 });
     expect(on.dispatches.at(-1)).toMatchObject({ t: 'TYPING_START', d: { user_id: '11' } });
     const { id } = on.place({}, '11');
@@ -352,7 +352,7 @@ describe('changing', () => {
 });
 
 describe('pins', () => {
-  it('are set, listed newest first with a word on more, and taken away, by either name of the route', async () => {
+  it('are set, listed newest first with has_more, and removed, by both routes', async () => {
     const [a, b] = [on.place(), on.place({ pinned: true, pinned_ms: NOW_MS - 5 })];
     const params = { message_id: a.id };
     expect(await on.plain('create_pin', { params })).toMatchObject({ status: 403 });
@@ -370,7 +370,7 @@ describe('pins', () => {
     expect(channel.last_pin_timestamp).toBe('2026-03-01T11:59:59.995000+00:00');
   });
 
-  it('are 250 at most', async () => {
+  it('are refused beyond 250', async () => {
     for (let count = 0; count < 250; count += 1) on.place({ pinned: true, pinned_ms: count });
     const params = { message_id: on.place().id };
     expect(await on.owner('create_pin', { params })).toMatchObject({ body: { code: 30003 } });
@@ -380,7 +380,7 @@ describe('pins', () => {
 describe('reactions', () => {
   const params = (id: MessageId, more = {}) => ({ message_id: id, emoji_name: '👍', ...more });
 
-  it('are added, listed and taken back', async () => {
+  it('are added, listed and removed', async () => {
     const { id } = on.place();
     expect(await on.plain('add_my_message_reaction', { params: params(id) })).toMatchObject({ status: 204 });
     expect(on.guild.messages.get(id)?.reactions).toMatchObject([{ key: '👍', count: 1 }]);
@@ -397,7 +397,7 @@ describe('reactions', () => {
     expect(on.guild.messages.get(id)?.reactions).toEqual([]);
   });
 
-  it('count as added when the store has them', async () => {
+  it('are not counted twice when the store has them', async () => {
     const reactions = [{ key: '👍', emoji: { id: null, name: '👍' }, count: 1 }];
     const { id } = on.place({ reactions });
     on.reacted.set(`${id}:11`, new Set(['👍']));
@@ -405,7 +405,7 @@ describe('reactions', () => {
     expect(on.dispatches).toEqual([]);
   });
 
-  it('are taken away by moderators and by their author', async () => {
+  it('are removed by moderators and by their author', async () => {
     const { id } = on.place();
     await on.plain('add_my_message_reaction', { params: params(id) });
     await on.owner('add_my_message_reaction', { params: params(id) });
@@ -422,7 +422,7 @@ describe('reactions', () => {
     expect(on.guild.messages.get(id)?.reactions).toEqual([]);
   });
 
-  it('need an emoji and a message', async () => {
+  it('require an existing emoji and message', async () => {
     const { id } = on.place();
     const answers = await Promise.all([
       on.plain('add_my_message_reaction', { params: params(id, { emoji_name: 'custom:1' }) }),

@@ -98,7 +98,7 @@ const basic = (id: string, secret: string) => ({
 });
 
 describe('the token endpoint', () => {
-  test('answers with the tokens, which no cache keeps', async () => {
+  test('returns tokens with headers that forbid caching', async () => {
     const { status, headers, body } = await post('token', {
       grant_type: 'authorization_code',
       client_id: GAME,
@@ -130,7 +130,7 @@ describe('the token endpoint', () => {
     });
   });
 
-  test('takes the client by Basic authentication, encoded as forms are', async () => {
+  test('accepts the client by Basic authentication with form encoding', async () => {
     const { status } = await post('token', { grant_type: 'refresh_token' }, basic(GAME, 'a%20b+c%3A'));
     expect(status).toBe(200);
     expect(asked.at(-1)).toMatchObject({ clientId: GAME, clientSecret: 'a b c:' });
@@ -139,12 +139,12 @@ describe('the token endpoint', () => {
   test.each([
     ['two ways at once', { client_secret: 's' }],
     ['two names', { client_id: '99' }],
-  ])('refuses a client that shows itself in %s', async (_, more) => {
+  ])('refuses a client that authenticates in %s', async (_, more) => {
     const { status, body } = await post('token', { grant_type: 'x', ...more }, basic(GAME, 's'));
     expect([status, body.error]).toEqual([400, 'invalid_request']);
   });
 
-  test('does not look at tokens that come with it, right or wrong', async () => {
+  test('ignores tokens in the Authorization header, valid or not', async () => {
     for (const token of ['Bearer good', 'Bearer bad', 'Bot bad', 'Basic', 'Basic ???'])
       expect(
         (await post('token', { grant_type: 'x', client_id: GAME }, { Authorization: token })).status,
@@ -157,7 +157,7 @@ describe('the token endpoint', () => {
     ['no grant', `client_id=${GAME}`, {}],
     ['a field twice', `grant_type=x&grant_type=y&client_id=${GAME}`, {}],
     ['a field too long', `grant_type=x&client_id=${GAME}&code=${'x'.repeat(600)}`, {}],
-    ['half a proof', `grant_type=x&client_id=${GAME}&external_auth_type=OIDC`, {}],
+    ['an incomplete proof', `grant_type=x&client_id=${GAME}&external_auth_type=OIDC`, {}],
     ['another provider', `grant_type=x&client_id=${GAME}&external_auth_type=X&external_auth_token=y`, {}],
   ])('answers %s with invalid_request', async (_, form, headers) => {
     const { status, body } = await post('token', form, headers as Record<string, string>);
@@ -167,7 +167,7 @@ describe('the token endpoint', () => {
     ]);
   });
 
-  test('hands the proof of an account from elsewhere on', async () => {
+  test('passes the proof of an external account to the service', async () => {
     const external = { external_auth_type: 'OIDC', external_auth_token: 'x'.repeat(10_240) };
     await post('token', { grant_type: 'authorization_code', client_id: GAME, ...external });
     expect(asked.at(-1)?.external).toEqual({
@@ -176,7 +176,7 @@ describe('the token endpoint', () => {
     });
   });
 
-  test('ends a form that is too large, before it is read', async () => {
+  test('refuses a form that is too large, before it is read', async () => {
     const { status } = await post('token', `grant_type=${'x'.repeat(70_000)}`).catch(() => ({ status: 413 }));
     expect(status).toBe(413);
   });
@@ -196,21 +196,21 @@ describe('the token endpoint', () => {
     expect(body).not.toHaveProperty('refresh_token');
   });
 
-  test('asks a client without credentials for them', async () => {
+  test('answers a client without credentials with 401 and WWW-Authenticate', async () => {
     const { status, headers, body } = await post('token', { grant_type: 'x' });
     expect([status, body.error]).toEqual([401, 'invalid_client']);
     expect(headers.get('www-authenticate')).toMatch(/^Basic /);
   });
 });
 
-test('revocation answers 200 whatever the token, and 401 to strangers', async () => {
+test('revocation returns 200 for any token, and 401 to unknown clients', async () => {
   expect((await post('token/revoke', { token: 'x', client_id: GAME, client_secret: 's' })).status).toBe(200);
   const stranger = await post('token/revoke', { token: 'x' }, basic(GAME, 'wrong'));
   expect([stranger.status, stranger.body.error]).toEqual([401, 'invalid_client']);
   expect(shown.at(-1)).toEqual([GAME, 'wrong']);
 });
 
-test('a device is told where its user goes', async () => {
+test('a device receives the verification URI for its user', async () => {
   const { body } = await post('device/authorize', { client_id: GAME, scope: 'identify' });
   expect(body).toEqual({
     device_code: 'device',
@@ -222,7 +222,7 @@ test('a device is told where its user goes', async () => {
   });
 });
 
-test('discovery names every endpoint under its issuer', async () => {
+test('discovery lists every endpoint under its issuer', async () => {
   const response = await fetch(`${api.url}/.well-known/openid-configuration`);
   expect(await response.json()).toEqual(discoveryDocument('https://guild.example'));
   expect(response.headers.get('content-type')).toBe('application/json');
@@ -270,14 +270,14 @@ describe('the description of a token', () => {
     expect((await call('get_openid_connect_userinfo', acting('identify', 'email'))).status).toBe(403);
   });
 
-  test('is checked with keys that everybody may read', async () => {
+  test('is verified with public keys', async () => {
     expect((await call('get_public_keys', null)).body).toMatchObject({ keys: [{ kid: 'k', alg: 'RS256' }] });
   });
 });
 
 describe('consent and device operations', () => {
   const decision = { query: { client_id: GAME }, body: { authorize: true } };
-  test('are closed to applications that act for a person', async () => {
+  test('are refused to applications that act for a user', async () => {
     for (const [id, more] of [
       ['oauth2_authorize', decision],
       ['oauth2_describe', decision],
@@ -289,7 +289,7 @@ describe('consent and device operations', () => {
       expect((await call(id, acting('identify', 'openid'), more)).status, id).toBe(403);
   });
 
-  test('let a person agree, list grants, and revoke them', async () => {
+  test('let a user consent, list grants, and revoke them', async () => {
     expect((await call('oauth2_authorize', HUMAN, decision)).body).toEqual({
       location: 'https://game.example/?code=c',
     });
@@ -301,7 +301,7 @@ describe('consent and device operations', () => {
     expect((await call('oauth2_token_delete', HUMAN, { params: { token_id: '71' } })).status).toBe(404);
   });
 
-  test('is to let a device in', async () => {
+  test('let a user approve a device', async () => {
     const device = await call('oauth2_device_verify', HUMAN, { body: { user_code: 'BCDFGHJK' } });
     expect(device.body).toMatchObject({ client_id: GAME, scopes: ['identify'], type: 'pending' });
     const finish = (user_code: string) =>

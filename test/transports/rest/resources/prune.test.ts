@@ -32,7 +32,7 @@ function arrange(inactive = 2) {
 const DAY_MS = 86_400_000;
 
 describe('a prune', () => {
-  it('is previewed and done by members who may manage the guild and kick', async () => {
+  it('is previewed and run by members with MANAGE_GUILD and KICK_MEMBERS', async () => {
     const { invoke, inactiveMembers, guild } = arrange();
     for (const as of ['11', '12']) {
       expect(codeOf(await invoke('preview_prune_guild', { as }))).toBe(50013);
@@ -56,13 +56,13 @@ describe('a prune', () => {
   it.each([
     ['true', 2],
     ['false', null],
-  ])('reads the word %s for the count, as a library sends it', async (word, pruned) => {
+  ])('accepts the text %s for compute_prune_count, as a library sends it', async (word, pruned) => {
     const { invoke } = arrange();
     const body = { compute_prune_count: word };
     expect(await invoke('prune_guild', { body })).toMatchObject({ status: 200, body: { pruned } });
   });
 
-  it('refuses roles that are no ids, and takes lists with a last comma', async () => {
+  it('refuses roles that are no ids, and accepts lists with a trailing comma', async () => {
     const { invoke, guild } = arrange();
     for (const include_roles of ['abc', '100,abc', '100;101', '-1'])
       for (const asked of [{ query: { include_roles } }, { body: { include_roles } }]) {
@@ -98,17 +98,17 @@ describe('a prune', () => {
   });
 
   it.each([
-    ['a day', { days: 1 }],
+    ['one day', { days: 1 }],
     ['30 days', { days: 30 }],
     ['100 roles', { include_roles: ids(100) }],
     ['roles as text', { include_roles: '5,6' }],
-  ])('takes %s', async (_name, body) => {
+  ])('accepts %s', async (_name, body) => {
     expect((await arrange().invoke('prune_guild', { body })).status).toBe(200);
     expect((await arrange().invoke('preview_prune_guild', { query: body })).status).toBe(200);
   });
 
   it.each([
-    ['no day', { days: 0 }, 'days'],
+    ['zero days', { days: 0 }, 'days'],
     ['31 days', { days: 31 }, 'days'],
     ['101 roles', { include_roles: ids(101) }, 'include_roles'],
   ])('refuses %s', async (_name, body, path) => {

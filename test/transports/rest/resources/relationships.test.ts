@@ -49,7 +49,7 @@ describe('platform relationships', () => {
 });
 
 describe('game relationships', () => {
-  it('belong to the calling game, and a person without a game has none', async () => {
+  it('belong to the calling game, and are refused to a user without a game', async () => {
     const { call, social } = open();
     expect(await call('list_game_relationships', game)).toMatchObject({ body: [{ id: '12' }] });
     expect(social.relationships.listOfGame).toHaveBeenCalledWith(game, GAME);

@@ -12,7 +12,7 @@ const params = { guild_id: GUILD_ID };
 const PNG = dataUri(pngPixel());
 
 describe('roles', () => {
-  it('are made, read, changed, moved and deleted', async () => {
+  it('are created, read, changed, moved and deleted', async () => {
     const { as } = backed(roles);
     const owner = as('2');
     const body = { name: 'cook', permissions: Number(P.KICK_MEMBERS), color: 255, hoist: true };
@@ -62,7 +62,7 @@ describe('roles', () => {
     expect(blobs.size).toBe(0);
   });
 
-  it('are refused with 50035 for a colour beyond white and bytes that are no image', async () => {
+  it('are refused with 50035 for a colour above 0xffffff and bytes that are no image', async () => {
     const owner = backed(roles).as('2');
     const answers = await Promise.all(
       [{ color: 0x1000000 }, { icon: `data:image/png;base64,${Buffer.from('text').toString('base64')}` }].map(
@@ -75,7 +75,7 @@ describe('roles', () => {
     ]);
   });
 
-  it('are counted, also without members, except @everyone', async () => {
+  it('have member counts, also without members, except @everyone', async () => {
     const guild = foundedGuild();
     const counts = new Map([['100', 3]]);
     const read = { guilds: { roleMemberCounts: async () => counts } };

@@ -101,13 +101,13 @@ describe('a new event', () => {
     ['too many weekdays', { recurrence_rule: { ...rule, by_weekday: many(8) } }, ['recurrence_rule']],
     ['an interval that no rule has', { recurrence_rule: { ...rule, interval: 2 } }, ['recurrence_rule']],
     ['a rule without start', { recurrence_rule: { frequency: 3 } }, ['recurrence_rule']],
-  ])('with %s is checked', async (_, more, fields) => {
+  ])('with %s is accepted or refused', async (_, more, fields) => {
     const { create } = arrange();
     const made = await create(more);
     expect([made.status, errorsOf(made)]).toEqual([fields.length === 0 ? 200 : 400, fields]);
   });
 
-  it('is shown with its creator, listed, changed and deleted', async () => {
+  it('is returned with its creator, listed, changed and deleted', async () => {
     const { create, valid, invoke } = arrange();
     const made = await create({ recurrence_rule: rule });
     expect(made.body).toMatchObject({
@@ -130,7 +130,7 @@ describe('a new event', () => {
     expect(codeOf(await invoke('get_guild_scheduled_event', { as: '12', params }))).toBe(10070);
   });
 
-  it('has no image stored when the caller may not make it', async () => {
+  it('stores no image when the caller may not create it', async () => {
     const { create, invoke, blobs } = arrange();
     const hash = async (result: Awaited<ReturnType<typeof create>>) =>
       blobs.head(`guild-events/501/${(result.body as { image?: string }).image}`);
@@ -147,7 +147,7 @@ describe('a new event', () => {
 describe('the users of an event', () => {
   const user = { ...fullMember('12').user };
 
-  it('are read by those who see it, in pages', async () => {
+  it('are listed in pages to members who see the event', async () => {
     const asked: unknown[] = [];
     const users = async (...args: unknown[]) => {
       asked.push(args);
@@ -190,7 +190,7 @@ describe('the users of an event', () => {
     expect(codeOf(await count(ids(11)))).toBe(50035);
   });
 
-  it('answer for themselves; applications do not', async () => {
+  it('respond for themselves; applications do not', async () => {
     const { create, valid, invoke } = arrange();
     await create();
     const own = { as: '12', params, bot: false };
@@ -205,7 +205,7 @@ describe('the users of an event', () => {
   });
 });
 
-it('an exception is made, changed and removed in the shape of the published file', async () => {
+it('an exception is created, changed and removed in the shape of the OpenAPI file', async () => {
   const { create, valid, invoke } = arrange();
   await create({ recurrence_rule: { start: iso(HOUR_MS), frequency: 3 } });
   const body = { original_scheduled_start_time: iso(HOUR_MS), is_canceled: true };
@@ -223,7 +223,7 @@ it('an exception is made, changed and removed in the shape of the published file
   expect(errorsOf(missing)).toEqual(['original_scheduled_start_time']);
 });
 
-it('the audit log shows the events that its entries name, once each, while they exist', async () => {
+it('the audit log returns existing events of its entries, each once', async () => {
   const entries = [
     { id: '3', action_type: 101, user_id: '10', target_id: '501' },
     { id: '2', action_type: 100, user_id: '10', target_id: '501' },
@@ -237,7 +237,7 @@ it('the audit log shows the events that its entries name, once each, while they 
   expect(log.body).toMatchObject({ guild_scheduled_events: [{ id: '501', creator: { id: '10' } }] });
 });
 
-it('an invite shows an event outside of channels or in its own channel, and no other', async () => {
+it('an invite returns an event outside of channels or in its own channel, and no other', async () => {
   const { create, guild, invoke } = arrange({ read: { directory: { inviteGuild: async () => '1' } } });
   guild.info = { ...guild.info, features: [] };
   guild.invites.set('abc', {

@@ -9,7 +9,7 @@ import { codeOf, restGuild } from '../../../support/restguild.ts';
 it.each([
   [false, 202, { code: 110_000, documents_indexed: 0, retry_after: 2, message: expect.any(String) }],
   [true, 200, { messages: [], total_results: 0, doing_deep_historical_index: false }],
-])('with an index that is ready or not (%s) answers %i', async (isIndexed, status, body) => {
+])('an index that is ready or not (%s) is answered with %i', async (isIndexed, status, body) => {
   const find = vi.fn(async () => ({ hits: [], total: 0 }));
   const read = { search: { isIndexed: async () => isIndexed, find }, threads: { listed: async () => [] } };
   const guild = buildGuild({ everyone: (1n << 10n) | (1n << 16n), members: [fullMember('10')] });
@@ -50,13 +50,13 @@ it.each([
   ['11', {}, ['50'], ['50']],
   ['10', { include_nsfw: 'true' }, ['50', '53'], []],
   ['11', { channel_id: ['51'] }, ['50'], ['50']],
-])('for user %s with %j reads %j, and all private threads of %j', async (as, query, readable, managed) => {
+])('user %s with %j searches %j, and all private threads of %j', async (as, query, readable, managed) => {
   const { find, ask } = arrange();
   expect((await ask(as, query)).status).toBe(200);
   expect(find).toHaveBeenCalledWith('1', expect.objectContaining({ readable, managed, readerId: as }));
 });
 
-it('is refused to a bot without the message content intent, and to a stranger, and nothing is searched', async () => {
+it('a bot without the message content intent and a non-member are refused, and nothing is searched', async () => {
   const { find, ask } = arrange();
   expect(codeOf(await ask('10', {}, 0))).toBe(50_001);
   expect((await ask('99', {})).status).toBeGreaterThanOrEqual(400);

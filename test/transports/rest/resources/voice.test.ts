@@ -34,7 +34,7 @@ function arrange() {
 }
 
 describe('voice states', () => {
-  it('are shown of oneself and of others', async () => {
+  it('of the caller and of others are readable', async () => {
     const { invoke } = arrange();
     const own = await invoke('get_self_voice_state', { as: '10' });
     const other = await invoke('get_voice_state', { as: '12', params: { user_id: '11' } });
@@ -82,14 +82,14 @@ describe('voice states', () => {
     );
   });
 
-  it('take no malformed time', async () => {
+  it('are refused with a malformed time', async () => {
     const body = { request_to_speak_timestamp: 'soon' };
     expect(codeOf(await arrange().invoke('update_self_voice_state', { as: '11', body }))).toBe(50035);
   });
 });
 
 describe('regions', () => {
-  it('are this one, for everyone and for members', async () => {
+  it('list this server, for everyone and for members', async () => {
     const { invoke } = arrange();
     for (const operation of ['list_voice_regions', 'list_guild_voice_regions']) {
       const { status, body } = await invoke(operation, { as: '12' });

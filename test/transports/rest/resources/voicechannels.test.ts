@@ -50,7 +50,7 @@ describe('stage instances', () => {
   const body = { topic: 'Tales', channel_id: '53' };
   const params = { channel_id: '53' };
 
-  it('are opened, shown, changed and closed in the shape of the published file', async () => {
+  it('are opened, read, changed and closed in the shape of the OpenAPI file', async () => {
     const { invoke } = arrange();
     const made = await invoke('create_stage_instance', { as: '10', body, reason: 'evening' });
     expect(made).toMatchObject({
@@ -71,7 +71,7 @@ describe('stage instances', () => {
     expect([gone.status, codeOf(gone)]).toEqual([404, 10067]);
   });
 
-  it('are for stage moderators: all three bits', async () => {
+  it('require all three permissions of stage moderators', async () => {
     const { invoke } = arrange();
     expect(codeOf(await invoke('create_stage_instance', { as: '11', body }))).toBe(50013);
     await invoke('create_stage_instance', { as: '10', body });
@@ -79,7 +79,7 @@ describe('stage instances', () => {
     expect(codeOf(await invoke('delete_stage_instance', { as: '11', params }))).toBe(50013);
   });
 
-  it('are not shown to those who do not see the channel', async () => {
+  it('are hidden from members who do not see the channel', async () => {
     const { invoke } = arrange();
     await invoke('create_stage_instance', { body: { ...body, channel_id: '54' } });
     expect(codeOf(await invoke('get_stage_instance', { as: '10', params: { channel_id: '54' } }))).toBe(
@@ -99,7 +99,7 @@ describe('stage instances', () => {
 describe('the soundboard', () => {
   const params = { channel_id: '50' };
 
-  it('lists the default sounds in the shape of the published file, each once', async () => {
+  it('lists the default sounds in the shape of the OpenAPI file, each once', async () => {
     const { invoke } = arrange();
     const { status, body } = await invoke('get_soundboard_default_sounds', { as: '13' });
     expect(status).toBe(200);
@@ -110,7 +110,7 @@ describe('the soundboard', () => {
       expect(new Set(sounds.map((sound) => sound[key])).size).toBe(sounds.length);
   });
 
-  it('plays one of those who hold USE_SOUNDBOARD and may speak', async () => {
+  it('plays a sound for members with USE_SOUNDBOARD and SPEAK', async () => {
     const { invoke, facts } = arrange();
     const body = { sound_id: '1' };
     expect(codeOf(await invoke('send_soundboard_sound', { as: '13', params, body }))).toBe(50013);
@@ -125,7 +125,7 @@ describe('the status of a voice channel', () => {
   const set = (rest: ReturnType<typeof arrange>, body: object, as = '12') =>
     rest.invoke('update_voice_channel_status', { as, params, body });
 
-  it('is 500 characters at most, and taken away by null or nothing', async () => {
+  it('has at most 500 characters, and is removed by null or an empty text', async () => {
     const rest = arrange();
     expect((await set(rest, { status: '🎲'.repeat(500) })).status).toBe(204);
     expect(codeOf(await set(rest, { status: 'x'.repeat(501) }))).toBe(50035);
@@ -139,7 +139,7 @@ describe('the status of a voice channel', () => {
     ]);
   });
 
-  it('takes its own permission, also of those in the channel', async () => {
+  it('requires its own permission, also from members in the channel', async () => {
     const rest = arrange();
     expect(codeOf(await set(rest, { status: 'x' }, '13'))).toBe(50013);
     expect(codeOf(await set(rest, { status: 'x' }, '10'))).toBe(50013);
