@@ -41,7 +41,7 @@ async function calls(
   return ran!;
 }
 
-describe('once', () => {
+describe('one report of calls', () => {
   test('prints a call, its encryption and the media of each member', async () => {
     const { out, exitCode } = await calls([
       call('501', [
@@ -78,7 +78,7 @@ describe('once', () => {
       { dave: { version: 1, epoch: null, phase: 'negotiating' } },
       'call 501   guild 77   1 min 1 s   DAVE negotiating   1 member',
     ],
-  ])('heads a call that is %j', async (more, head) => {
+  ])('prints the heading of a call that is %j', async (more, head) => {
     const { out } = await calls([call('501', [member('1')], more)]);
     expect(out[0]!.split('\n')[2]).toBe(head);
   });
@@ -99,7 +99,7 @@ describe('once', () => {
     expect(rest.out[0]).not.toContain('call 3 ');
   });
 
-  test('is one line for tools', async () => {
+  test('prints one line of JSON for tools', async () => {
     const { out } = await calls([call('501', [member('1')])], ['--json'], { rows: 40 });
     expect(out).toHaveLength(1);
     expect(JSON.parse(out[0]!)).toMatchObject({
@@ -108,14 +108,14 @@ describe('once', () => {
     });
   });
 
-  test('on a terminal when told so', async () => {
+  test('prints once on a terminal with --once', async () => {
     const { out } = await calls([call('501', [member('1')])], ['--once'], { rows: 40 });
     expect(out).toHaveLength(1);
     expect(out[0]).toMatch(/^1 call, 1 member\n/);
   });
 });
 
-describe('again and again', () => {
+describe('repeated reports of calls', () => {
   /** Tells the command to stop after three looks. */
   function threeLooks() {
     let stop = () => {};
@@ -146,7 +146,7 @@ describe('again and again', () => {
     }
   });
 
-  test('prints one after the other elsewhere, when asked to watch', async () => {
+  test('prints updates one after the other when the output is no terminal', async () => {
     const { out } = await calls([call('501', [member('1')])], ['--watch'], threeLooks());
     expect(out).toHaveLength(3);
     expect(out[2]).toMatch(/^1 call, 1 member\n/);

@@ -45,7 +45,7 @@ describe('descriptions', () => {
 });
 
 describe('records', () => {
-  test('a guild is deleted only with --yes, and the command says what would be lost', async () => {
+  test('a guild is deleted only with --yes, and the command lists the data that would be lost', async () => {
     const { exitCode, err, asked } = await against(['guild', 'delete', '1003']);
     expect([exitCode, asked.filter((each) => Array.isArray(each) && each[0] === 'deleteGuild')]).toEqual([
       1,
@@ -89,7 +89,7 @@ describe('records', () => {
     [['guild', 'list', '--limit', '1'], 'guild list --after'],
     [['token', 'rotate', '7'], 'token-rotated'],
     [['token', 'revoke', '7'], 'has no token any more'],
-  ])('%j says "%s" and what comes next', async (argv, expected) => {
+  ])('%j prints "%s" and the next step', async (argv, expected) => {
     const { exitCode, out, err } = await against(argv);
     expect(err).toEqual([]);
     expect(exitCode).toBe(0);
@@ -103,7 +103,7 @@ describe('records', () => {
   test.each([
     [['drain', 'shard-9'], 'guildhall cluster status'],
     [['guild', 'add', 'no-id', '7'], 'guildhall guild list'],
-  ])('%j advises "%s" when there is no such thing', async (argv, advice) => {
+  ])('%j prints the advice "%s" for an unknown id', async (argv, advice) => {
     const { exitCode, err } = await against(argv);
     expect(exitCode).toBe(1);
     expect(err.join('\n')).toContain(advice);
@@ -144,26 +144,26 @@ describe('records', () => {
       ['app', 'link-child', '9', '8'],
       ['linkChildApplication', { childId: '9', parentId: '8' }],
     ],
-  ])('%j asks the engine for it', async (argv, expected) => {
+  ])('%j sends its request to the engine', async (argv, expected) => {
     const { asked, out } = await against(argv, { GUILDHALL_WEB_API_KEY: 'a key' });
     expect(asked.at(-1)).toEqual(expected);
     expect(out.join()).not.toContain('a key');
   });
 
-  test('says what a provider still needs, and asks nothing', async () => {
+  test('prints the missing settings of a provider, and sends no request', async () => {
     const { exitCode, err, asked } = await against(['app', 'identity-provider', 'set', '9', 'steam']);
     expect(exitCode).toBe(1);
     expect(err.join()).toContain('Give --app-id and GUILDHALL_WEB_API_KEY in the environment.');
     expect(JSON.stringify(asked)).not.toContain('IdentityProvider');
   });
 
-  test('without an admin token says where to get one', async () => {
+  test('without an admin token prints where to find one', async () => {
     const { exitCode, err } = await run(['user', 'list']);
     expect(exitCode).toBe(1);
     expect(err.join()).toContain('GUILDHALL_ADMIN_TOKEN');
   });
 
-  test('with no server there says how to start one', async () => {
+  test('without a running server prints how to start one', async () => {
     const { exitCode, err } = await run([
       'user',
       'list',
@@ -176,7 +176,7 @@ describe('records', () => {
     expect(err.join()).toMatch(/No server answers at http:\/\/127\.0\.0\.1:9: .+guildhall dev/s);
   });
 
-  test('with a wrong token, and with wrong arguments, repeats what the server said', async () => {
+  test('with a wrong token, and with wrong arguments, prints the error of the server', async () => {
     const wrongToken = await against(['user', 'list', '--admin-token', 'guess']);
     expect(wrongToken.err.join()).toContain('The server refused: Send "Authorization');
     const wrongId = await against(['token', 'rotate', 'juniper']);
@@ -185,7 +185,7 @@ describe('records', () => {
   });
 });
 
-test('a name that somebody has is refused with the field and the reason', async () => {
+test('a taken name is refused with the field and the reason', async () => {
   const taken = fakeEngine({});
   let ran: Ran | undefined;
   await run(['dev', '--json', '--port', '0'], {
@@ -202,7 +202,7 @@ test('a name that somebody has is refused with the field and the reason', async 
 });
 
 describe('config', () => {
-  test('print shows what is in force and masks secrets', async () => {
+  test('print shows effective settings and masks secrets', async () => {
     const env = { GUILDHALL_ADMIN_TOKEN: 'a-token-that-nobody-sees', GUILDHALL_LISTEN_PORT: '81' };
     const { out } = await run(['config', 'print'], { env });
     expect(out).toContain('listen_port: 81');
@@ -211,13 +211,13 @@ describe('config', () => {
     expect(json).toEqual(DEFAULTS);
   });
 
-  test('schema is a JSON Schema that closes the list of keys', async () => {
+  test('schema prints a JSON Schema without additional keys', async () => {
     const schema = JSON.parse((await run(['config', 'schema'])).out.join('\n'));
     expect(schema.additionalProperties).toBe(false);
     expect(Object.keys(schema.properties)).toEqual(Object.keys(DEFAULTS));
   });
 
-  test('page is what docs/configuration.md holds', async () => {
+  test('page prints the content of docs/configuration.md', async () => {
     expect(readFileSync(join(ROOT, 'docs/configuration.md'), 'utf8')).toBe(settingsPage());
     const { out } = await run(['config', 'page']);
     expect(`${out.join('\n')}\n`).toBe(settingsPage());
@@ -225,7 +225,7 @@ describe('config', () => {
 });
 
 describe('the program', () => {
-  test('tells its version', async () => {
+  test('prints its version', async () => {
     expect(await run(['--version'])).toMatchObject({ exitCode: 0, out: ['0.0.1'] });
   });
 
@@ -236,7 +236,7 @@ describe('the program', () => {
     [['user', 'ban', '7', '--until', 'tomorrow'], '2030-01-31'],
     [['app', 'identity-provider', 'set', '9', 'nobody'], 'playstation'],
     [['connect', 'nothing.js'], 'discord.js'],
-  ])('%j is not understood and says "%s"', async (argv, expected) => {
+  ])('%j is rejected with "%s"', async (argv, expected) => {
     const { exitCode, err } = await run(argv);
     expect(exitCode).toBe(2);
     expect(err.join('\n')).toContain(expected);

@@ -44,7 +44,7 @@ describe('completion', () => {
     expect(completed(script.split('\n').slice(2).join('\n'), ['res'])).toEqual(['restore']);
   });
 
-  test('has a line for each command in fish', async () => {
+  test('prints a line for each command in fish', async () => {
     const script = await scriptOf('fish');
     expect(script).toContain("complete -c guildhall -f -n '__fish_use_subcommand' -a 'backup'");
     expect(script).toContain(
@@ -52,7 +52,7 @@ describe('completion', () => {
     );
   });
 
-  test('refuses an unknown shell with the ones there are', async () => {
+  test('refuses an unknown shell with the list of known ones', async () => {
     const { exitCode, err } = await run(['completion', 'csh']);
     expect(exitCode).toBe(2);
     expect(err.join('\n')).toContain('bash, zsh, fish');

@@ -49,7 +49,7 @@ async function firstAsked(library: string): Promise<{ url: string; authorization
 }
 
 test.each(Object.keys(RECIPES))(
-  '%s asks this server for the gateway',
+  '%s requests the gateway URL from this server',
   async (library) => {
     const { url, authorization } = await firstAsked(library);
     expect(url).toMatch(/^\/api\/v10\/gateway(\/bot)?$/);
@@ -58,14 +58,14 @@ test.each(Object.keys(RECIPES))(
   20_000,
 );
 
-test('brings a sound to play: the server has the chime that its recipe makes', async () => {
+test('prints the URL of a sound to play, whose file equals the output of its script', async () => {
   const { out } = await run(['connect', '@discordjs/voice', '--url', 'http://127.0.0.1:4000']);
   expect(out.join('\n')).toContain("fetch('http://127.0.0.1:4000/voice-room/chime.ogg')");
   const served = await readFile(join(ROOT, 'web/public/chime.ogg'));
   expect(served.equals(chime())).toBe(true);
 });
 
-test('says what voice needs besides', async () => {
+test('prints the other requirements of voice', async () => {
   const { out } = await run(['connect', '@discordjs/voice']);
   expect(out[0]).toBe('// 1. npm install discord.js @discordjs/voice@0.19.2');
   expect(out[1]).toContain('NODE_EXTRA_CA_CERTS=<ca_file of guildhall dev> node bot.mjs; 4. write !join');
@@ -76,12 +76,12 @@ test.each([
   'http://127.0.0.1:3000/',
   'http://127.0.0.1:3000/api',
   'http://127.0.0.1:3000/api/v10',
-])('takes the URL as %s', async (url) => {
+])('accepts the URL as %s', async (url) => {
   const { out } = await run(['connect', 'discord.js', '--url', url]);
   expect(out.join('\n')).toContain("api: 'http://127.0.0.1:3000/api', cdn: 'http://127.0.0.1:3000'");
 });
 
-test('puts nothing into the lines that would be code', async () => {
+test('escapes values in the printed code', async () => {
   for (const flags of [
     ['--token', "');process.exit();('"],
     ['--url', "http://a'b"],

@@ -40,7 +40,7 @@ describe('doctor', () => {
     expect(out.some((line) => line.startsWith('PROBLEM'))).toBe(false);
   });
 
-  test('has advice exactly where something is not right', async () => {
+  test('prints advice only for failed checks', async () => {
     const { findings } = await examined('--set', 'public_url=http://127.0.0.1:9', '--set', 'voice=false');
     for (const { state, advice } of findings) expect(advice === null).toBe(state === 'ok');
   });
@@ -95,14 +95,14 @@ describe('doctor', () => {
     ['20.19.0', 'ok'],
     ['23.1.0', 'warning'],
     ['24.0.0', 'ok'],
-  ])('judges Node %s: %s', (version, state) => expect(nodeVersion(version).state).toBe(state));
+  ])('rates Node %s: %s', (version, state) => expect(nodeVersion(version).state).toBe(state));
 
   test.each([
     ['2.36', '20.19.0', 'ok'],
     ['2.36', '22.0.0', 'problem'],
     ['2.38', '24.0.0', 'ok'],
     [null, '20.19.0', 'warning'],
-  ])('judges glibc %s under Node %s: %s', (version, node, state) =>
+  ])('rates glibc %s under Node %s: %s', (version, node, state) =>
     expect(glibcVersion(version, node).state).toBe(state),
   );
 });

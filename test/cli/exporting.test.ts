@@ -80,7 +80,7 @@ describe('export and import', () => {
     expect((await run(['import', 'harbour.ndjson', '--data', 'other'], { cwd })).exitCode).toBe(1);
   }, 120_000);
 
-  test('writes the data of a person without credentials', async () => {
+  test('writes the data of a user without credentials', async () => {
     const { exitCode } = await run(['export', 'user', userId, 'juniper.ndjson', '--data', 'data'], { cwd });
     expect(exitCode).toBe(0);
     const text = await readFile(join(cwd, 'juniper.ndjson'), 'utf8');
@@ -105,7 +105,7 @@ describe('export and import', () => {
 });
 
 describe('user delete', () => {
-  test('deletes nothing without --yes, and nobody who owns a guild without an heir', async () => {
+  test('deletes nothing without --yes, and refuses owners of guilds without an heir', async () => {
     const { exitCode, err } = await run(['user', 'delete', userId, '--data', 'other'], { cwd });
     expect([exitCode, err.join('\n')]).toEqual([1, expect.stringContaining('--heir')]);
     expect(await namesIn('other', 'users', 'username')).toContain('juniper');

@@ -14,7 +14,7 @@ afterAll(() => rm(folder, { recursive: true }));
 test.each([
   ['game', ['game.js', 'bot.js', 'public/index.html', 'game.test.js'], 'open http://127.0.0.1:8080'],
   ['bot', ['bot.js', 'main.js', 'bot.test.js'], 'npx guildhall dev'],
-])('init %s writes a project and says what to do next', async (kind, files, next) => {
+])('init %s writes a project and prints the next steps', async (kind, files, next) => {
   const target = join(folder, `My ${kind}!`);
   const { exitCode, out } = await run(['init', kind, target, '--package', '^9.9.9']);
   expect(exitCode).toBe(0);
@@ -44,7 +44,7 @@ test('init in a clone depends on the clone, as the package is in no registry yet
   expect(JSON.parse(out[0]!)).toMatchObject({ kind: 'bot', package: expect.stringMatching(/^file:/) });
 });
 
-test('an unknown kind is refused with the kinds there are', async () => {
+test('an unknown kind is refused with the list of kinds', async () => {
   const { exitCode, err } = await run(['init', 'website']);
   expect([exitCode, err.join('\n')]).toEqual([2, expect.stringMatching(/game, bot/)]);
 });

@@ -35,7 +35,7 @@ describe('an interaction that failed', () => {
     [2, 'did not answer within three seconds', 'bot is connected'],
     [3, 'cannot be reached', 'check its URL'],
     [9, 'The interaction failed', 'log of the bot'],
-  ])('exits with 1 for reason %i and says what happened and what to do', async (reason, message, advice) => {
+  ])('exits with 1 for reason %i and prints the cause and a remedy', async (reason, message, advice) => {
     const failed = { kind: 'failed', reason };
     const { exitCode, out, err } = await interact(['/ping'], failed);
     expect([exitCode, out]).toEqual([1, []]);
@@ -47,7 +47,7 @@ describe('an interaction that failed', () => {
   });
 });
 
-test('an answer exits with 0 and names what can be pressed', async () => {
+test('an answer exits with 0 and lists its buttons', async () => {
   const button = { type: 2, label: 'Go', custom_id: 'go' };
   const message = {
     content: 'pong',

@@ -57,7 +57,7 @@ describe('a database', () => {
     ['28000', 'Let that user in'],
     ['3D000', 'createdb'],
     ['57P03', 'Check that PostgreSQL runs'],
-  ])('says what to correct when it refuses with %s', (code, advice) => {
+  ])('is reported with a remedy when it refuses with %s', (code, advice) => {
     const cause = Object.assign(new Error('no'), { code });
     const fault = Object.assign(new Error('The PostgreSQL server does not answer: no', { cause }), {
       name: 'StorageFault',
@@ -86,7 +86,7 @@ describe('a database', () => {
     expect((await run(argv, { cwd: folder, createEngine })).exitCode).toBe(0);
   }, 60_000);
 
-  test('is left alone while another server has it open', async () => {
+  test('is not opened while another server has it open', async () => {
     const unlock = await lockDirectory(join(folder, 'sound', 'database'));
     expect(await mistake([...START, '--data', 'sound'])).toMatch(
       /is in use by .+Stop it, or choose another/s,
@@ -132,13 +132,13 @@ describe('a data directory', () => {
     60_000,
   );
 
-  test('cannot be a link to a directory that is gone', async () => {
+  test('cannot be a link to a missing directory', async () => {
     await symlink(join(folder, 'gone'), join(folder, 'link'));
     for (const path of ['link', 'link/below'])
       expect(await mistake([...START, '--data', path])).toMatch(/link cannot be used: .+not a directory/s);
   });
 
-  test('names the file of a damaged demo', async () => {
+  test('reports the file of a damaged demo', async () => {
     for (const text of ['{"half', 'null', '{}']) {
       await mkdir(join(folder, 'demo'), { recursive: true });
       await writeFile(join(folder, 'demo/demo.json'), text);
@@ -192,7 +192,7 @@ describe('the generated admin token', () => {
   const files = async (directory: string) =>
     (await readdir(directory)).filter((name) => name === 'admin-token');
 
-  test('is kept for this user alone, the same at every start, and found by commands in that folder', async () => {
+  test('is readable by this user only, the same at every start, and found by commands in that folder', async () => {
     const cwd = await mkdtemp(join(folder, 'token-'));
     const argv = [
       'start',
@@ -229,7 +229,7 @@ describe('the generated admin token', () => {
     );
   });
 
-  test('is not made beside one that is set, which commands find in the settings', async () => {
+  test('is not generated if one is set, which commands find in the settings', async () => {
     const cwd = await mkdtemp(join(folder, 'set-'));
     await writeFile(join(cwd, 'guildhall.yaml'), `admin_token: ${'s'.repeat(32)}\n`);
     const ran = await run([...START, '--json'], {

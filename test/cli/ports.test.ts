@@ -49,7 +49,7 @@ const LOCAL: Config = {
 };
 
 describe('ports in use', () => {
-  test('are named all at once, the one of clients first, with the flags that take free ones', async () => {
+  test('are listed all at once, the client port first, with the flags that select free ones', async () => {
     const [main, admin, voice] = [await takenTcp(), await takenTcp(), await takenTcp()];
     const [media, browsers] = [await takenUdp(), await takenUdp()];
     const set = [`voice_port=${voice}`, `voice_udp_port=${media}`, `voice_webrtc_port=${browsers}`];
@@ -75,7 +75,7 @@ describe('ports in use', () => {
     }
   });
 
-  test('are named for every shard before the first one is started', async () => {
+  test('are listed for every shard before the first one is started', async () => {
     const [admin, voice] = [await takenTcp(), await takenTcp()];
     const started: unknown[] = [];
     const argv = ['start', '--shards', '2', '--port', '0', '--admin-port', String(admin)];
@@ -133,7 +133,7 @@ describe('ports in use', () => {
     expect(still.map(({ key, port }) => [key, port])).toEqual([['admin_port', admin]]);
   });
 
-  test('move all shards of `dev` on when one shard cannot have its port', async () => {
+  test('shift the ports of all shards of `dev` when the port of one shard is taken', async () => {
     const voice = await takenTcp();
     const given = { ...LOCAL, database_url: 'postgres://nobody@127.0.0.1:1/none', voice_port: voice - 2 };
     const shardsOf = (each: Config) => shardConfigs(each, 3, 0);
@@ -142,7 +142,7 @@ describe('ports in use', () => {
     expect(await refusedPorts(wantedPorts(config, shardsOf(config)))).toEqual([]);
   });
 
-  test('are named in the banner of `dev`, and on standard error beside its JSON line', async () => {
+  test('are listed in the banner of `dev`, and on standard error beside its JSON line', async () => {
     const main = 4001;
     // Beside the first port, as `--port` puts it; nobody has named that one.
     const argv = ['dev', '--port', String(main - 1)];

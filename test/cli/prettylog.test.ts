@@ -12,20 +12,20 @@ const line = (more: object) =>
     ...more,
   });
 
-test('a line has time, level, sentence and fields', () => {
+test('a line has time, level, message and fields', () => {
   expect(prettyLine(line({ msg: 'Draining.', where: 'gateway', took: { ms: 3 } }), false)).toBe(
     '03:04:05.006 info  Draining. where=gateway took={"ms":3}\n',
   );
 });
 
-test('a shard is named, and an error has its stack below', () => {
+test('a line contains its shard, and an error has its stack below', () => {
   const err = { type: 'Error', message: 'no', stack: 'Error: no\n    at f (a.ts:1:1)' };
   expect(prettyLine(line({ level: 50, name: 'one', msg: 'Failed.', err }), false)).toBe(
     '03:04:05.006 error one Failed.\n    Error: no\n    at f (a.ts:1:1)\n',
   );
 });
 
-test('levels have colours where a terminal is', () => {
+test('levels have colours on a terminal', () => {
   expect(prettyLine(line({ level: 40, msg: 'x' }), true)).toContain('\u001b[33mwarn \u001b[0m');
 });
 
@@ -43,7 +43,7 @@ test('no text of a client reaches the terminal as a control character', () => {
   );
 });
 
-test('what is no line of the log is passed on', () => {
+test('a line that is no log record is printed unchanged', () => {
   fc.assert(
     fc.property(fc.string(), (text) => {
       expect(prettyLine(text, false).endsWith('\n')).toBe(true);

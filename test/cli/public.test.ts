@@ -66,7 +66,7 @@ describe('the banner of calls', () => {
 });
 
 describe('a public_url that is not loopback', () => {
-  test('closes registration by itself, as a listen_host does', async () => {
+  test('closes registration by default, as a listen_host does', async () => {
     const openWith = async (given: Partial<Config>): Promise<boolean> => {
       const house = await openHouse({ registration: 'auto', ...given });
       try {
@@ -82,7 +82,7 @@ describe('a public_url that is not loopback', () => {
     expect(await openWith({ public_url: URL_OUTSIDE, registration: 'open' })).toBe(true);
   }, 60_000);
 
-  test('has `start` ask for the secret, the admin token and the address of calls, with the lines to add', async () => {
+  test('makes `start` require the secret, the admin token and the voice address, with the lines to add', async () => {
     const { exitCode, err, engines } = await run([...START, '--public-url', URL_OUTSIDE, '--data', folder]);
     expect([exitCode, engines]).toEqual([1, []]);
     const told = err.join('\n');
@@ -99,7 +99,7 @@ describe('a public_url that is not loopback', () => {
     );
   });
 
-  test('is opened with the lines that it asked for, or without calls', () => {
+  test('is accepted with the required lines, or without calls', () => {
     const given = {
       ...{ public_url: URL_OUTSIDE, data_dir: folder, token_secret: SECRET, admin_token: SECRET },
     };
@@ -120,7 +120,7 @@ describe('a public_url that is not loopback', () => {
     );
   });
 
-  test('is not for `dev`, which shows its secrets', async () => {
+  test('is refused by `dev`, which prints its secrets', async () => {
     const { exitCode, err, engines } = await run(['dev', '--port', '0', '--public-url', URL_OUTSIDE]);
     expect([exitCode, engines]).toEqual([1, []]);
     expect(err.join()).toContain(`not on ${URL_OUTSIDE} (public_url)`);

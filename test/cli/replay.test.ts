@@ -83,7 +83,7 @@ const replay = (argv: readonly string[], whileRunning?: () => Promise<void>) =>
   });
 
 describe('a recording', () => {
-  test('has calls, frames and dispatches in lines, for its owner only', async () => {
+  test('contains calls, frames and dispatches in lines, readable by its owner only', async () => {
     const kinds = lines.map((text) => JSON.parse(text).kind);
     expect(kinds.slice(0, 2)).toEqual(['begin', 'demo']);
     expect(kinds.filter((kind) => kind === 'call').length).toBe(8);
@@ -105,7 +105,7 @@ describe('a recording', () => {
 });
 
 describe('replay', () => {
-  test('against a server that runs finds the same answers', async () => {
+  test('against a running server finds equal responses', async () => {
     let ran: Awaited<ReturnType<typeof run>> | undefined;
     await run(['dev', '--json', '--port', '0', '--set', 'voice=false', '--log-level', 'silent'], {
       createEngine,
@@ -121,7 +121,7 @@ describe('replay', () => {
     expect(ran!.exitCode).toBe(0);
   });
 
-  test('against a new server shows the one answer that is another one, and ends with 1', async () => {
+  test('against a new server prints the one different response, and exits with 1', async () => {
     const changed = lines.map((text) => text.replace('"name":"Hook","avatar"', '"name":"Look","avatar"'));
     await writeFile(join(folder, 'changed.jsonl'), changed.join('\n'));
     const { exitCode, out } = await replay(['changed.jsonl', '--json']);
@@ -135,7 +135,7 @@ describe('replay', () => {
     ]);
   });
 
-  test('against a bot compares what the bot does', async () => {
+  test('against a bot compares the requests of the bot', async () => {
     let bot: ReturnType<typeof pingBot> | null = null;
     const argv = ['replay', 'run.jsonl', '--bot', '1', '--json', '--patience', '1000'];
     const { exitCode, out } = await run(argv, {
@@ -175,8 +175,8 @@ describe('replay', () => {
   });
 });
 
-describe('the mapping', () => {
-  test('learns ids and secrets by their place, and keeps to them', () => {
+describe('the mapping of a replay', () => {
+  test('learns ids and secrets by their field, and applies them', () => {
     const mapping = new ReplayMapping();
     const [one, other] = ['111111111111111111', '222222222222222222'];
     expect(mapping.compare({ id: one, token: '⟨secret:1⟩' }, { id: other, token: 'mine' })).toEqual([]);
@@ -195,7 +195,7 @@ describe('the mapping', () => {
     expect(mapping.value({ code: '⟨secret:4⟩' })).toEqual({ code: 'mine' });
   });
 
-  test('sets times and addresses aside, and nothing else', () => {
+  test('ignores times and addresses, and nothing else', () => {
     const mapping = new ReplayMapping();
     const recorded = {
       at: '2026-01-01T00:00:00.000000+00:00',

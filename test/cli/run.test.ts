@@ -78,7 +78,7 @@ describe('guildhall dev', () => {
     expect(out.length).toBeLessThan(45);
   });
 
-  test('keeps nothing, limits requests and listens on loopback unless told otherwise', async () => {
+  test('stores nothing, limits requests and listens on loopback by default', async () => {
     const [plain] = (await run(['dev', ...FREE])).configs;
     expect(plain).toMatchObject({
       data_dir: null,
@@ -91,14 +91,14 @@ describe('guildhall dev', () => {
     expect(told).toMatchObject({ data_dir: join(folder, 'kept'), rate_limits: false, max_concurrency: 99 });
   });
 
-  test('serves attachments without a signature, unless told otherwise', async () => {
+  test('serves attachments without a signature by default', async () => {
     const [plain] = (await run(['dev', ...FREE])).configs;
     expect(plain).toMatchObject({ attachment_signatures_required: false });
     const told = await run(['dev', ...FREE, '--set', 'attachment_signatures_required=true']);
     expect(told.configs[0]).toMatchObject({ attachment_signatures_required: true });
   });
 
-  test('puts the other ports beside the first, or below it where there is no room', async () => {
+  test('uses ports next to the first, or below it at the end of the range', async () => {
     const ports = async (...argv: string[]) => {
       const { configs } = await run(['dev', ...argv, '--set', 'admin_port=0']);
       const { voice_port, voice_udp_port, voice_webrtc_port } = configs[0] as Config;
@@ -111,17 +111,14 @@ describe('guildhall dev', () => {
     expect(await ports()).toEqual([3002, 3002, 3022]);
   });
 
-  test.each(['listen_host', 'voice_host'])(
-    'shows its secrets to no one else: another %s is refused',
-    async (key) => {
-      const { exitCode, err, engines } = await run(['dev', '--set', `${key}=0.0.0.0`]);
-      expect(exitCode).toBe(1);
-      expect(err.join('\n')).toContain('listens on loopback only, not on 0.0.0.0');
-      expect(engines).toEqual([]);
-    },
-  );
+  test.each(['listen_host', 'voice_host'])('prints its secrets and refuses another %s', async (key) => {
+    const { exitCode, err, engines } = await run(['dev', '--set', `${key}=0.0.0.0`]);
+    expect(exitCode).toBe(1);
+    expect(err.join('\n')).toContain('listens on loopback only, not on 0.0.0.0');
+    expect(engines).toEqual([]);
+  });
 
-  test('keeps browsers on loopback unless an address is allowed for them, and tells Firefox users so', async () => {
+  test('limits calls of browsers to loopback unless --voice-address is set, and rejects an invalid address', async () => {
     const told = async (...argv: string[]) => (await run(['dev', ...FREE, ...argv])).configs[0];
     expect(await told()).toMatchObject({ voice_webrtc_address: null });
     expect(await told('--voice-address', 'auto')).toMatchObject({
@@ -158,7 +155,7 @@ describe('guildhall dev', () => {
     expect(err.join('\n')).toContain(advice);
   });
 
-  test('finds its demo again in a data folder, with the same tokens and the bots asked for', async () => {
+  test('reuses its demo in a data folder, with the same tokens and the requested bots', async () => {
     const shared = fakeEngine({});
     const again = (bots: string) =>
       run(['dev', '--json', '--data', folder, '--bots', bots, ...FREE], { engine: () => shared });
@@ -192,18 +189,18 @@ describe('guildhall dev', () => {
   });
 });
 
-describe('a server that is told to stop while it opens', () => {
+describe('a server that is stopped while it opens', () => {
   const ARGV = ['start', ...FREE, '--admin-port', '0', '--log-level', 'silent', '--set', 'voice=false'];
   const never = new Promise<never>(() => {});
 
-  test('opens nothing when nothing is open yet', async () => {
+  test('opens nothing if nothing is open yet', async () => {
     for (const argv of [ARGV, ['dev', ...FREE]]) {
       const ran = await run(argv, { cwd: folder, stop: Promise.resolve() });
       expect([ran.exitCode, ran.out, ran.err, ran.engines]).toEqual([0, [], [], []]);
     }
   });
 
-  test('closes the engine that was being made, and does not listen', async () => {
+  test('closes the engine under construction, and does not listen', async () => {
     let tell = () => {};
     const stop = new Promise<void>((resolve) => {
       tell = resolve;
@@ -232,7 +229,7 @@ describe('a server that is told to stop while it opens', () => {
     expect([exitCode, out, err, made.calls]).toEqual([0, [], [], ['close']]);
   });
 
-  test('still says why it could not be opened', async () => {
+  test('reports why it could not be opened', async () => {
     let tell = () => {};
     const stop = new Promise<void>((resolve) => {
       tell = resolve;
@@ -285,7 +282,7 @@ describe('guildhall start', () => {
     expect(out.join()).not.toContain(SECRET);
   });
 
-  test('does not open voice to others without a certificate, or without an address of its own', async () => {
+  test('does not serve voice to other machines without a certificate, or without a voice address', async () => {
     const voice = (...set: string[]) => {
       const argv = ['start', '--admin-port', '0', '--log-level', 'silent'];
       return run([...argv, ...FREE, ...set.flatMap((pair) => ['--set', pair])], { cwd: folder, env: ENV });
@@ -310,7 +307,7 @@ describe('guildhall start', () => {
     expect(out.join('\n')).toContain('wss://127.0.0.1:4323');
   });
 
-  test('keeps its data in ./data on a loopback address, and makes no demo', async () => {
+  test('stores its data in ./data on a loopback address, and creates no demo', async () => {
     const { configs, engines, out } = await run(
       ['start', ...FREE, '--admin-port', '0', '--log-level', 'silent'],
       {
@@ -357,7 +354,7 @@ describe('guildhall start', () => {
     ['GUILDHALL_DATABASE_URL', { GUILDHALL_DATABASE_URL: 'notaurl' }],
     ['GUILDHALL_DATABASE_URL', { GUILDHALL_DATABASE_URL: 'notaurl', DATABASE_URL: 'postgres://h/d' }],
     ['GUILDHALL_listen_port', { GUILDHALL_listen_port: 'many' }],
-  ])('names the variable that was set: %s of %o', async (name, env: Record<string, string>) => {
+  ])('reports the variable that was set: %s of %o', async (name, env: Record<string, string>) => {
     const { exitCode, err } = await run(['start'], { cwd: folder, env });
     expect([exitCode, err.join()]).toEqual([1, expect.stringContaining(`guildhall: ${name} in the env`)]);
   });
@@ -369,7 +366,7 @@ describe('guildhall start', () => {
     ...['--voice-address', '--port', '--admin-port', '--data', '--public-url', '--log-level'].map(
       (flag) => ['dev', flag] as const,
     ),
-  ])('names the flag that was given: %s %s', async (command, flag) => {
+  ])('reports the given flag: %s %s', async (command, flag) => {
     const { exitCode, err } = await run([command, flag, LONG], { cwd: folder });
     expect([exitCode, err.join()]).toEqual([
       1,
@@ -377,7 +374,7 @@ describe('guildhall start', () => {
     ]);
   });
 
-  test('names the key of a file and of --set', async () => {
+  test('reports the key of a file and of --set', async () => {
     const set = await run(['start', '--set', 'database_url=notaurl'], { cwd: folder });
     expect(set.err.join()).toContain('guildhall: database_url in --set is');
     await writeFile(join(folder, 'guildhall.yaml'), 'database_url: notaurl\n');
@@ -390,7 +387,7 @@ describe('guildhall start', () => {
     );
   });
 
-  test('names the variable or the flag that gave an invalid admin URL', async () => {
+  test('reports the variable or the flag of an invalid admin URL', async () => {
     const env = { GUILDHALL_ADMIN_URL: 'nowhere', GUILDHALL_ADMIN_TOKEN: 'x'.repeat(16) };
     const byVariable = await run(['user', 'list'], { cwd: folder, env });
     expect(byVariable.err.join()).toContain('GUILDHALL_ADMIN_URL is "nowhere"; it must be a URL');
@@ -398,13 +395,13 @@ describe('guildhall start', () => {
     expect(byFlag.err.join()).toContain('--admin-url is "here"; it must be a URL');
   });
 
-  test('explains a file that is not there, as JSON when asked', async () => {
+  test('explains a missing file, as JSON on request', async () => {
     const { exitCode, out } = await run(['start', '--config', 'none.yaml', '--json'], { cwd: folder });
     expect(exitCode).toBe(1);
     expect(JSON.parse(out[0]!).error.message).toContain('none.yaml cannot be read');
   });
 
-  test('exits 1 when draining takes longer than it may', async () => {
+  test('exits with 1 when draining exceeds its time limit', async () => {
     const stuck = (config: object) => {
       const made = fakeEngine(config);
       return { ...made, engine: { ...made.engine, drain: () => new Promise<void>(() => {}) } };

@@ -76,7 +76,7 @@ async function rowsOf({ admin }: Line) {
 }
 
 describe('guildhall dev --shards', () => {
-  test('is one server of several processes: one line, one demo, one end', async () => {
+  test('runs several processes as one server: one line, one demo, one shutdown', async () => {
     const made = cluster();
     let folder = '';
     const { exitCode, out, engines, configs } = await run(dev('--shards', '3', '--bots', '2'), {
@@ -106,14 +106,14 @@ describe('guildhall dev --shards', () => {
   const given: Config[] = [];
   const configs0 = () => given[0];
 
-  test('shows in its banner which processes they are, and where the data are kept', async () => {
+  test('prints its processes and the location of the data in its banner', async () => {
     const { out } = await run(['dev', ...FREE, '--shards', '1'], cluster());
     expect(out.join('\n')).toContain('Shards   shard-0 (process 5001)');
     expect(out.join('\n')).toContain('kept in the database');
   });
 
   test.each([[['dev']], [['dev', '--data', 'kept']], [['start', '--data', 'kept']]])(
-    'says of %j that more than one need PostgreSQL',
+    'is refused for %j, because several shards need PostgreSQL',
     async (argv) => {
       const { exitCode, err, engines } = await run([...argv, ...FREE, '--shards', '2'], { cwd: '/tmp' });
       expect(exitCode).toBe(1);
@@ -129,7 +129,7 @@ describe('guildhall dev --shards', () => {
     expect(err.join()).toContain('whole number from 1 to 64');
   });
 
-  test('ends with the words of the shard that cannot start, and ends the others', async () => {
+  test('exits with the error of the shard that cannot start, and stops the others', async () => {
     const made = cluster();
     const { exitCode, out, engines } = await run(dev('--shards', '2'), {
       ...made,
@@ -145,7 +145,7 @@ describe('guildhall dev --shards', () => {
     expect(engines[0]?.calls.at(-1)).toBe('close');
   });
 
-  test('starts a shard that dies again, and answers all the while', async () => {
+  test('restarts a crashed shard, and serves requests meanwhile', async () => {
     const made = cluster();
     const { exitCode, engines } = await run(dev('--shards', '2'), {
       ...made,
@@ -164,7 +164,7 @@ describe('guildhall dev --shards', () => {
 });
 
 describe('the commands of a cluster', () => {
-  test('show it, empty and stop a shard, start it again, and start all anew', async () => {
+  test('list the shards, drain and stop a shard, start it again, and restart all', async () => {
     const made = cluster();
     const pids: number[][] = [];
     const said: string[] = [];
@@ -207,7 +207,7 @@ describe('the commands of a cluster', () => {
     ]);
   });
 
-  test('know that without a supervisor nothing is started again', async () => {
+  test('refuse to restart a shard without a supervisor', async () => {
     await run(dev(), {
       whileRunning: async (lines) => {
         const { admin } = lineOf(lines);
@@ -232,7 +232,7 @@ describe('the commands of a cluster', () => {
 describe('the settings of shards', () => {
   const base: Config = { ...DEFAULTS, database_url: ENV.DATABASE_URL };
 
-  test('give each what cannot be shared: its name and its ports, from the first one on', () => {
+  test('assign each shard its own name and ports, counted from the first', () => {
     const given = { ...base, voice_workers: 2, link_port: 4000, voice_endpoint: 'voice.example.org:443/v' };
     const [first, second] = shardConfigs(given, 2, 3000);
     expect(first).toMatchObject({
@@ -248,7 +248,7 @@ describe('the settings of shards', () => {
     });
   });
 
-  test('leave free ports free, and names that differ over machines', () => {
+  test('keep port 0, and use names that differ between machines', () => {
     const given = {
       ...base,
       voice_port: 0,
@@ -269,24 +269,24 @@ describe('the settings of shards', () => {
     ['http://localhost:3080', 0, [3080, 3081]],
     ['https://activities.example.org', 0, [0, 0]],
     [null, 0, [0, 0]],
-  ])('serve activities of %s on ports from %i on', (url, port, expected) => {
+  ])('serve activities of %s on consecutive ports from %i', (url, port, expected) => {
     const given = { ...base, activities_url: url, activities_port: port };
     expect(shardConfigs(given, 2, 1).map((config) => config.activities_port)).toEqual(expected);
   });
 
-  test('refuse an address of activities whose port would be another for each', () => {
+  test('refuse an activities URL that would need a different port for each shard', () => {
     const given = { ...base, activities_url: 'http://localhost' };
     expect(() => shardConfigs(given, 2, 1)).toThrow(/names no port/);
     expect(shardConfigs(given, 1, 1)).toHaveLength(1);
   });
 
-  test('do not go beyond the last port', () => {
+  test('refuse ports beyond 65535', () => {
     expect(() => shardConfigs({ ...base, voice_port: 65_535 }, 2, 1)).toThrow(CommandError);
   });
 });
 
 describe('the supervisor', () => {
-  test('pauses longer and longer before a shard that dies at once, and stops when it is told to', async () => {
+  test('waits longer before each restart of a crashing shard, and stops on request', async () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
     const starts: number[] = [];
@@ -332,7 +332,7 @@ describe('the supervisor', () => {
     expect(starts.length).toBe(6);
   });
 
-  test('keeps the port while its only shard is away', async () => {
+  test('keeps the port open while its only shard restarts', async () => {
     const made = cluster();
     await run(dev('--shards', '1', '--set', 'listen_port=0'), {
       ...made,

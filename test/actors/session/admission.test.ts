@@ -16,7 +16,7 @@ function admit(perSec: number, waitingMax: number) {
 }
 
 describe('admission', () => {
-  it('lets a second’s worth through at once, and then so many a second, in order', async () => {
+  it('admits one second’s number at once, and then that number a second, in order', async () => {
     const { clock, admission, turns, ask } = admit(10, 100);
     for (let name = 1; name <= 35; name += 1) ask(name);
     await settled();

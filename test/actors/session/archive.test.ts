@@ -191,7 +191,7 @@ describe('a session that is resumed at another shard', () => {
     expect(net.asked).toEqual(['shard-1>shard-0 sessions.take']);
   });
 
-  it('is found after it has moved on, though its id names where it began', async () => {
+  it('is found after it has moved on, although its id names its first shard', async () => {
     const { net, a, b, c } = three();
     const { session } = await a.open();
     const first = b.resume(session.id, 4);
@@ -204,7 +204,7 @@ describe('a session that is resumed at another shard', () => {
     expect(workerOf(session.id)).toBe(0);
   });
 
-  it('goes to exactly one of two shards that request it at once', async () => {
+  it('is taken by exactly one of two shards that request it at once', async () => {
     const { net, a, b, c } = three();
     const { session } = await a.open();
     const asked = [b.resume(session.id, 4), c.resume(session.id, 4)];
@@ -216,7 +216,7 @@ describe('a session that is resumed at another shard', () => {
     expect(kinds.filter((kind) => kind === 'open').length).toBeGreaterThanOrEqual(1);
   });
 
-  it('goes to one of two connections of a shard at a time', async () => {
+  it('is taken by one of two connections of a shard at a time', async () => {
     const { net, a, b } = three();
     const { session } = await a.open();
     const asked = [b.resume(session.id, 4), b.resume(session.id, 4)];
@@ -259,7 +259,7 @@ describe('a session that is resumed at another shard', () => {
     expect([a.house.sessions.size, b.house.sessions.size]).toEqual([1, 0]);
   });
 
-  it('waits while its shard does not answer, and then resumes from the journal of that shard', async () => {
+  it('waits while its shard does not respond, and then resumes from the journal of that shard', async () => {
     const { net, a, b } = three();
     const { session } = await a.open();
     const { identity, manner } = session.record;
@@ -275,7 +275,7 @@ describe('a session that is resumed at another shard', () => {
     expect(contents(sink)).toEqual(['RESUMED']);
   });
 
-  it('is refused when its shard does not answer for too long', async () => {
+  it('is refused when its shard does not respond within the time limit', async () => {
     const { net, a, b } = three();
     const { session } = await a.open();
     net.silent.add('shard-0');
@@ -314,7 +314,7 @@ describe('a session that is resumed at another shard', () => {
     expect((await outcome).kind).toBe('invalid');
   });
 
-  it('is waited for while no shard knows which runs have ended', async () => {
+  it('waits while no shard knows which runs have ended', async () => {
     const { net, a, b, c } = three();
     const { session } = await a.open();
     net.gone.add('shard-0');
@@ -343,7 +343,7 @@ describe('a session that is resumed at another shard', () => {
     expect((await outcome).kind).toBe('open');
   });
 
-  it('comes from the disk of another shard, and last from a copy', async () => {
+  it('is read from the disk of another shard, and last from a replica', async () => {
     const { net, a, b, c } = three();
     const { session } = await a.open();
     const other = await a.open();
@@ -373,7 +373,7 @@ describe('a session that is resumed at another shard', () => {
   });
 
   it.each([
-    ['more than was sent', 99, { kind: 'closed', code: 4007 }],
+    ['an unsent sequence number', 99, { kind: 'closed', code: 4007 }],
     ['an invalid number', -1, { kind: 'closed', code: 4007 }],
   ])('ends when its client claims %s', async (_, seq, expected) => {
     const { net, a, b } = three();
@@ -384,7 +384,7 @@ describe('a session that is resumed at another shard', () => {
     expect(a.house.sessions.size + b.house.sessions.size).toBe(0);
   });
 
-  it('is handed over only after its lobbies were sent', async () => {
+  it('is transferred only after its lobbies were sent', async () => {
     const { net, a, b } = three();
     const acting = actingFor('102', ['identify', 'gateway.connect', 'lobbies.write']);
     for (const { house } of [a, b]) house.backend.tokens.set('acting', acting);
@@ -404,8 +404,8 @@ describe('a session that is resumed at another shard', () => {
   });
 });
 
-describe('a shard that was held for dead', () => {
-  it('drops sessions that other shards took over, which go on receiving dispatches there', async () => {
+describe('a shard that was declared dead', () => {
+  it('drops sessions that other shards took over, which continue to receive dispatches there', async () => {
     const { net, a, b } = three();
     const [moved, stayed] = [await a.open(), await a.open()];
     a.become('serving');
@@ -428,12 +428,8 @@ describe('a shard that was held for dead', () => {
   });
 
   it.each([
-    [
-      'keeps a session that it has taken and counted on, though its shard before still holds it',
-      2,
-      [true, false],
-    ],
-    ['lets go of a session that another has, where neither has counted on', 0, [false, true]],
+    ['keeps a session that it took and continued, although its earlier shard still has it', 2, [true, false]],
+    ['drops a session that another shard has, if neither continued it', 0, [false, true]],
   ])('%s', async (_how, counted, over) => {
     const { net, a, b } = three();
     const { session: old } = await a.open();

@@ -55,7 +55,7 @@ async function resume({ sessions }: Arranged, { id, seq }: { id: string; seq: nu
 }
 
 describe('IDENTIFY of an application that acts for a user', () => {
-  it('is answered with READY of that kind and no guilds, and its presence is not taken', async () => {
+  it('is answered with READY without guilds, and its presence is ignored', async () => {
     const all = arranged();
     const presence = { since: null, activities: [], status: 'dnd', afk: false } as never;
     const { sink } = await open(all, { token: 'game', presence });
@@ -82,7 +82,7 @@ describe('IDENTIFY of an application that acts for a user', () => {
     expect(codes).toEqual(['open', 'open', 4004, 'open', 'open']);
   });
 
-  it('names the keys of one grant alike in all its sessions, and of another otherwise', async () => {
+  it('has one static_client_session_id in all sessions of one grant, and another for another grant', async () => {
     const all = arranged();
     const names: unknown[] = [];
     for (const token of ['game', 'newer', 'other game']) {
@@ -133,7 +133,7 @@ describe('lobbies', () => {
     expect(sink.names).toEqual(['READY', 'MESSAGE_CREATE']);
   });
 
-  it('leave nothing behind when their session ends before all are sent', async () => {
+  it('release all state when their session ends before all are sent', async () => {
     const all = arranged();
     all.backend.lobbies = lobbies;
     const sink = new FakeSink();
@@ -149,7 +149,7 @@ describe('lobbies', () => {
   });
 });
 
-describe('what a session asks for', () => {
+describe('requests of a session', () => {
   const ask = (session: GatewaySessionActor) => {
     session.ask({ name: 'presence', input: { status: 'idle' } as never });
     session.ask({ name: 'voiceState', input: { guildId: null } as never });
@@ -172,13 +172,13 @@ describe('what a session asks for', () => {
     ['bare', []],
     ['human', ['presence', 'voiceState', 'stream', 'soundboard', 'channelInfo', 'members']],
     ['bot', ['presence', 'voiceState', 'soundboard', 'channelInfo']],
-  ])('by the token "%s" reaches the house as far as it may: %j', async (token, names) => {
+  ])('with the token "%s" are admitted as far as permitted: %j', async (token, names) => {
     const all = arranged();
     const { session } = await open(all, { token });
     expect(await asked(all, session)).toEqual(names);
   });
 
-  it('is ignored once the token has expired, while dispatches continue, until another token resumes it', async () => {
+  it('are ignored after the token has expired, while dispatches continue, until a RESUME with another token', async () => {
     const all = arranged();
     const { tokens } = all.backend;
     const { session, sink } = await open(all, { token: 'game' });
@@ -211,14 +211,14 @@ describe('RESUME', () => {
     if (answer !== 'open') expect(sink.names).toEqual(['READY', 'MESSAGE_CREATE']);
   });
 
-  it('refuses an application the session of a person', async () => {
+  it('refuses the session of a user to an application', async () => {
     const all = arranged();
     const { session } = await open(all, { token: 'human' });
     expect((await resume(all, session, 'game')).outcome.kind).toBe('invalid');
   });
 });
 
-describe('what is taken back', () => {
+describe('a revoked authorization', () => {
   it('ends and notifies the sessions of that application only', async () => {
     const all = arranged();
     const game = await open(all, { token: 'game' });
@@ -236,7 +236,7 @@ describe('what is taken back', () => {
   });
 });
 
-describe('a token of the person alone', () => {
+describe('a revoked token of the user', () => {
   it('ends the sessions that it opened, not those of applications', async () => {
     const all = arranged();
     const game = await open(all, { token: 'game' });
@@ -269,7 +269,7 @@ describe('AUTHORIZE_REQUEST', () => {
     expect(sessions.requestAuthorization(USER, GAME, 'r3')).toBe(0);
   });
 
-  it('may be wanted only for one’s own session', async () => {
+  it('is subscribed only for sessions of the caller', async () => {
     const all = arranged();
     const { session } = await open(all, { token: 'game' });
     const of = (userId: string, applicationId: ApplicationId | null) => ({

@@ -112,7 +112,7 @@ const texts = (sink: FakeSink) =>
   sink.sent.map(({ t, d }) => (t === 'MESSAGE_CREATE' ? (d as { text: string }).text : t));
 
 describe('a session whose process was killed', () => {
-  it('is resumed from the journal: what was missed, in order and what passes too, then RESUMED', async () => {
+  it('is resumed from the journal: missed dispatches in order, ephemeral ones included, then RESUMED', async () => {
     const server = new Server();
     const { session, sink } = await server.open();
     server.say('seen', session);
@@ -133,7 +133,7 @@ describe('a session whose process was killed', () => {
     ]);
   });
 
-  it('is the same after a second crash, with a later presence', async () => {
+  it('is resumed after a second crash, with its latest presence', async () => {
     const server = new Server();
     const { session } = await server.open();
     server.tick();
@@ -168,7 +168,7 @@ describe('a session whose process was killed', () => {
     expect(kinds.map(({ kind }) => kind).sort()).toEqual(['taken', 'unknown']);
   });
 
-  it('is given again to the shard that claimed it, when the process ends before its answer arrives', async () => {
+  it('is returned again to the shard that claimed it, if the process ends before the response is received', async () => {
     const server = new Server();
     const { session, sink } = await server.open();
     session.following('1', 70);
@@ -208,15 +208,15 @@ describe('a session whose process was killed', () => {
   });
 
   it.each([
-    ['has seen more than was written', 99, 'closed'],
+    ['has received more than was written', 99, 'closed'],
     ['claims an invalid number', 1.5, 'closed'],
-    ['is another user', 4, 'invalid'],
+    ['authenticates as another user', 4, 'invalid'],
   ])('cannot be resumed when its client %s', async (what, seq, kind) => {
     const server = new Server();
     const { session } = await server.open();
     server.tick();
     server.start();
-    const token = what === 'is another user' ? 'other' : 'bot';
+    const token = what === 'authenticates as another user' ? 'other' : 'bot';
     expect((await server.resume(session.id, seq, token)).outcome.kind).toBe(kind);
   });
 
@@ -229,7 +229,7 @@ describe('a session whose process was killed', () => {
     expect((await server.resume(session.id, 4)).outcome.kind).toBe('invalid');
   });
 
-  it('cannot be resumed when the missed dispatches or its last sign of life are too old', async () => {
+  it('cannot be resumed when the missed dispatches or its last heartbeat are too old', async () => {
     const server = new Server();
     const { session } = await server.open();
     server.tick();
@@ -250,7 +250,7 @@ describe('a session whose process was killed', () => {
     expect([outcome.kind, texts(sink)]).toEqual(['open', ['RESUMED']]);
   });
 
-  it('is asked for again when it cannot be opened in time', async () => {
+  it('is requested again when it cannot be opened in time', async () => {
     const server = new Server();
     const { session } = await server.open();
     server.tick();
@@ -294,7 +294,7 @@ describe('a session whose process was killed', () => {
     expect(texts(sink)).toEqual(['missed', 'since', 'RESUMED']);
   });
 
-  it('misses nothing, at whatever moment and how often the process is killed', async () => {
+  it('misses no dispatch, whenever and however often the process is killed', async () => {
     const act = fc.oneof(
       { weight: 6, arbitrary: fc.record({ kind: fc.constant('say'), to: fc.integer({ min: 0, max: 3 }) }) },
       {
@@ -367,7 +367,7 @@ describe('a session whose process was killed', () => {
 });
 
 describe('a session whose process is killed again', () => {
-  it('before its client has received what it had missed is resumed with all of it', async () => {
+  it('is resumed with all missed dispatches, although its client had received none of them', async () => {
     const server = new Server();
     const { session, sink } = await server.open();
     server.say('seen', session);
@@ -386,7 +386,7 @@ describe('a session whose process is killed again', () => {
   });
 });
 
-it('is resumed from a journal that is read again when its client has seen more than the first reading held', async () => {
+it('a journal is read again when the client has a later sequence number than the first reading', async () => {
   const server = new Server();
   const { session: first } = await server.open();
   const { session, sink } = await server.open('bot');
@@ -414,7 +414,7 @@ it('is resumed from a journal that is read again when its client has seen more t
 describe('the journal', () => {
   const sizeOf = (server: Server) => [...server.store.made.values()].at(-1)?.segments.size ?? 0;
 
-  it('keeps to its bytes, and each session in it can still be resumed', async () => {
+  it('stays within its size bound, and each session in it can be resumed', async () => {
     const server = new Server(1 << 20);
     const { session } = await server.open();
     for (let count = 0; count < 200; count += 1) {
@@ -426,7 +426,7 @@ describe('the journal', () => {
     expect((await server.resume(session.id, 204)).outcome.kind).toBe('open');
   });
 
-  it('rests when the names of its sessions exceed its bytes, and each can still be resumed', async () => {
+  it('pauses when the records of its sessions exceed its size bound, and each can be resumed', async () => {
     const server = new Server(4096);
     const opened = [];
     for (let count = 0; count < 60; count += 1) opened.push(await server.open());
@@ -452,7 +452,7 @@ describe('the journal', () => {
     expect((await server.resume(session.id, 5)).outcome.kind).toBe('open');
   });
 
-  it('on a full disk ends, says so, takes no room, and is begun again later', async () => {
+  it('stops on a full disk, reports it, frees its space, and restarts later', async () => {
     const server = new Server();
     const { session } = await server.open();
     server.tick();
@@ -484,7 +484,7 @@ describe('the journal', () => {
     expect([...server.store.made.values()].map(({ instance }) => instance)).toEqual(['run2']);
   });
 
-  it('leaves its sessions to be resumed when its process ends', async () => {
+  it('keeps its sessions resumable when its process ends', async () => {
     const server = new Server();
     const { session, sink } = await server.open();
     server.say('last', session);

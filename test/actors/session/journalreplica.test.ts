@@ -141,7 +141,7 @@ const jsons = (taking: Awaited<ReturnType<ReturnType<typeof shard>['take']>>) =>
     ? taking.record.missed.map(({ json }) => (JSON.parse(json) as { content: string }).content)
     : taking.kind;
 
-describe('a copy of a journal', () => {
+describe('a replica of a journal', () => {
   it('is kept by one shard on another disk, on another machine if there is one', () => {
     const net = new Net();
     const a = net.add('a', 'disk-1', 'machine-1');
@@ -151,7 +151,7 @@ describe('a copy of a journal', () => {
     return net.pass(100).then(() => expect(a.buddy.shardId).toBe('b'));
   });
 
-  it('is not made when all shards share one disk', async () => {
+  it('is not created when all shards share one disk', async () => {
     const net = new Net();
     const a = net.add('a', 'disk');
     net.add('b', 'disk');
@@ -160,7 +160,7 @@ describe('a copy of a journal', () => {
     expect([a.buddy.shardId, a.buddy.waitingBytes, session.over]).toEqual([null, 0, false]);
   });
 
-  it('has only the sequence numbers of dispatches from before it began, and all later dispatches', async () => {
+  it('contains only sequence numbers of dispatches from before its start, and all later dispatches', async () => {
     const net = new Net();
     const a = net.add('a', 'disk-1');
     const early = await a.open();
@@ -178,7 +178,7 @@ describe('a copy of a journal', () => {
     expect(b.faults).toEqual([]);
   });
 
-  it('loses and doubles nothing with lost answers and silence', async () => {
+  it('loses and duplicates no dispatch with lost responses and pauses', async () => {
     const { net, a, b, session } = await paired();
     const { seq } = session;
     const said: string[] = [];
@@ -218,7 +218,7 @@ describe('a copy of a journal', () => {
     expect(seq).toBeLessThan(before);
   });
 
-  it('is continued by a shard that starts again over its disk', async () => {
+  it('is continued by a shard that restarts with its disk', async () => {
     const { net, a, b, session } = await paired();
     const { seq } = session;
     session.deliver(dispatchOf('before', net.clock.monotonic()));
@@ -235,14 +235,14 @@ describe('a copy of a journal', () => {
     expect(since).toBeGreaterThan(seq);
   });
 
-  it('does not resume a session whose client has seen a later sequence number', async () => {
+  it('does not resume a session whose client has a later sequence number', async () => {
     const { net, b, session } = await paired();
     net.kill('a');
     expect((await b.take(session, session.seq + 1)).kind).toBe('unknown');
     expect((await b.take(session, session.seq)).kind).toBe('taken');
   });
 
-  it('ends with its shard, when that stays away', async () => {
+  it('ends if its shard does not return', async () => {
     const net = new Net();
     const a = net.add('a', 'disk-1');
     const b = net.add('b', 'disk-2');

@@ -38,7 +38,7 @@ describe('IDENTIFY', () => {
     expect(arranged.backend.named('presence')).toHaveLength(1);
   });
 
-  it('is answered with READY first, and then what came while its user was being read, in order', async () => {
+  it('is answered with READY first, and then in order with dispatches that were queued while its user was loaded', async () => {
     const arranged = arrange();
     const { backend } = arranged;
     const early = ['a', 'b', 'c'].map((content) => dispatchOf(content));
@@ -58,7 +58,7 @@ describe('IDENTIFY', () => {
     expect(again.seqs).toEqual([2, 3, 4, 5, 6, 7, 8]);
   });
 
-  it('ends when more comes before READY than may wait, and leaves nothing behind', async () => {
+  it('is closed when the queue before READY overflows, and its state is released', async () => {
     const { sessions, backend } = arrange();
     const opening = backend.open.bind(backend);
     backend.open = async (session) => {
@@ -94,7 +94,7 @@ describe('IDENTIFY', () => {
     expect(sink.names).toHaveLength(1 + mine.length);
   });
 
-  it('requires shards beyond a number of guilds, and leaves nothing behind', async () => {
+  it('requires shards beyond a number of guilds, and releases its state', async () => {
     const { sessions, backend } = arrange({ shardingRequiredGuilds: 2 });
     expect(await sessions.identify(identifyWith(), new FakeSink())).toMatchObject({ code: 4011 });
     await settled();
@@ -117,7 +117,7 @@ describe('IDENTIFY', () => {
     expect(await sessions.startLimitOf('100' as UserId)).toMatchObject({ total: 2, remaining: 0 });
   });
 
-  it('tells bots of no start limit that is not applied', async () => {
+  it('returns no session start limit to bots when none is applied', async () => {
     const { sessions } = arrange({ limited: false, sessionStartsPerDay: 2, maxConcurrency: 1 });
     for (const _ of [1, 2, 3])
       expect(await sessions.identify(identifyWith(), new FakeSink())).toMatchObject({ kind: 'open' });
@@ -126,7 +126,7 @@ describe('IDENTIFY', () => {
     expect(max_concurrency).toBeGreaterThan(1);
   });
 
-  it('is refused when there is no room for another session', async () => {
+  it('is refused when the maximum number of sessions is reached', async () => {
     const { sessions } = arrange({ sessionsMax: 1 });
     await sessions.identify(identifyWith(), new FakeSink());
     expect(await sessions.identify(identifyWith({ token: 'other' }), new FakeSink())).toMatchObject({
@@ -135,7 +135,7 @@ describe('IDENTIFY', () => {
   });
 
   it.each(['authenticate', 'open', 'presence'])(
-    'fails as a fault of %s and leaves no session',
+    'fails with a fault of %s and leaves no session',
     async (fault) => {
       const { sessions, backend } = arrange();
       backend.fault = fault;
@@ -146,7 +146,7 @@ describe('IDENTIFY', () => {
     },
   );
 
-  it('tells that a guild is unavailable when it cannot be read', async () => {
+  it('sends an unavailable guild when it cannot be read', async () => {
     const arranged = arrange();
     arranged.backend.fault = 'subscribe';
     const { sink } = await open(arranged);
@@ -198,7 +198,7 @@ describe('IDENTIFY', () => {
 });
 
 describe('RESUME', () => {
-  it('replays exactly what was missed, in order, then RESUMED, then what comes', async () => {
+  it('replays exactly the missed dispatches in order, then RESUMED, then new dispatches', async () => {
     const arranged = arrange();
     const { session, sink } = await open(arranged);
     session.deliver(dispatchOf('seen'));
@@ -213,7 +213,7 @@ describe('RESUME', () => {
     expect(sink.names).toHaveLength(5);
   });
 
-  it('takes over from a connection that is still there, and sends that one away', async () => {
+  it('takes over from an open connection, and closes that one', async () => {
     const arranged = arrange();
     const { session, sink } = await open(arranged);
     const again = await resume(arranged, session.id, 4);
@@ -228,8 +228,8 @@ describe('RESUME', () => {
     ['an unknown session', 'nothing', 0, 'bot', { kind: 'invalid' }],
     ["another bot's session", null, 0, 'other', { kind: 'invalid' }],
     ['a bad token', null, 0, 'nobody', { kind: 'closed', code: 4004 }],
-    ['a number that was never sent', null, 5, 'bot', { kind: 'closed', code: 4007 }],
-    ['no number', null, Number.NaN, 'bot', { kind: 'closed', code: 4007 }],
+    ['a sequence number that was never sent', null, 5, 'bot', { kind: 'closed', code: 4007 }],
+    ['no sequence number', null, Number.NaN, 'bot', { kind: 'closed', code: 4007 }],
   ])('is refused with %s', async (_, id, seq, token, wanted) => {
     const arranged = arrange();
     const { session, sink } = await open(arranged);
@@ -294,7 +294,7 @@ describe('RESUME', () => {
     expect(arranged.backend.named('presence')).toHaveLength(1);
   });
 
-  it('is waited for without a change to how a person is shown', async () => {
+  it('leaves the presence of a user unchanged within the resume window', async () => {
     const arranged = arrange();
     const { session, sink } = await open(arranged, { token: 'human' });
     session.detach(sink, true);
@@ -333,7 +333,7 @@ describe('RESUME', () => {
     expect(arranged.sessions.size).toBe(0);
   });
 
-  it('loses, doubles and reorders nothing over any sequence of drops', async () => {
+  it('loses, duplicates and reorders no dispatch over any sequence of disconnects', async () => {
     const step = fc.oneof(
       { weight: 5, arbitrary: fc.constant('deliver' as const) },
       { weight: 1, arbitrary: fc.constant('drop' as const) },
@@ -388,7 +388,7 @@ describe('a session', () => {
     expect(arranged.backend.named('ended')).toHaveLength(1);
   });
 
-  it('is reported as ended after the guild that was being read', async () => {
+  it('is reported as ended after the pending read of a guild', async () => {
     const arranged = arrange();
     let release = () => {};
     const sink = new FakeSink();
@@ -442,7 +442,7 @@ describe('Request Guild Members', () => {
   const guildId = '5' as GuildId;
   const all = { guildId, query: '', userIds: null, limit: 0, presences: false, nonce: 'n' };
 
-  it('for everyone is let through once in 30 s and then answered with RATE_LIMITED', async () => {
+  it('for all members is accepted once in 30 s and then answered with RATE_LIMITED', async () => {
     const arranged = arrange();
     const { session, sink } = await open(arranged, { intents: INTENTS.GUILD_MEMBERS });
     session.ask({ name: 'members', input: all });
@@ -456,7 +456,7 @@ describe('Request Guild Members', () => {
     });
   });
 
-  it('for everyone without the intent is left unanswered', async () => {
+  it('for all members without the intent is ignored', async () => {
     const arranged = arrange();
     const { session, sink } = await open(arranged);
     session.ask({ name: 'members', input: all });
@@ -465,7 +465,7 @@ describe('Request Guild Members', () => {
     expect(sink.names.at(-1)).toBe('GUILD_CREATE');
   });
 
-  it('runs one after the other, and drops what cannot wait', async () => {
+  it('runs one after the other, and drops requests beyond its queue', async () => {
     const arranged = arrange();
     const { session } = await open(arranged);
     let release = () => {};

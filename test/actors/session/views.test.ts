@@ -21,7 +21,7 @@ test('pages continue after a handle', () => {
   expect(sessionViews(live, 4, 2)).toEqual([]);
 });
 
-test('shows the twenty newest dispatches, or the fewer that are kept', () => {
+test('returns the twenty newest dispatches, or fewer if fewer are kept', () => {
   const [many] = sessionViews(mapOf([session(1, 30)]), 0, 1);
   expect(many?.latest).toHaveLength(20);
   expect(many?.latest[0]).toEqual({ seq: 30, t: 'MESSAGE_CREATE' });

@@ -6,7 +6,7 @@ import { auditEntry, changesOf, sameValue } from '../../../engine/guild/auditing
 import { caller, envAt } from '../../support/people.ts';
 
 describe('changes', () => {
-  it('have both values, or the one there is; null counts as absent', () => {
+  it('have the old and the new value, or one of them; null counts as absent', () => {
     const before: Record<string, unknown> = {
       name: 'a',
       topic: null,
@@ -38,7 +38,7 @@ describe('changes', () => {
   });
 });
 
-it('an entry leaves out what there is not', () => {
+it('an entry omits absent fields', () => {
   const bare = auditEntry(envAt(), caller('10'), { actionType: 1, targetId: null, changes: [] });
   expect(bare).toEqual({
     type: 'auditLogged',

@@ -20,26 +20,29 @@ function arrange() {
   return guild;
 }
 
-test.each([[[600, 60]], [[60, 600]]])('rules of %j seconds silence for 600', (durations) => {
-  const guild = arrange();
-  durations.forEach((duration_seconds, index) => {
-    const draft = {
-      ...{ name: `rule ${index}`, event_type: 1, trigger_type: 1, enabled: true },
-      trigger_metadata: { keyword_filter: ['nitro'] },
-      actions: [{ type: 1 }, { type: 3, metadata: { duration_seconds } }],
-    } as RuleDraft;
-    const { outcome } = ruled<Rule>(guild, 'createAutoModerationRule', { draft }, OWNER_ID);
-    if (!outcome.ok) throw new Error(JSON.stringify(outcome.refusal));
-    // Ids of tests begin anew with each command.
-    guild.autoModeration.delete(outcome.value.id);
-    guild.autoModeration.set({ ...outcome.value, id: String(800_000 + index) });
-  });
-  ruled(guild, 'createMessage', creation({ content: 'nitro' }), ANN);
-  const until = guild.members.get(ANN as never)?.communication_disabled_until;
-  expect(Date.parse(until ?? '')).toBe(NOW_MS + 600_000);
-});
+test.each([[[600, 60]], [[60, 600]]])(
+  'rules of %j seconds time out for the longest duration, 600 seconds',
+  (durations) => {
+    const guild = arrange();
+    durations.forEach((duration_seconds, index) => {
+      const draft = {
+        ...{ name: `rule ${index}`, event_type: 1, trigger_type: 1, enabled: true },
+        trigger_metadata: { keyword_filter: ['nitro'] },
+        actions: [{ type: 1 }, { type: 3, metadata: { duration_seconds } }],
+      } as RuleDraft;
+      const { outcome } = ruled<Rule>(guild, 'createAutoModerationRule', { draft }, OWNER_ID);
+      if (!outcome.ok) throw new Error(JSON.stringify(outcome.refusal));
+      // Ids of tests begin anew with each command.
+      guild.autoModeration.delete(outcome.value.id);
+      guild.autoModeration.set({ ...outcome.value, id: String(800_000 + index) });
+    });
+    ruled(guild, 'createMessage', creation({ content: 'nitro' }), ANN);
+    const until = guild.members.get(ANN as never)?.communication_disabled_until;
+    expect(Date.parse(until ?? '')).toBe(NOW_MS + 600_000);
+  },
+);
 
-test('a rule that is off stops nothing', () => {
+test('a disabled rule blocks nothing', () => {
   const guild = arrange();
   const draft = {
     name: 'words',
@@ -58,14 +61,14 @@ test('a rule that is off stops nothing', () => {
 
 const SILENCING: RuleDraft = { actions: [{ type: 3, metadata: { duration_seconds: 60 } }] };
 
-test('making a rule with the action TIMEOUT needs MODERATE_MEMBERS', () => {
+test('creating a rule with the action TIMEOUT requires MODERATE_MEMBERS', () => {
   const guild = arrange();
   const draft = { name: 'words', event_type: 1, trigger_type: 1, ...SILENCING };
   expect(ruled(guild, 'createAutoModerationRule', { draft }, MANAGER).code).toBe(50013);
   expect(ruled(guild, 'createAutoModerationRule', { draft }, MOD).code).toBeUndefined();
 });
 
-test('changing a rule that has or gets the action TIMEOUT needs MODERATE_MEMBERS', () => {
+test('changing a rule that has or gets the action TIMEOUT requires MODERATE_MEMBERS', () => {
   const guild = arrange();
   const draft = { name: 'words', event_type: 1, trigger_type: 1, ...SILENCING };
   const { outcome } = ruled<Rule>(guild, 'createAutoModerationRule', { draft }, MOD);

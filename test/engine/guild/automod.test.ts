@@ -179,19 +179,19 @@ describe('a rule', () => {
       'actions.1.metadata.channel_id',
     ],
     [
-      'who is silenced',
+      'triggers that may time out',
       { trigger_type: 5, actions: [{ type: 3, metadata: { duration_seconds: 60 } }] },
       { trigger_type: 3, actions: [{ type: 3, metadata: { duration_seconds: 60 } }] },
       'actions.0.type',
     ],
     [
-      'who is quarantined',
+      'triggers that may quarantine',
       { trigger_type: 6, event_type: 2, actions: [{ type: 4 }] },
       { actions: [{ type: 4 }] },
       'actions.0.type',
     ],
     [
-      'what is blocked',
+      'triggers that may block',
       { actions: [{ type: 1 }] },
       { trigger_type: 6, event_type: 2, actions: [{ type: 1 }] },
       'actions.0.type',
@@ -216,7 +216,7 @@ describe('a rule', () => {
     expect(ruled(guild, 'updateAutoModerationRule', change, MOD).code).toBe(50035);
   });
 
-  it('leaves room for the patterns of the others', () => {
+  it('shares the bound on patterns with the other rules', () => {
     const large = { trigger_metadata: { regex_patterns: Array.from({ length: 10 }, () => 'a{90}') } };
     rule(large);
     rule(large);
@@ -311,7 +311,7 @@ describe('a message with a forbidden word', () => {
     });
   });
 
-  it('silences its author for the time of the rule', () => {
+  it('times out its author for the duration of the rule', () => {
     rule({
       trigger_metadata: { regex_patterns: ['(?i)free\\s+nitro'] },
       actions: [{ type: 1 }, { type: 3, metadata: { duration_seconds: 60 } }],
@@ -338,10 +338,10 @@ describe('a message with a forbidden word', () => {
 
   it.each([
     ['the owner', OWNER, {}],
-    ['who manages the guild', MOD, {}],
+    ['a member who manages the guild', MOD, {}],
     ['a bot', ROBOT, {}],
-    ['who has an exempt role', HELPER, {}],
-    ['everyone in an exempt channel', ANN, { channelId: '51' }],
+    ['a member with an exempt role', HELPER, {}],
+    ['any member in an exempt channel', ANN, { channelId: '51' }],
   ])('is sent by %s', (_, by, more) => {
     rule({
       trigger_metadata: { keyword_filter: ['cat'] },
@@ -376,7 +376,7 @@ describe('a message with a forbidden word', () => {
     expect(say('badminton, b4d').code).toBe(200000);
   });
 
-  it('is found by the lists of our own', () => {
+  it('is matched by the built-in word lists', () => {
     rule({ trigger_type: 4, trigger_metadata: { presets: [1], allow_list: ['damn good'] } });
     expect(say('damn').code).toBe(200000);
     expect(say('damn good').code).toBeUndefined();
@@ -384,7 +384,7 @@ describe('a message with a forbidden word', () => {
 });
 
 describe('patterns', () => {
-  it('wait, with their messages, when they have worked more than their share', () => {
+  it('refuse messages with 20029 while their work exceeds its bound', () => {
     rule({ trigger_metadata: { regex_patterns: ['[a-z]{490}[0-9]'] }, exempt_roles: ['62' as never] });
     const text = 'a '.repeat(990);
     let sent = 0;
@@ -476,7 +476,7 @@ describe('a profile', () => {
     expect(call('Cattle', MOD).types).not.toContain('autoModerationActionExecuted');
   });
 
-  it('is judged when its member joins or has another name as a user', () => {
+  it('is checked when its member joins or changes the username', () => {
     rule({ trigger_type: 6, event_type: 2, trigger_metadata: { keyword_filter: ['cat'] } });
     guild.users.set('77' as never, { ...user('77'), global_name: 'Cat' });
     expect(ruled(guild, 'addMember', { userId: '77' }, '0').code).toBeUndefined();

@@ -69,7 +69,7 @@ test('reads the descriptions of files', () => {
   expect(send({ content: 'hi' }, { attachments: [file('a cat')] })).toBe(BLOCKED);
 });
 
-test('reads all that a forwarded message says', () => {
+test('reads all texts of a forwarded message', () => {
   const draft = { message_reference: { type: 1, message_id: '3', channel_id: '8' } };
   const forward = (more: Partial<StoredMessage>) =>
     send(draft, { forward: { message: storedMessage('8', '12', more), guildId: '9' } });

@@ -34,7 +34,7 @@ beforeEach(() => {
 const open = (name: string, by = ANN) =>
   ruled(guild, 'createThread', { channelId: '50', draft: { name, type: 11 } }, by);
 
-test('refuses a title that a rule blocks, and tells moderators', () => {
+test('refuses a title that a rule blocks, and reports it to moderators', () => {
   const ran = open('a cat');
   expect(ran.code).toBe(200_001);
   expect(ran.types).toContain('messageCreated');
@@ -42,7 +42,7 @@ test('refuses a title that a rule blocks, and tells moderators', () => {
   expect(ran.types).not.toContain('threadCreated');
 });
 
-test('lets other titles pass, and moderators choose any', () => {
+test('accepts other titles, and any title of moderators', () => {
   expect(open('a dog').code).toBeUndefined();
   expect(open('a cat', MOD).code).toBeUndefined();
 });

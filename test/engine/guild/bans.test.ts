@@ -45,14 +45,14 @@ describe('a ban', () => {
     expect(dispatches[2]?.d).toMatchObject({ guild_id: '1', user: { id: '12' } });
   });
 
-  it('reaches users who are no members, but nobody who does not exist', () => {
+  it('accepts users who are no members, and refuses unknown users', () => {
     const guild = arrange();
     expect(ban(guild, '77').types).toEqual(['banAdded', 'auditLogged']);
     expect(guild.memberCount).toBe(4);
     expect(ban(guild, '78').code).toBe(10013);
   });
 
-  it('is refused upwards, against the owner and against oneself', () => {
+  it('is refused against higher members, the owner and oneself', () => {
     for (const userId of ['11', '2', '10']) expect(ban(arrange(), userId).code).toBe(50013);
   });
 
@@ -62,7 +62,7 @@ describe('a ban', () => {
     expect(ban(guild, '12').outcome).toMatchObject({ ok: true, facts: [] });
   });
 
-  it('is shown and lifted, once', () => {
+  it('is readable, and lifted once', () => {
     const guild = arrange();
     ban(guild, '77', caller('10', { reason: 'why' }));
     expect(run(guild, 'getBan', { userId: '77' }, caller('10')).outcome).toMatchObject({
@@ -95,8 +95,8 @@ describe('a bulk ban', () => {
   });
 });
 
-describe('what the banned wrote', () => {
-  it('is deleted per channel, at most 100 messages at a time, each exactly once', () => {
+describe('the messages of banned users', () => {
+  it('are deleted per channel, at most 100 at a time, each exactly once', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 50, max: 53 }), { maxLength: 450 }), (channels) => {
         const guild = arrange();
@@ -117,7 +117,7 @@ describe('what the banned wrote', () => {
     );
   });
 
-  it('stays when there is no ban: this is no way to delete at will', () => {
+  it('are not deleted without a ban', () => {
     const messages = [{ channelId: '50', id: '1000' }];
     expect(run(arrange(), 'purgeBanned', { userId: '12', messages }, caller('10')).code).toBe(10026);
   });

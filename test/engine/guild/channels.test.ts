@@ -77,7 +77,7 @@ describe('creating a channel', () => {
       { type: 15, name: 'f' },
       { available_tags: [], default_forum_layout: 0, default_sort_order: null },
     ],
-  ])('gives %s its shape', (_type, draft, shape) => {
+  ])('creates %s with the defaults of its type', (_type, draft, shape) => {
     const { outcome } = create(arrange(), draft);
     expect(outcome).toMatchObject({
       ok: true,
@@ -85,7 +85,7 @@ describe('creating a channel', () => {
     });
   });
 
-  it('appends to its neighbours, copies the category and writes it down', () => {
+  it('appends it to its group, copies the overwrites of the category and logs it', () => {
     const guild = arrange();
     const { outcome, dispatches } = create(guild, { name: 'x', parent_id: '50' as ChannelId }, builder);
     const made = outcome.ok ? outcome.value : null;
@@ -105,7 +105,7 @@ describe('creating a channel', () => {
     ['a category in a category', { type: 4, parent_id: '50' as ChannelId }, owner, 50035],
     ['a directory', { type: 14 }, owner, 50024],
     ['a thread', { type: 11 }, owner, 50024],
-    ['a name of nothing', { name: ' \u3000 ' }, owner, 50035],
+    ['an empty name', { name: ' \u3000 ' }, owner, 50035],
     ['a long topic', { topic: 'x'.repeat(1025) }, owner, 50035],
     ['a long topic in a forum', { type: 15, topic: 'x'.repeat(1025) }, owner, undefined],
     ['1024 astral characters', { topic: '🦔'.repeat(1024) }, owner, undefined],
@@ -133,12 +133,12 @@ describe('creating a channel', () => {
       builder,
       50013,
     ],
-    ['an overwrite for no role', { permission_overwrites: [{ id: '9', type: 0 }] }, owner, 10011],
+    ['an overwrite for an unknown role', { permission_overwrites: [{ id: '9', type: 0 }] }, owner, 10011],
   ])('answers %s', (_what, draft, by, code) => {
     expect(create(arrange(), { name: 'x', ...draft }, by).code).toBe(code);
   });
 
-  it('counts: 50 in a category, 500 in a guild, announcements only with their feature', () => {
+  it('is limited to 50 in a category and 500 in a guild, and announcements require their feature', () => {
     const full = arrange();
     for (let i = 0; i < 49; i++) {
       full.channels.set(String(1000 + i) as ChannelId, channel(String(1000 + i), [], { parent_id: '50' }));
@@ -154,7 +154,7 @@ describe('creating a channel', () => {
     ).toBeUndefined();
   });
 
-  it('asks for the bit where the channel goes', () => {
+  it('requires MANAGE_CHANNELS in the target category', () => {
     const guild = arrange();
     const opened = [overwrite('11', 1, { allow: P.MANAGE_CHANNELS })];
     guild.channels.set('50' as ChannelId, channel('50', opened, { type: 4 }));
@@ -258,7 +258,7 @@ describe('deleting a channel', () => {
     });
   });
 
-  it('takes its messages and invites out of the windows', () => {
+  it('removes its messages and invites from the working set', () => {
     const guild = arrange();
     guild.messages.set('70' as never, { channel_id: '52' } as never);
     guild.messages.set('71' as never, { channel_id: '51' } as never);
@@ -268,7 +268,7 @@ describe('deleting a channel', () => {
     expect(guild.invites.get('abc')).toBeNull();
   });
 
-  it('refuses while a community needs it', () => {
+  it('is refused while the community features use the channel', () => {
     const guild = arrange({ features: ['COMMUNITY'], rules_channel_id: '52' as ChannelId });
     expect(run(guild, 'deleteChannel', { channelId: '52' }, owner).code).toBe(50074);
   });
@@ -295,8 +295,8 @@ describe('overwrites', () => {
 
   it.each<[string, object, By, number | undefined]>([
     ['for a member', { id: '11', type: 1, deny: String(P.VIEW_CHANNEL) }, builder, undefined],
-    ['for nobody', { id: '99', type: 1 }, builder, 10009],
-    ['for no role', { id: '99', type: 0 }, builder, 10009],
+    ['for an unknown member', { id: '99', type: 1 }, builder, 10009],
+    ['for an unknown role', { id: '99', type: 0 }, builder, 10009],
     ['of a bit the caller lacks', { id: '101', allow: String(P.MANAGE_MESSAGES) }, builder, 50013],
     ['of MANAGE_ROLES, to oneself', { id: '10', type: 1, allow: String(P.MANAGE_ROLES) }, builder, 50013],
     ['of ADMINISTRATOR', { id: '101', allow: String(P.ADMINISTRATOR) }, builder, 50013],
@@ -312,13 +312,13 @@ describe('overwrites', () => {
     );
   });
 
-  it('do not let a denial be lifted by one who lacks the bit', () => {
+  it('do not allow a member without the bit to lift its denial', () => {
     const guild = arrange();
     guild.channels.set('52' as ChannelId, channel('52', [overwrite('101', 0, { deny: P.CONNECT })]));
     expect(run(guild, 'deleteOverwrite', { channelId: '52', overwriteId: '101' }, builder).code).toBe(50013);
   });
 
-  it('give a free hand where one of them gives MANAGE_ROLES', () => {
+  it('may set bits that the caller lacks if one overwrite allows the caller MANAGE_ROLES', () => {
     const guild = arrange();
     guild.channels.set('52' as ChannelId, channel('52', [overwrite('11', 1, { allow: P.MANAGE_ROLES })]));
     expect(set(guild, '52', { id: '101', allow: String(P.MANAGE_MESSAGES) }, plain).code).toBeUndefined();
@@ -372,7 +372,7 @@ describe('overwrites', () => {
     );
   });
 
-  it('never change a bit the caller lacks, whatever is asked', () => {
+  it('never change a bit that the caller lacks, for any request', () => {
     const bits = fc.bigInt({ min: 0n, max: ALL_PERMISSIONS }).map(String);
     const draft = fc.record({
       id: fc.constantFrom(GUILD_ID as string, '100', '101', '10', '11'),
@@ -440,16 +440,16 @@ describe('moving channels', () => {
       owner,
       40009,
     ],
-    ['one out of its category', [{ id: '51', parentId: null }], builder, undefined],
-    ['one by who may not', [{ id: '52', position: 4 }], plain, 50013],
-    ['nothing at all by anyone', [{ id: '52', position: 1 }], plain, undefined],
+    ['one removed from its category', [{ id: '51', parentId: null }], builder, undefined],
+    ['one by a member without permission', [{ id: '52', position: 4 }], plain, 50013],
+    ['no channel by any member', [{ id: '52', position: 1 }], plain, undefined],
     ['a category into a category', [{ id: '50', parentId: '50' }], owner, 50035],
-    ['into what is no category', [{ id: '52', parentId: '53' }], owner, 50035],
+    ['into a channel that is no category', [{ id: '52', parentId: '53' }], owner, 50035],
   ])('answers a move of %s', (_what, moves, by, code) => {
     expect(move(arrange(), moves, by).code).toBe(code);
   });
 
-  it('asks for the bit in the category too', () => {
+  it('requires MANAGE_CHANNELS in the category too', () => {
     const guild = arrange();
     const closed = [overwrite('100', 0, { deny: P.MANAGE_CHANNELS })];
     guild.channels.set('50' as ChannelId, channel('50', closed, { type: 4 }));
@@ -458,7 +458,7 @@ describe('moving channels', () => {
   });
 });
 
-it('lists what the caller sees, by position and then by age', () => {
+it('lists channels visible to the caller, by position and then by id', () => {
   const guild = arrange();
   guild.channels.set('9' as ChannelId, channel('9', [overwrite(GUILD_ID, 0, { deny: P.VIEW_CHANNEL })]));
   const listed = (by: By) => {

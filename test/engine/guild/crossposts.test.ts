@@ -103,7 +103,7 @@ describe('a copy of a published message', () => {
     expect(sync(guild).facts).toEqual([]);
   });
 
-  it('is not written for a change alone, for an end, or without the webhook', () => {
+  it('is not written for an edit alone, for a deletion, or without the webhook', () => {
     const guild = arrange();
     expect(sync(guild).facts).toEqual([]);
     follow(guild);
@@ -165,7 +165,7 @@ describe('the work queued for following channels', () => {
     );
   });
 
-  it('is nothing of a message that was never published', () => {
+  it('is empty for a message that was never published', () => {
     const { guild, message } = news(0);
     const facts = [{ type: 'messageUpdated', message } as const];
     expect(crosspostNews.add(guild, facts, SYSTEM, envAt())).toBe(facts);

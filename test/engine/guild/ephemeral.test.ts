@@ -36,7 +36,7 @@ describe('typing', () => {
     ]);
   });
 
-  it('happens only where messages can be written', () => {
+  it('requires a channel where the member may send messages', () => {
     expect(run(arrange(), 'startTyping', { channelId: '61' }, caller('12')).code).toBe(50008);
     expect(run(arrange(), 'startTyping', { channelId: '99' }, caller('12')).code).toBe(10003);
   });

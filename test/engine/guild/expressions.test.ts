@@ -7,7 +7,7 @@ import { buildGuild, OWNER_ID, role } from '../../support/guild.ts';
 import { fullMember } from '../../support/people.ts';
 import { ruled } from '../../support/ruled.ts';
 
-describe('the limits of a guild', () => {
+describe('the expression limits of a guild', () => {
   it.each([
     [0, [], 50, 5, 8],
     [1, [], 100, 15, 24],
@@ -17,7 +17,7 @@ describe('the limits of a guild', () => {
     [0, ['MORE_EMOJI', 'MORE_STICKERS', 'MORE_SOUNDBOARD'], 200, 60, 96],
     [3, ['MORE_EMOJI'], 250, 60, 48],
   ])(
-    'are, of tier %i with %j, %i emoji of each sort, %i stickers and %i sounds',
+    'for tier %i with %j are %i emoji of each sort, %i stickers and %i sounds',
     (tier, features, ...limits) => {
       const { emojis, animatedEmojis, stickers, sounds } = expressionLimits(tier, features);
       expect([emojis, stickers, sounds]).toEqual(limits);
@@ -47,7 +47,7 @@ describe('an expression', () => {
     expect(make(guild, 100, true).code).toBe(30018);
   });
 
-  it('for roles stays closed when the last of them is deleted, until a manager opens it', () => {
+  it('for roles stays restricted when the last role is deleted, until a manager changes it', () => {
     const guild = arrange();
     guild.info = { ...guild.info, premium_tier: 0, features: [] };
     for (const id of ['200', '201']) guild.roles.set(id as RoleId, role(id, 0n, 0));
@@ -69,7 +69,7 @@ describe('an expression', () => {
     expect([rolesShown(), usedBy()]).toEqual([[], ['12', '13']]);
   });
 
-  it('is changed by its creator and by managers, and shows its creator to them only', () => {
+  it('is changed by its creator and by managers, and has a creator only for them', () => {
     const guild = arrange();
     guild.info = { ...guild.info, premium_tier: 0, features: [] };
     make(guild, 1);
@@ -101,7 +101,7 @@ describe('an expression', () => {
     expect(JSON.stringify(shown)).not.toContain('"user"');
   });
 
-  it('needs a verified or partnered guild when it is a Lottie sticker', () => {
+  it('requires a verified or partnered guild if it is a Lottie sticker', () => {
     const guild = arrange();
     guild.info = { ...guild.info, premium_tier: 0, features: [] };
     const sticker = { stickerId: '801', name: 'wave', tags: 'wave', description: '', format: 3 };

@@ -51,7 +51,7 @@ describe.each([FORUM, MEDIA])('a channel of type %i', (type) => {
     expect(create(arrange(), { type, ...draft }).code).toBe(code);
   });
 
-  it('shows what was set, and after null the defaults', () => {
+  it('returns the set values, and after null the defaults', () => {
     const guild = arrange();
     const set = {
       topic: 'tea',
@@ -82,7 +82,7 @@ describe.each([FORUM, MEDIA])('a channel of type %i', (type) => {
     expect(update(0)).toMatchObject({ value: { flags: 0 } });
   });
 
-  it('keeps an emoji that was deleted where it stands, and takes it nowhere else', () => {
+  it('keeps a deleted emoji in existing tags, and refuses it in new ones', () => {
     const guild = arrange();
     const made = create(guild, {
       ...{ type, default_reaction_emoji: { emoji_id: '700' } },
@@ -111,7 +111,7 @@ describe('an emoji of the guild', () => {
     return ruled(guild, 'putOnboarding', { draft }, OWNER);
   };
 
-  it('decorates the welcome screen under its own name, also after it was deleted', () => {
+  it('is returned in the welcome screen with its name, also after its deletion', () => {
     const guild = arrange();
     expect(welcome(guild, { emoji_id: '701' }).code).toBe(10_014);
     const named = { emoji_id: '700', emoji_name: 'other' };
@@ -123,7 +123,7 @@ describe('an emoji of the guild', () => {
     expect(welcome(guild, { emoji_id: '700' }, '31').code).toBe(10_014);
   });
 
-  it('decorates an answer of the onboarding with its name and movement', () => {
+  it('is returned in an onboarding option with its name and animated flag', () => {
     const guild = arrange();
     expect(ask(guild, { emoji_id: '701', emoji_name: 'badger' }).code).toBe(10_014);
     expect(ask(guild, { emoji_id: '700', emoji_animated: false }).outcome).toMatchObject({

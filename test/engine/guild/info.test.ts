@@ -42,7 +42,7 @@ const idOf = (guild: Guild, type: number) =>
   [...guild.channels.values()].find((each) => (each.type as number) === type)!.id;
 
 describe('founding', () => {
-  it('makes @everyone, the owner and two rooms, each in its category', () => {
+  it('creates @everyone, the owner and two channels, each in its category', () => {
     const fact = founded();
     expect(fact.roles).toMatchObject([
       { id: GUILD_ID, name: '@everyone', permissions: String(DEFAULT_EVERYONE) },
@@ -67,7 +67,7 @@ describe('founding', () => {
 });
 
 describe('changing a guild', () => {
-  it('sets, resets, and writes down with the reason', () => {
+  it('sets and resets fields, and logs changes with the reason', () => {
     const guild = arrange({ description: 'old', afk_timeout: 60 });
     const { dispatches } = update(guild, {
       name: 'Settlers',
@@ -99,7 +99,7 @@ describe('changing a guild', () => {
     expect(update(arrange(), { name: 'Wayfarers', features: [] }).facts).toEqual([]);
   });
 
-  it('takes channels of the guild that serve the purpose', () => {
+  it('accepts only channels of the guild with the right type', () => {
     const guild = arrange();
     const [text, voice] = [idOf(guild, 0), idOf(guild, 2)];
     expect(update(guild, { afk_channel_id: voice, system_channel_id: text }).code).toBeUndefined();
@@ -111,7 +111,7 @@ describe('changing a guild', () => {
     expect(guild.info.afk_channel_id).toBeNull();
   });
 
-  it('switches features by who may, and only those that can be', () => {
+  it('changes only editable features, and only with permission', () => {
     const guild = arrange();
     const text = idOf(guild, 0);
     const rooms = { rules_channel_id: text, public_updates_channel_id: text };
@@ -125,15 +125,15 @@ describe('changing a guild', () => {
     expect(guild.info.features).toEqual([...arrange().info.features, 'COMMUNITY', 'INVITES_DISABLED']);
   });
 
-  it('shows an image only where the guild has the feature', () => {
+  it('accepts an image only if the guild has the feature', () => {
     const guild = arrange({ features: ['BANNER'] });
     update(guild, { banner: 'b', splash: 's', discovery_splash: 'd' });
     expect(guild.info).toMatchObject({ banner: 'b', splash: null, discovery_splash: null });
   });
 });
 
-describe('what is shown', () => {
-  it('counts only when asked', () => {
+describe('reading a guild', () => {
+  it('includes counts only on request', () => {
     const guild = arrange();
     guild.presences.set('10' as UserId, { user: { id: '10' }, status: 'online' } as never);
     const shown = (withCounts: boolean) => run(guild, 'getGuild', { withCounts }, owner).outcome;
@@ -146,7 +146,7 @@ describe('what is shown', () => {
     });
   });
 
-  it("in the list of one's guilds says what one may do, time-outs aside", () => {
+  it('returns permissions in the guild list, ignoring time-outs', () => {
     const guild = arrange();
     const mine = (by: typeof owner) => run(guild, 'myGuild', { withCounts: false }, by).outcome;
     const until = { communication_disabled_until: '2999-01-01T00:00:00.000Z' };
@@ -169,7 +169,7 @@ describe('what is shown', () => {
     expect(counted).toMatchObject({ value: { approximate_member_count: 2 } });
   });
 
-  it('is a value of its own: later changes do not reach it', () => {
+  it('returns a copy that later changes do not affect', () => {
     const guild = arrange();
     const before = guildObject(guild);
     update(guild, { name: 'Settlers' });
@@ -177,7 +177,7 @@ describe('what is shown', () => {
     expect(before).toMatchObject({ name: 'Wayfarers', roles: { length: 2 } });
   });
 
-  it('lets only the owner or the operator end a guild', () => {
+  it('allows only the owner or the operator to delete the guild', () => {
     const end = (by: typeof owner) => run(arrange(), 'deleteGuild', { memberIds: [OWNER_ID] }, by);
     expect(end(steward).code).toBe(50013);
     const may = (by: typeof owner) => run(arrange(), 'authorizeDeletion', {}, by).code;
@@ -234,11 +234,11 @@ describe('GUILD_CREATE', () => {
       ['2', '20', '21', '22', '23', '24'],
     ],
     ['with presences, huge: itself and those in voice', 75_001, INTENTS.GUILD_PRESENCES, ['2', '20', '24']],
-  ])('knows members %s', (_what, memberCount, intents, members) => {
+  ])('contains members %s', (_what, memberCount, intents, members) => {
     expect(ids(shown(memberCount, intents))).toEqual(members);
   });
 
-  it('shows channels, voices and presences only as far as the session may', () => {
+  it('contains only channels, voice states and presences that the session may view', () => {
     const gated = shown(51, INTENTS.GUILDS);
     expect(gated).toMatchObject({
       large: true,

@@ -56,7 +56,7 @@ const accept = (guild: Guild, userId: string, env = envAt(), code = 'abcdefgh') 
 const later = (ms: number) => envAt(NOW_MS + ms);
 
 describe('an invite for a list of users', () => {
-  it('lets in only the users on the list, one or several, and is unknown to all others', () => {
+  it('admits only the users on the list, one or several, and is unknown to all others', () => {
     const guild = arrange();
     create(guild, { code: 'one', targetUserIds: ['77'] });
     create(guild, { code: 'two', targetUserIds: ['77', '79'] });
@@ -69,7 +69,7 @@ describe('an invite for a list of users', () => {
 });
 
 describe('an invite with roles', () => {
-  it('gives its roles also to members, and counts a use only where a member had a role missing', () => {
+  it('adds its roles to members too, and counts a use only if a member lacked a role', () => {
     const guild = arrange();
     create(guild, { roleIds: ['102'], maxUses: 2 }, caller('2'));
     expect(accept(guild, '12')).toMatchObject({
@@ -82,7 +82,7 @@ describe('an invite with roles', () => {
   });
 });
 
-describe('making an invite', () => {
+describe('creating an invite', () => {
   it('deletes expired invites only', () => {
     const guild = arrange();
     create(guild, { code: 'over', maxAgeSec: 1 });
@@ -126,7 +126,7 @@ describe('making an invite', () => {
     });
   });
 
-  it('lasts for ever with an age of 0', () => {
+  it('never expires with a max_age of 0', () => {
     expect(create(arrange(), { maxAgeSec: 0 }).outcome).toMatchObject({ value: { expires_at: null } });
   });
 
@@ -154,7 +154,7 @@ describe('making an invite', () => {
     expect(create(guild).code).toBe(50020);
   });
 
-  it('hands out only roles the inviter could give', () => {
+  it('grants only roles that the inviter may assign', () => {
     expect(create(arrange(), { roleIds: ['101'] }).code).toBe(50013);
     expect(create(arrange(), { roleIds: ['101'] }, caller('10')).outcome).toMatchObject({
       value: { roles: [{ id: '101', position: 2 }] },
@@ -219,7 +219,7 @@ describe('accepting an invite', () => {
 });
 
 describe('looking at invites', () => {
-  it('shows anyone where a code leads, and how many are there', () => {
+  it('returns guild, channel and counts to any caller', () => {
     const guild = arrange();
     create(guild);
     guild.presences.set(uid('12'), { user: { id: '12' }, guild_id: '1' });
@@ -243,7 +243,7 @@ describe('looking at invites', () => {
     ).toBe(10006);
   });
 
-  it('shows metadata to those who may revoke', () => {
+  it('returns metadata to members who may revoke the invite', () => {
     const guild = arrange();
     create(guild);
     const shown = [guild.invites.get('abcdefgh')];
@@ -256,7 +256,7 @@ describe('looking at invites', () => {
     expect(keys('2')).toContain('uses');
   });
 
-  it('as a whole takes MANAGE_GUILD or VIEW_AUDIT_LOG', () => {
+  it('lists the invites of the guild only with MANAGE_GUILD or VIEW_AUDIT_LOG', () => {
     const guild = arrange();
     const ask = (by: string) => run(guild, 'authorizeGuildInvites', {}, caller(by)).code;
     expect(ask('12')).toBe(50013);
@@ -268,7 +268,7 @@ describe('looking at invites', () => {
 });
 
 describe('revoking an invite', () => {
-  it('is for those who manage the channel or the guild', () => {
+  it('requires permission to manage the channel or the guild', () => {
     const guild = arrange();
     create(guild);
     const revoke = (by: string) =>
@@ -347,7 +347,7 @@ describe('a temporary invite', () => {
     return { guild, facts, joinedAt: guild.members.get(uid('77'))?.joined_at ?? '' };
   };
 
-  it('makes a membership that ends when it is asked to, and an ordinary one does not say so', () => {
+  it('creates a membership that ends on request, unlike an ordinary invite', () => {
     const { guild, facts, joinedAt } = joined();
     expect(facts[0]).toMatchObject({ type: 'memberAdded', temporary: true });
     expect(endOf(guild, joinedAt).types).toEqual(['memberRemoved']);
@@ -357,7 +357,7 @@ describe('a temporary invite', () => {
 
   it.each([
     ['has a role', ['102'] as RoleId[], 0],
-    ['has left and joined anew', [], 1],
+    ['has left and joined again', [], 1],
   ])('keeps a member who %s', (_, roles, laterMs) => {
     const { guild, joinedAt } = joined();
     const member = guild.members.get(uid('77'));
@@ -367,12 +367,12 @@ describe('a temporary invite', () => {
     expect(endOf(guild, named).types).toEqual([]);
   });
 
-  it('asks nothing of a guild the user is not in', () => {
+  it('sends no command to a guild without the user', () => {
     expect(endOf(arrange(), 'never').types).toEqual([]);
   });
 });
 
-describe('what an invite leads to', () => {
+describe('the target of an invite', () => {
   const application = { id: '500', name: 'Chess' };
   const activity = { urlMappings: [{ prefix: '/', target: 'chess.example' }] };
 

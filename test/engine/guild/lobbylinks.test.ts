@@ -37,7 +37,7 @@ const write = (guild: Guild, channelId: ChannelId, author = '50', more: object =
   );
 
 describe('a lobby link of a channel', () => {
-  test('is shown on the channel to everyone, and removed when the channel is unlinked', () => {
+  test('is returned on the channel to all members, and removed when the channel is unlinked', () => {
     const { guild, channelId } = arrange();
     const { dispatches } = make(guild, channelId);
     expect(dispatches).toMatchObject([{ t: 'CHANNEL_UPDATE', d: { id: channelId, linked_lobby: link } }]);
@@ -52,7 +52,7 @@ describe('a lobby link of a channel', () => {
     ['an age-restricted channel', { nsfw: true }, 50035],
     ['a channel of another lobby', { linked_lobby: { ...link, lobby_id: '901' } }, 50035],
     ['a channel that is linked to it already', { linked_lobby: link }, undefined],
-  ])('to %s', (_, change, code) => {
+  ])('to %s is accepted or refused', (_, change, code) => {
     const { guild, channelId } = arrange(change);
     expect(make(guild, channelId).code).toBe(code);
   });
@@ -65,7 +65,7 @@ describe('a lobby link of a channel', () => {
 });
 
 describe('a message from the linked lobby', () => {
-  test('is a message of its author, member or not, under the name the game gave', () => {
+  test('has its author, member or not, with the name that the game set', () => {
     const { guild, channelId } = arrange({ linked_lobby: link });
     expect(write(guild, channelId, '50', { additionalName: 'Rook' }).dispatches).toMatchObject([
       {
@@ -135,7 +135,7 @@ describe('the updates of a channel for its linked lobby', () => {
     expect(hear('CHANNEL_DELETE', channel)).toEqual([{ kind: 'gone' }]);
   });
 
-  test('is nothing of other channels, and the end of the guild', () => {
+  test('omit other channels, and contain the deletion of the guild', () => {
     const { guild, channelId } = arrange();
     expect(linkUpdates(guild, { t: 'MESSAGE_CREATE', d: { id: '70' }, to: to(channelId) })).toEqual([]);
     expect(linksEnded(guild)).toEqual([]);

@@ -16,7 +16,7 @@ it.each([
   expect(chunkCountOf(members)).toBe(chunks);
 });
 
-it('sends presences along with their members, when they were asked for', () => {
+it('sends presences with their members on request', () => {
   const presence = (userId: string) => ({ user: { id: userId }, guild_id: GUILD_ID });
   const presences = new Map(['1000', '9999'].map((id) => [id as UserId, presence(id)]));
   const members = [member('1000'), member('1001')];
@@ -29,7 +29,7 @@ it('sends presences along with their members, when they were asked for', () => {
   });
 });
 
-it('names who was not found and the nonce, and leaves out what there is nothing of', () => {
+it('contains not_found and the nonce, and omits empty fields', () => {
   const chunk = { guild_id: '1', members: [], chunk_index: 0, chunk_count: 1 };
   expect(membersChunk({ ...nothing, notFound: ['5'], nonce: 'n' })).toEqual({
     ...chunk,

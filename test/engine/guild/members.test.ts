@@ -62,8 +62,8 @@ function arrange(info: Partial<GuildInfo> = {}): Guild {
 const change = (guild: Guild, userId: string, fields: object, by = caller('10')) =>
   run<Member>(guild, 'updateMember', { userId, ...fields }, by);
 
-describe('who is a member', () => {
-  it('is distinguished from users who are no members and from unknown users', () => {
+describe('a member lookup', () => {
+  it('distinguishes members, users who are no members, and unknown users', () => {
     const guild = arrange();
     guild.members.set(uid('77'), null);
     guild.users.set(uid('77'), user('77'));
@@ -74,13 +74,13 @@ describe('who is a member', () => {
     expect(run(guild, 'getMember', { userId: '78' }, caller('11')).code).toBe(10013);
   });
 
-  it('reads its own roles and permissions, and an outsider is refused', () => {
+  it('returns the own roles and permissions to a member, and refuses a non-member', () => {
     const { outcome } = run<{ userId: string }>(arrange(), 'getOwnAccess', {}, caller('11'));
     expect(outcome).toMatchObject({ ok: true, value: { userId: '11', permissions: expect.any(String) } });
     expect(run(arrange(), 'getOwnAccess', {}, caller('77')).outcome.ok).toBe(false);
   });
 
-  it('is listed as a whole only for applications with the grant', () => {
+  it('lists all members only for applications with the GUILD_MEMBERS intent', () => {
     const ask = (flags: number, wholeList = true) =>
       run(
         arrange(),
@@ -124,7 +124,7 @@ describe('joining', () => {
     }
   });
 
-  it('refuses the banned, the unknown and one too many; a member stays as they are', () => {
+  it('refuses banned and unknown users and one too many; an existing member is unchanged', () => {
     const guild = arrange({ max_members: 5 });
     guild.users.set(uid('77'), user('77'));
     expect(run(guild, 'addMember', { userId: '77' }, caller('10')).code).toBe(30019);
@@ -188,7 +188,7 @@ describe('leaving', () => {
 });
 
 describe('changing a member', () => {
-  it('asks a permission of its own for each field', () => {
+  it('requires a separate permission for each field', () => {
     const guild = arrange();
     guild.voiceStates.set(uid('11'), { user_id: '11', channel_id: '50', session_id: 's' } as never);
     for (const fields of [
@@ -247,7 +247,7 @@ describe('changing a member', () => {
     expect(until('11', -1).outcome).toMatchObject({ value: { communication_disabled_until: null } });
   });
 
-  it('changes only the flag that may be changed', () => {
+  it('changes only the editable flag', () => {
     const guild = arrange();
     guild.members.set(uid('11'), fullMember('11', ['101'], { flags: 1 }));
     expect(change(guild, '11', { flags: 5 }).outcome).toMatchObject({ value: { flags: 5 } });
@@ -261,7 +261,7 @@ describe('changing a member', () => {
     ).toEqual([]);
   });
 
-  it('answers for users who are no members', () => {
+  it('refuses users who are no members', () => {
     expect(change(arrange(), '99', { nick: 'n' }).code).toBe(10007);
   });
 });
@@ -269,7 +269,7 @@ describe('changing a member', () => {
 describe('voice moderation', () => {
   const inVoiceState = { user_id: '11', channel_id: '50', session_id: 's', mute: false, deaf: false };
 
-  it('is for those who are in voice', () => {
+  it('requires that the member is in voice', () => {
     for (const fields of [{ mute: true }, { deaf: true }, { channelId: '51' }, { channelId: null }]) {
       expect(change(arrange(), '11', fields).code).toBe(40032);
     }
@@ -284,7 +284,7 @@ describe('voice moderation', () => {
     expect(guild.voiceStates.get(uid('11'))).toMatchObject({ mute: true, member: { mute: true } });
   });
 
-  it('moves and disconnects, and counts it in the log', () => {
+  it('moves and disconnects members, and counts them in one log entry', () => {
     const guild = arrange();
     guild.voiceStates.set(uid('11'), inVoiceState as never);
     expect(change(guild, '11', { channelId: '51' }).facts.at(-1)).toMatchObject({
@@ -334,8 +334,8 @@ describe('a role of a member', () => {
   });
 });
 
-describe('oneself', () => {
-  it('may take a nickname where that is allowed', () => {
+describe('the own member', () => {
+  it('may set a nickname with CHANGE_NICKNAME', () => {
     const guild = arrange();
     const renamed = run<Member>(guild, 'updateMyMember', { nick: 'Me' }, caller('12'));
     expect(renamed.outcome).toMatchObject({ value: { nick: 'Me' } });
@@ -345,7 +345,7 @@ describe('oneself', () => {
     expect(run(guild, 'updateMyMember', { avatar: 'abc' }, caller('12')).types).toEqual(['memberUpdated']);
   });
 
-  it('takes a new profile over into the guild, without emptying the memo of audiences', () => {
+  it('is updated with a new profile, without invalidating the cached audiences', () => {
     const guild = arrange();
     guild.audiences.set('kept', { sessions: [], untilMs: Number.POSITIVE_INFINITY, byUser: null });
     const profile = { ...user('12'), username: 'renamed' };
@@ -358,7 +358,7 @@ describe('oneself', () => {
 });
 
 describe('the server itself', () => {
-  it('is not asked for rank or permission', () => {
+  it('is exempt from rank and permission checks', () => {
     const by = caller('0', { system: true });
     expect(run(arrange(), 'kickMember', { userId: '10' }, by).code).toBeUndefined();
     expect(change(arrange(), '10', { roles: ['100', '101'] }, by).code).toBeUndefined();
@@ -368,7 +368,7 @@ describe('the server itself', () => {
 describe('hierarchy', () => {
   const position = fc.integer({ min: 1, max: 4 });
 
-  it('holds: nobody kicks, bans, times out, renames or flags an equal or higher member', () => {
+  it('prevents kicks, bans, time-outs, renames and flags of equal or higher members', () => {
     const action = fc.constantFrom<[string, object]>(
       ['kickMember', {}],
       ['banUser', {}],
@@ -401,7 +401,7 @@ describe('hierarchy', () => {
     );
   });
 
-  it('holds for roles: none at or above the own highest changes hands', () => {
+  it('prevents adding or removing roles at or above the own highest', () => {
     fc.assert(
       fc.property(
         position,
@@ -425,7 +425,7 @@ describe('hierarchy', () => {
     );
   });
 
-  it('holds in time: a moderator in time-out moderates nobody', () => {
+  it('prevents moderation by a moderator under a time-out', () => {
     const guild = arrange();
     const gone = fullMember('10', ['100'], { communication_disabled_until: inDays(1) });
     guild.members.set(uid('10'), gone);

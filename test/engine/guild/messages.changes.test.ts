@@ -64,12 +64,12 @@ describe('updateMessage', () => {
     expect(now(id)).toMatchObject({ content: 'c', embeds: [], mentions: [user('12')] });
   });
 
-  it('makes no fact when nothing changes', () => {
+  it('creates no fact when nothing changes', () => {
     expect(edit(place(), {}).facts).toEqual([]);
     expect(edit(place({ flags: 4 }), { flags: 4 }, moderator).facts).toEqual([]);
   });
 
-  it('lets moderators hide embeds, and nothing else; others not even that', () => {
+  it('allows moderators to suppress embeds only, and other members nothing', () => {
     const id = place();
     expect(edit(id, { flags: 4 }, other).code).toBe(50005);
     expect(edit(id, { flags: 4, content: 'mine' }, moderator).code).toBe(50005);
@@ -90,7 +90,7 @@ describe('updateMessage', () => {
     expect(edit(place(before), change)).toMatchObject({ code, facts: [] });
   });
 
-  it('keeps the stickers of a message, which no edit changes', () => {
+  it('keeps the stickers of the message', () => {
     const id = place({ sticker_items: [{ id: '7', name: 'wave', format_type: 1 }] });
     const codeFor = (change: EditInput['edit'], by = author) => edit(id, change, by).code;
     expect(codeFor({ content: 'a', sticker_ids: ['7'] })).toBeUndefined();
@@ -105,7 +105,7 @@ describe('updateMessage', () => {
     expect(edit('404' as MessageId, { content: 'a' }).code).toBe(10008);
   });
 
-  it('becomes components alone only when nothing older is left, and for good', () => {
+  it('sets IS_COMPONENTS_V2 only without other content, and irreversibly', () => {
     const components = [{ type: 10, content: 'x' }];
     const id = place();
     expect(edit(id, { flags: 1 << 15, components }, bot).code).toBe(50035);
@@ -116,7 +116,7 @@ describe('updateMessage', () => {
     expect(now(id)).toMatchObject({ flags: 1 << 15, content: '' });
   });
 
-  it('becomes components alone by no person, not even with the components that a person may send', () => {
+  it('refuses IS_COMPONENTS_V2 to users, also with components that a user may send', () => {
     const link = { type: 2, style: 5, label: 'Tide', url: 'https://example.com' };
     const components = [{ type: 1, components: [link] }];
     const id = place();
@@ -125,7 +125,7 @@ describe('updateMessage', () => {
     expect(edit(id, { content: null, components }).code).toBeUndefined();
   });
 
-  it('keeps the author answered among the mentions when the text changes', () => {
+  it('keeps the author of the referenced message among the mentions when the text changes', () => {
     const id = place({
       type: 19,
       mentions: [user('12')],
@@ -153,7 +153,7 @@ describe('files of an edit', () => {
     expect(filesOf(id)).toEqual([]);
   });
 
-  it('describes and covers a kept file', () => {
+  it('sets description and spoiler of a kept file', () => {
     const id = place({ attachments: [file('1', { description: 'old' })] });
     edit(id, {}, author, { keep: [{ id: '1', description: 'new', is_spoiler: true }] });
     expect(now(id)?.attachments).toMatchObject([{ description: 'new', flags: 8 }]);
@@ -162,13 +162,13 @@ describe('files of an edit', () => {
     expect(now(id)?.attachments[0]?.flags).toBe(0);
   });
 
-  it('describes a kept file without controls of the text direction', () => {
+  it('removes text direction controls from the description of a kept file', () => {
     const id = place({ attachments: [file('1')] });
     edit(id, {}, author, { keep: [{ id: '1', description: 'a\u202eb\u2066\nc' }] });
     expect(now(id)?.attachments).toMatchObject([{ description: 'ab\nc' }]);
   });
 
-  it('refuses a file that was never there, and an eleventh', () => {
+  it('refuses an unknown file, and an eleventh', () => {
     const id = place({ attachments: [file('1')] });
     expect(edit(id, {}, author, { keep: [{ id: '9' }] }).code).toBe(50146);
     const ten = Array.from({ length: 10 }, (_, index) => file(String(20 + index)));
@@ -195,7 +195,7 @@ describe('deleteMessage', () => {
     });
   });
 
-  it('refuses others, and messages that stay', () => {
+  it('refuses other members, and system messages that cannot be deleted', () => {
     expect(remove(place(), other).code).toBe(50013);
     expect(remove(place({ type: 3 })).code).toBe(50021);
     expect(remove(place({ type: 24 })).code).toBe(50013);
@@ -223,7 +223,7 @@ describe('bulkDeleteMessages', () => {
     expect(removeAll([unknown(5), unknown(6)])).toMatchObject({ code: undefined, facts: [] });
   });
 
-  it('counts distinct ids, and looks at their age', () => {
+  it('counts distinct ids, and refuses old messages', () => {
     expect(removeAll([unknown(5)]).code).toBe(50016);
     expect(removeAll([unknown(5), unknown(5)]).code).toBe(50016);
     expect(removeAll(Array.from({ length: 101 }, (_, index) => unknown(index * 1_000))).code).toBe(50016);
@@ -231,7 +231,7 @@ describe('bulkDeleteMessages', () => {
     expect(removeAll([unknown(0), unknown(14 * DAY_MS)]).code).toBeUndefined();
   });
 
-  it('does not reach into another channel', () => {
+  it('ignores messages of other channels', () => {
     const elsewhere = placed(guild, storedMessage('55', '10'));
     const here = place();
     removeAll([elsewhere, here]);
@@ -276,14 +276,14 @@ describe('pins', () => {
     expect(pin(id).facts).toEqual([]);
   });
 
-  it('holds 250, and no system messages', () => {
+  it('refuses more than 250 pins, and system messages', () => {
     pinned(249);
     expect(pin(place()).code).toBeUndefined();
     expect(pin(place()).code).toBe(30003);
     expect(pin(place({ type: 7 })).code).toBe(50021);
   });
 
-  it('unpins, and the newest that is left becomes the last', () => {
+  it('unpins, and sets last_pin_timestamp to the newest remaining pin', () => {
     const [old, young] = [place(), place()];
     pin(old, NOW_MS);
     pin(young, NOW_MS + 5_000);
@@ -298,7 +298,7 @@ describe('pins', () => {
     expect(unpin(old).facts).toEqual([]);
   });
 
-  it('asks for the pins of the channel only when there is something to pin or to unpin', () => {
+  it('requires the pins of the channel only when a pin changes', () => {
     const [plain, elsewhere] = [place(), placed(guild, storedMessage('55', '10'))];
     const needs = (type: 'pinMessage' | 'unpinMessage', messageId: MessageId) =>
       messages.commands[type].needs?.(at(messageId), guild, moderator).pins;
@@ -320,7 +320,7 @@ describe('pins', () => {
     expect(pin(other).code).toBeUndefined();
   });
 
-  it('keeps the newest pin when an older one is taken away', () => {
+  it('keeps last_pin_timestamp when an older pin is removed', () => {
     const [old, young] = [place(), place()];
     pin(old, NOW_MS);
     pin(young, NOW_MS + 5_000);
@@ -340,7 +340,7 @@ describe('crosspostMessage', () => {
     expect(publish(id).code).toBe(40033);
   });
 
-  it('asks for the channel, a message someone wrote, and the right to', () => {
+  it('requires an announcement channel, a user message, and permission', () => {
     expect(publish(place(), author, '50').code).toBe(50024);
     expect(publish(news({ type: 6 })).code).toBe(50021);
     expect(publish(news(), other).code).toBe(50013);

@@ -96,15 +96,19 @@ describe('createMessage', () => {
   });
 
   it.each([
-    ['nothing', {}, 50006],
+    ['an empty message', {}, 50006],
     ['zero-width text', { content: '\u200b\u3164 ' }, 50006],
-    ['an embed that shows nothing', { embeds: [{}] }, 50006],
+    ['an empty embed', { embeds: [{}] }, 50006],
     ['2001 characters', { content: 'a'.repeat(2_001) }, 50035],
     ['a sticker', { content: 'a', sticker_ids: ['1'] }, 50081],
-    ['speech without permission', { content: 'a', tts: true }, 50013],
+    ['text-to-speech without permission', { content: 'a', tts: true }, 50013],
     ['a nonce of 26', { content: 'a', nonce: 'a'.repeat(26) }, 50035],
-    ['two wishes at once', { content: 'a', allowed_mentions: { parse: ['users'], users: ['1'] } }, 50035],
-    ['content beside components alone', { content: 'a', flags: 1 << 15, components: [{ type: 10 }] }, 50035],
+    [
+      'parse together with a list in allowed_mentions',
+      { content: 'a', allowed_mentions: { parse: ['users'], users: ['1'] } },
+      50035,
+    ],
+    ['content with IS_COMPONENTS_V2', { content: 'a', flags: 1 << 15, components: [{ type: 10 }] }, 50035],
     ['a poll without a question', { poll: { question: { text: ' ' }, answers: [] } }, 50035],
     ['a voice message without audio', { flags: 1 << 13 }, 50173],
   ])('refuses %s', (_, draft, code) => {
@@ -137,12 +141,12 @@ describe('createMessage', () => {
   it.each([
     ['embeds', { embeds: [{ title: 't' }] }],
     ['polls', { poll: { question: { text: 'q' }, answers: [{ poll_media: { text: 'a' } }] } }],
-  ])('asks for the permission to send %s', (_, draft) => {
+  ])('requires the permission to send %s', (_, draft) => {
     expect(send(draft).code).toBeUndefined();
     expect(send(draft, into('54')).code).toBe(50013);
   });
 
-  it('opens a poll with its answers numbered and its end in a day', () => {
+  it('creates a poll with numbered answers that ends in a day', () => {
     const answers = [{ poll_media: { text: 'a', emoji: { name: '👍' } } }, { poll_media: { text: 'b' } }];
     expect(sent({ poll: { question: { text: 'q' }, answers } }).poll).toEqual({
       question: { text: 'q' },
@@ -161,7 +165,7 @@ describe('createMessage', () => {
     expect(sent({ content: 'a', flags: (1 << 12) | (1 << 6) | 1 }).flags).toBe(1 << 12);
   });
 
-  it('hides embeds from everyone when asked to, and keeps them', () => {
+  it('omits embeds with SUPPRESS_EMBEDS, and stores them', () => {
     const { outcome, dispatches } = send({ embeds: [{ title: 't' }], flags: 1 << 2 });
     expect(outcome.ok && outcome.value.message.embeds).toHaveLength(1);
     expect(dispatches[0]?.d).toMatchObject({ embeds: [] });
@@ -169,14 +173,14 @@ describe('createMessage', () => {
 });
 
 describe('mentions', () => {
-  it('reach members and known users, with the member beside the user', () => {
+  it('contain members and known users, with the member of the user', () => {
     const { dispatches } = send({ content: `<@${OTHER}> <@${STRANGER}> <@100000000000000078>` });
     expect(dispatches[0]?.d).toMatchObject({
       mentions: [{ id: OTHER, member: { roles: [] } }, { id: STRANGER }],
     });
   });
 
-  it('reach mentionable roles; others and everyone only with the permission', () => {
+  it('contain mentionable roles; others and @everyone only with permission', () => {
     const content = `<@&${ROLE}> <@&${PINGABLE}> <@&1> @everyone`;
     expect(sent({ content })).toMatchObject({ mention_roles: [PINGABLE], mention_everyone: false });
     guild.roles.set('1' as never, role('1', TALK | P.MENTION_EVERYONE));
@@ -188,7 +192,7 @@ describe('mentions', () => {
     expect(scope.ok && [GUILD_ID, ROLE, '9'].map(scope.value.mayNotifyRole)).toEqual([false, true, false]);
   });
 
-  it('need the named users to be loaded before the decision', () => {
+  it('require the mentioned users to be loaded before the decision', () => {
     const needs = needsOf(creation({ content: `<@${OTHER}> <@${STRANGER}>` }));
     expect(needs).toEqual({ members: [OTHER, STRANGER], users: [STRANGER], messages: [] });
   });
@@ -214,7 +218,7 @@ describe('replies', () => {
   it.each([
     [{ parse: [] }, []],
     [{ parse: [], replied_user: true }, [OTHER]],
-  ])('mentions the author answered as %j says', (allowed_mentions, expected) => {
+  ])('mentions the author of the referenced message according to %j', (allowed_mentions, expected) => {
     const id = placed(guild, storedMessage('50', OTHER));
     const { mentions } = sent({ content: 'a', message_reference: reply(id), allowed_mentions });
     expect(mentions.map((each) => each.id)).toEqual(expected);
@@ -239,7 +243,7 @@ describe('replies', () => {
     expect(send({ content: 'a', message_reference: reply(id, { channel_id: '51' }) }).code).toBe(50035);
   });
 
-  it('need READ_MESSAGE_HISTORY', () => {
+  it('require READ_MESSAGE_HISTORY', () => {
     const id = placed(guild, storedMessage('54', OTHER));
     expect(send({ content: 'a', message_reference: reply(id) }, into('54')).code).toBe(160002);
   });

@@ -52,13 +52,13 @@ const BOTH: readonly (readonly [keyof GuildCommands, object])[] = [
   ['updateMember', { userId: PLAIN, roles: ['61'] }],
 ];
 
-test('a moderator without one is refused with 60003', () => {
+test('a moderator without a second factor is refused with 60003', () => {
   expect([kick('none'), give('none')]).toEqual([60_003, 60_003]);
   expect([kick('set'), give('set')]).toEqual([null, null]);
 });
 
 test.each(BOTH)(
-  '%s, whose operation declares no permission, asks moderators for the factor',
+  '%s, whose operation declares no permission, requires the factor of moderators',
   (type, input) => {
     expect(code(type, input, MODERATOR, 'none')).toBe(60_003);
     expect(plainMember(type, input)).toBe(50_013);
@@ -67,11 +67,11 @@ test.each(BOTH)(
   },
 );
 
-test('the owner and administrators are no exception', () => {
+test('the owner and administrators are not exempt', () => {
   expect([kick('none', OWNER_ID), kick('set', OWNER_ID)]).toEqual([60_003, null]);
 });
 
-test('the server is asked to look where it matters alone', () => {
+test('a lookup of the factor is requested only where it matters', () => {
   expect([kick('unknown'), give('unknown'), say(MODERATOR, 'unknown')]).toEqual([60_003, 60_003, 60_003]);
   expect([say(PLAIN, 'unknown'), say(MODERATOR, 'none'), say(MODERATOR)]).toEqual([null, null, null]);
   expect(code('myGuild', { withCounts: false }, MODERATOR, 'unknown')).toBeNull();
@@ -79,7 +79,7 @@ test('the server is asked to look where it matters alone', () => {
   expect([kick('unknown'), give('unknown'), kick('none')]).toEqual([null, null, null]);
 });
 
-test('only the owner, with a factor, sets and ends it', () => {
+test('only the owner, with a factor, sets and clears mfa_level', () => {
   guild.info = { ...guild.info, mfa_level: 0 };
   const set = (level: number, userId: string, secondFactor: By['secondFactor']) =>
     code('setMfaLevel', { level }, userId, secondFactor);

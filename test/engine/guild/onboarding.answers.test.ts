@@ -48,7 +48,7 @@ const me = (guild: Guild) => {
 };
 
 describe('a member in the onboarding', () => {
-  it('is given the roles of the chosen options, is marked as through, and finds the answers again', () => {
+  it('receives the roles of the chosen options, has completed the onboarding, and reads the answers again', () => {
     const { guild, option } = arrange();
     const chosen = [option('A'), option('C'), option('C')];
     const seen = { onboarding_prompts_seen: { [guild.pages.onboarding?.prompts[0]?.id ?? '']: 5, 77: 6 } };
@@ -82,7 +82,7 @@ describe('a member in the onboarding', () => {
     expect(me(guild).flags).toBe(STARTED);
   });
 
-  it('answers what is required, one option where one is asked for, and nothing else', () => {
+  it('must answer required prompts, with one option for single choice, and only known options', () => {
     const { guild, option } = arrange();
     for (const chosen of [[], [option('C')], [option('A'), option('B')], [option('A'), '99']])
       expect([chosen, choose(guild, chosen, true).code]).toEqual([chosen, 50_035]);
@@ -90,7 +90,7 @@ describe('a member in the onboarding', () => {
     expect(me(guild)).toEqual({ roles: ['104'], flags: 0 });
   });
 
-  it('is asked only while the onboarding is on, and not before passing the screening', () => {
+  it('may answer only while the onboarding is enabled, and after passing the screening', () => {
     const off = arrange({ enabled: false });
     expect(choose(off.guild, [off.option('A')]).code).toBe(50_013);
     const { guild, option } = arrange();
@@ -99,7 +99,7 @@ describe('a member in the onboarding', () => {
     for (const isLast of [true, false]) expect(choose(guild, [option('A')], isLast).code).toBe(50_013);
   });
 
-  it('is not shown options that are gone, nor given roles that an application manages', () => {
+  it('does not receive deleted options, nor roles that an application manages', () => {
     const { guild, option } = arrange();
     choose(guild, [option('A'), option('C')], true);
     const [team] = guild.pages.onboarding!.prompts;

@@ -36,13 +36,13 @@ const entries = (facts: readonly { type: string }[]) =>
   facts.flatMap((fact) => ('entry' in fact ? [(fact.entry as { action_type: number }).action_type] : []));
 
 describe('an onboarding', () => {
-  it('is empty and off before it is made', () => {
+  it('is empty and disabled by default', () => {
     expect(run(arrange(), 'getOnboarding', {}, caller('10')).outcome).toMatchObject({
       value: { guild_id: '1', prompts: [], default_channel_ids: [], enabled: false, mode: 0 },
     });
   });
 
-  it('marks the roles that a question gives with IN_PROMPT, as long as one does', () => {
+  it('marks roles of its options with IN_PROMPT, while an option has them', () => {
     const guild = arrange();
     const flagged = () => [...guild.roles.values()].flatMap(({ id, flags }) => (flags === 1 ? [id] : []));
     const made = put(guild, { prompts: [prompt('5', [option('A', { role_ids: ['102'] })])] });
@@ -88,7 +88,7 @@ describe('an onboarding', () => {
     expect(put(arrange(), { default_channel_ids: ['999'] }).code).toBe(10003);
   });
 
-  it('keeps a role above the author that was there already', () => {
+  it('keeps an existing role above the author', () => {
     const guild = arrange();
     const draft = { prompts: [prompt('5', [option('A', { role_ids: ['101'] })])] };
     run(guild, 'putOnboarding', { draft }, caller('2'));
@@ -101,7 +101,7 @@ describe('an onboarding', () => {
     ['6 channels', { default_channel_ids: ids(30, 35) }, 350000],
     ['a hidden channel among 7', { default_channel_ids: [...ids(30, 35), '39'] }, 350000],
     ['a readable channel among 7', { default_channel_ids: [...ids(30, 35), '38'] }, undefined],
-  ])('is enabled with %s or refused', (_name, draft, code) => {
+  ])('is enabled or refused with %s', (_name, draft, code) => {
     expect(put(arrange(), { ...draft, enabled: true }).code).toBe(code);
   });
 
@@ -118,7 +118,7 @@ describe('an onboarding', () => {
     expect(put(guild, { default_channel_ids: [], enabled: false }).code).toBeUndefined();
   });
 
-  it('shows no roles and channels that have gone', () => {
+  it('omits deleted roles and channels', () => {
     const guild = arrange();
     put(guild, {
       default_channel_ids: ['30', '31'],

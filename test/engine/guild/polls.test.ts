@@ -69,7 +69,7 @@ describe('a vote', () => {
     expect(counts()).toEqual({ 2: 2 });
   });
 
-  it('moves to another answer, the old one taken back first', () => {
+  it('moves to another answer, after the removal of the old vote', () => {
     vote([1]);
     expect(vote([3]).types).toEqual(['pollUnvoted', 'pollVoted']);
     expect(vote([1]).dispatches.map(({ t }) => t)).toEqual([
@@ -79,7 +79,7 @@ describe('a vote', () => {
     expect(counts()).toEqual({ 1: 1 });
   });
 
-  it('is taken back by voting for nothing, and an answer without votes is left out of the counts', () => {
+  it('is removed by an empty list of answers, and an answer without votes is omitted from the counts', () => {
     arrange(openPoll(10, { many: true }));
     vote([1, 2, 3]);
     vote([2], '11');
@@ -123,7 +123,7 @@ describe('a vote', () => {
     ['a millisecond before the end', HOUR_MS - 1, undefined],
     ['at the end', HOUR_MS, 520001],
     ['long after it', HOUR_MS * 800, 520001],
-  ])('is taken until the poll is over: %s', (_, afterMs, code) => {
+  ])('is accepted until the poll ends: %s', (_, afterMs, code) => {
     expect(vote([1], '10', [], NOW_MS + afterMs).code).toBe(code);
   });
 
@@ -135,7 +135,7 @@ describe('a vote', () => {
     expect(vote([1]).code).toBe(10008);
   });
 
-  it('names the owner of the voters for known answers alone', () => {
+  it('returns the owner of the voters only for known answers', () => {
     const ask = (answerId: number) => run(guild, 'authorizeVoters', named({ answerId }), caller('10'));
     expect(ask(3).outcome).toMatchObject({ ok: true, value: { ownerId: '1' } });
     expect([ask(4).code, ask(0).code]).toEqual([50035, 50035]);
@@ -211,7 +211,7 @@ describe('the end of a poll', () => {
     expect([again.facts, again.outcome]).toEqual([[], expect.objectContaining({ value: { isOver: true } })]);
   });
 
-  it('by the clock leaves nothing to do for a deleted message, and is refused in a deleted channel', () => {
+  it('by the clock does nothing for a deleted message, and is refused in a deleted channel', () => {
     guild.channels.delete('50' as never);
     expect(expire(NOW_MS + HOUR_MS).code).toBe(10003);
     arrange();
@@ -221,7 +221,7 @@ describe('the end of a poll', () => {
 });
 
 describe('the counts of a poll', () => {
-  it('agree with sets of voters after any sequence of votes, whatever the database still says', () => {
+  it('equal sets of voters after any sequence of votes, also with a stale database', () => {
     const step = fc.record({
       userId: fc.constantFrom('10', '11', '12'),
       answers: fc.uniqueArray(fc.integer({ min: 1, max: 4 }), { maxLength: 4 }),
@@ -272,9 +272,9 @@ describe('a new poll', () => {
     ['an answer of 56', { answers: media('a'.repeat(56)) }, ['answers', 0, 'poll_media', 'text']],
     ['an empty answer', { answers: media('') }, ['answers', 0, 'poll_media', 'text']],
     ['an emoji', { answers: media('a', { name: '👍' }) }, null],
-    ['no emoji in truth', { answers: media('a', { name: 'x' }) }, ['answers', 0, 'poll_media', 'emoji']],
+    ['an unknown emoji', { answers: media('a', { name: 'x' }) }, ['answers', 0, 'poll_media', 'emoji']],
     ['an hour', { duration: 1 }, null],
-    ['no hour', { duration: 0 }, ['duration']],
+    ['zero hours', { duration: 0 }, ['duration']],
     ['32 days', { duration: 768 }, null],
     ['32 days and an hour', { duration: 769 }, ['duration']],
   ])('with %s is accepted or refused with the path of the field', (_, more, path) => {
@@ -285,13 +285,13 @@ describe('a new poll', () => {
     expect(outcome).toMatchObject({ refusal: { errors: { poll: inner } } });
   });
 
-  it('needs SEND_POLLS and no content', () => {
+  it('requires SEND_POLLS and no content', () => {
     expect(send(draft()).code).toBeUndefined();
     arrange(openPoll(), P.VIEW_CHANNEL | P.SEND_MESSAGES);
     expect(send(draft()).code).toBe(50013);
   });
 
-  it('has the custom emojis that its author may use in this channel, under their names', () => {
+  it('has only custom emojis that its author may use in this channel, with their names', () => {
     const asked = draft({ answers: media('a', { id: '99', name: 'x' }) });
     const custom = { id: '99', name: 'badger', animated: true };
     const sendWith = (...emojis: readonly CustomEmoji[]) =>
@@ -312,7 +312,7 @@ describe('a new poll', () => {
     expect(sendWith({ ...custom, guildId: 'another' }).code).toBeUndefined();
   });
 
-  it('ends after a day unless it says otherwise', () => {
+  it('ends after a day by default', () => {
     send(draft());
     const made = [...guild.messages.values()].at(-1);
     expect(made?.poll).toMatchObject({
@@ -339,14 +339,14 @@ describe('a poll in an edit', () => {
 
   it.each([
     ['of a message that is being prepared', { flags: LOADING, content: '' }, undefined],
-    ['of one that only its invoker sees', { flags: LOADING | EPHEMERAL, content: '' }, 520002],
-    ['of a message that is there already', {}, 520003],
+    ['of an ephemeral message', { flags: LOADING | EPHEMERAL, content: '' }, 520002],
+    ['of a sent message', {}, 520003],
     ['of a message with a poll', { poll: openPoll() }, 520003],
   ])('%s is accepted or refused', (_, more, code) => {
     expect(edit(more).code).toBe(code);
   });
 
-  it('is never changed, and no poll is no change', () => {
+  it('is refused if it changes the poll, and accepted without one', () => {
     expect(edit({ poll: openPoll() }, { content: 'x' }).code).toBe(520003);
     expect(edit({}, { poll: null, content: 'x' }).code).toBeUndefined();
   });

@@ -46,7 +46,7 @@ describe('the premium tier', () => {
     }
   });
 
-  it('makes no fact when it does not change', () => {
+  it('creates no fact when it does not change', () => {
     const { set } = arrange();
     expect(set(0)).toMatchObject({ ok: true, facts: [] });
   });

@@ -59,7 +59,7 @@ describe('a prune', () => {
     ).toEqual([]);
   });
 
-  it('takes an administrator where the guild asks for one', () => {
+  it('requires an administrator if the guild requires one', () => {
     const guild = arrange(['PRUNE_REQUIRES_ADMIN']);
     expect(run(guild, 'authorizePrune', {}, caller('10')).code).toBe(50013);
     const input = { userIds: ['12'], includeRoles: [], log: null };

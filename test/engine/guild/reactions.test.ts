@@ -96,7 +96,7 @@ describe('reactions', () => {
     expect(add('👍', '10', true).types).toEqual(['reactionAdded']);
   });
 
-  it('need ADD_REACTIONS for the first of an emoji only', () => {
+  it('require ADD_REACTIONS only for the first of an emoji', () => {
     add('👍');
     const before = guild.messages.get(id);
     arrange(READ);
@@ -111,7 +111,7 @@ describe('reactions', () => {
     expect(add(faces[0]!, '12').code).toBeUndefined();
   });
 
-  it.each(['nope', 'name:123456789012345678', ''])('does not know the emoji %j', (emoji) => {
+  it.each(['nope', 'name:123456789012345678', ''])('are refused with the unknown emoji %j', (emoji) => {
     expect(add(emoji).code).toBe(10014);
   });
 
@@ -160,12 +160,12 @@ describe('reactions', () => {
     ]);
   });
 
-  it('answers the key under which the store keeps an emoji', () => {
+  it('return the store key of an emoji', () => {
     const { outcome } = run(guild, 'authorizeReactions', input('❤'), caller('10'));
     expect(outcome).toMatchObject({ value: { ownerId: '1', key: '❤️' } });
   });
 
-  it('agrees with a set of pairs after any sequence of requests', () => {
+  it('equal a set of pairs after any sequence of requests', () => {
     const emoji = fc.constantFrom('👍', '👎', '❤');
     const step = fc.record({
       act: fc.constantFrom('add', 'remove', 'clear', 'clearAll'),

@@ -75,7 +75,7 @@ describe.each<[string, Partial<Member>]>([
     expect(ACTS[name]?.(CHIEF)).toBeUndefined();
   });
 
-  test('can take back what was done before', () => {
+  test('can leave a thread and withdraw an RSVP', () => {
     ruled(guild, 'setEventRsvp', { eventId: '500', exceptionId: null, response: 1 }, SELF);
     change(SELF, state);
     expect(ruled(guild, 'leaveThread', { channelId: thread }, SELF).code).toBeUndefined();

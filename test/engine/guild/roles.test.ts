@@ -89,7 +89,7 @@ describe('creating a role', () => {
 
   it.each<[string, RoleDraft, Partial<GuildInfo>, number | undefined]>([
     ['bits the caller holds', { permissions: String(P.MANAGE_MESSAGES) }, {}, undefined],
-    ['a bit the caller lacks', { permissions: String(P.KICK_MEMBERS) }, {}, 50013],
+    ['a permission that the caller lacks', { permissions: String(P.KICK_MEMBERS) }, {}, 50013],
     ['ADMINISTRATOR by one who is none', { permissions: String(P.ADMINISTRATOR) }, {}, 50013],
     ['bits nobody has assigned yet', { permissions: String(1n << 60n) }, {}, undefined],
     ['a second colour without the feature', { colors: { secondary_color: 1 } }, {}, 50101],
@@ -105,7 +105,7 @@ describe('creating a role', () => {
     expect(run(arrange(info), 'createRole', { draft }, manager).code).toBe(code);
   });
 
-  it('keeps color and colors the same, and a third colour to its one set', () => {
+  it('keeps color and colors equal, and restricts a third colour to its fixed set', () => {
     const guild = arrange({ features: ['ENHANCED_ROLE_COLORS'] });
     const made = (draft: RoleDraft) => run<APIRole>(guild, 'createRole', { draft }, owner).outcome;
     expect(made({ color: 7 })).toMatchObject({ value: { color: 7, colors: { primary_color: 7 } } });
@@ -118,7 +118,7 @@ describe('creating a role', () => {
     });
   });
 
-  it('ends at the limit', () => {
+  it('is refused at the limit', () => {
     const guild = arrange();
     for (let i = guild.roles.size; i < LIMITS.roles_per_guild_max; i++) {
       guild.roles.set(String(1000 + i) as RoleId, fullRole(String(1000 + i), 0n, i));
@@ -208,7 +208,7 @@ describe('moving roles', () => {
     expect(outcome.ok && outcome.value.map(({ id }) => id)).toEqual(order);
   });
 
-  it('takes the whole list as clients send it, @everyone and untouchable roles included', () => {
+  it('accepts the complete list of a client, with @everyone and higher roles', () => {
     const whole: [string, number][] = [
       [GUILD_ID, 0],
       ['102', 1],
@@ -234,7 +234,7 @@ describe('moving roles', () => {
     expect(moved([move], manager).code).toBe(code);
   });
 
-  it('always leaves a permutation, and above the caller always the same', () => {
+  it('always results in a permutation, with unchanged roles above the caller', () => {
     const moves = fc.array(
       fc.tuple(fc.constantFrom('101', '102', '103', '104', '105'), fc.integer({ min: -3, max: 9 })),
     );
@@ -253,8 +253,8 @@ describe('moving roles', () => {
   });
 });
 
-describe('who sees what', () => {
-  it('dispatches to exactly the members whose view a role changes', () => {
+describe('the visibility of channels', () => {
+  it('is dispatched to exactly the members whose view a role changes', () => {
     const guild = arrange();
     const hidden = channel('60', [overwrite(GUILD_ID, 0, { deny: P.VIEW_CHANNEL })]);
     const staff = channel('61', [
@@ -283,7 +283,7 @@ describe('who sees what', () => {
     ]);
   });
 
-  it('dispatches no channels when a role change hides none', () => {
+  it('is not dispatched when a role change hides no channel', () => {
     const guild = arrange();
     guild.channels.set(channel('60').id, channel('60'));
     guild.sessionCounts.set('11' as UserId, 1);
@@ -292,7 +292,7 @@ describe('who sees what', () => {
   });
 });
 
-describe('whatever is asked', () => {
+describe('any sequence of commands', () => {
   const bits = fc.bigInt({ min: 0n, max: ALL_PERMISSIONS }).map(String);
   const target = fc.constantFrom(GUILD_ID as string, '101', '102', '103', '104', '105');
   const command = fc.oneof(
@@ -306,7 +306,7 @@ describe('whatever is asked', () => {
       .map((moves) => ['moveRoles', { moves }] as const),
   );
 
-  it('no role gains a bit its changer lacks, and the changer gains none', () => {
+  it('gives no role a permission that its editor lacks, and the editor none', () => {
     fc.assert(
       fc.property(fc.array(command, { maxLength: 8 }), bits, (commands, own) => {
         const guild = arrange();

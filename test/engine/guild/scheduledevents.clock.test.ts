@@ -106,7 +106,7 @@ describe('an event in a channel', () => {
     ['once', {}, { status: 4, due_ms: null }],
     ['daily', { rule: DAILY }, { status: 1, scheduled_start_time: wire(START_MS + DAY_MS) }],
   ])(
-    'does not begin by itself, and four hours after its start not at all, when it takes place %s',
+    'does not start by itself, and cannot start four hours after its start time, when it takes place %s',
     (_, more, then) => {
       const guild = arrange();
       create(guild, { ...VOICE, ...more });
@@ -146,7 +146,7 @@ describe('an event in a channel', () => {
     expect(event(guild).idle).toBeUndefined();
   });
 
-  it('lasts five minutes more when the places in voice were lost, as in a crash', () => {
+  it('lasts five minutes more when its voice states were lost, as in a crash', () => {
     const guild = arrange();
     create(guild, VOICE);
     enter(guild, '11');
@@ -189,7 +189,7 @@ describe('an exception', () => {
     expect(event(guild)).toMatchObject({ due_ms: dayTwo, guild_scheduled_event_exceptions: [] });
   });
 
-  it('moves or cancels the first occurrence, also where the rule leaves out the day of the start', () => {
+  it('moves or cancels the first occurrence, also if the rule excludes the day of the start', () => {
     const guild = arrange();
     const startDay = (new Date(START_MS).getUTCDay() + 6) % 7;
     const rule = { start: iso(START_MS), frequency: 2 as const, by_weekday: [(startDay + 2) % 7] };
@@ -202,7 +202,7 @@ describe('an exception', () => {
     expect(passed.dispatches).toMatchObject([{ d: next }]);
   });
 
-  it('lets its occurrence pass when it cancels it', () => {
+  it('skips its occurrence when it cancels it', () => {
     const guild = arrange();
     create(guild, { ...OUTSIDE, rule: DAILY });
     except(guild, START_MS, { isCanceled: true });
@@ -214,7 +214,7 @@ describe('an exception', () => {
   });
 });
 
-it('an event that recurs is settled in a bounded number of steps, whatever the time, and always waits for a later one', () => {
+it('a recurring event is updated in a bounded number of steps at any time, and always has a later occurrence', () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 0, max: 3 * DAY_MS }), { maxLength: 20 }),

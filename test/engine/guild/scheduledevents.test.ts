@@ -146,11 +146,11 @@ describe('a new event', () => {
     ['13', STAGE, undefined],
     ['11', OUTSIDE, 50013],
     ['12', VOICE, 50013],
-  ])('is asked for by user %s with %j, and the answer is %s', (userId, more, code) => {
+  ])('by user %s with %j is answered with %s', (userId, more, code) => {
     expect(create(arrange(), more, userId).code).toBe(code);
   });
 
-  it('may be made with MANAGE_EVENTS until the day of the split', () => {
+  it('may be created with MANAGE_EVENTS before the date of the permission split', () => {
     const authority = { by: caller('11'), requires: 0n };
     const input = { id: '500', name: 'Picnic', ...OUTSIDE } as never;
     const decided = (day?: string) =>
@@ -161,7 +161,7 @@ describe('a new event', () => {
     expect([decided('2026-02-22'), decided('2026-02-23'), decided()]).toEqual([true, false, false]);
   });
 
-  it('may be given in one channel alone', () => {
+  it('may be created by a member with the permission in one channel only', () => {
     const guild = arrange();
     const allowed = [overwrite('12', 1, { allow: P.CREATE_EVENTS })];
     guild.channels.set('50' as ChannelId, channel('50', allowed, { type: 2 }));
@@ -169,7 +169,7 @@ describe('a new event', () => {
     expect(create(guild, { ...OUTSIDE, id: '501' }, '12').code).toBe(50013);
   });
 
-  it('is one of at most 100 that are not over', () => {
+  it('is refused beyond 100 scheduled or active events', () => {
     const guild = arrange();
     for (let at = 0; at < 100; at += 1)
       expect(create(guild, { id: String(1_000 + at) }).code).toBeUndefined();
@@ -274,7 +274,7 @@ describe('an event', () => {
   const get = (guild: Guild, userId: string) =>
     ruled<EventObject>(guild, 'getScheduledEvent', { eventId: '500', withUserCount: true }, userId);
 
-  it('is deleted by those who may, once', () => {
+  it('is deleted by members with permission, once', () => {
     const guild = arrange();
     create(guild, {}, '10');
     const remove = (userId: string) => ruled(guild, 'deleteScheduledEvent', { eventId: '500' }, userId);
@@ -286,7 +286,7 @@ describe('an event', () => {
     expect(remove('10').code).toBe(10070);
   });
 
-  it('in a hidden channel is unknown to those who do not see it', () => {
+  it('in a hidden channel is unknown to members who do not see it', () => {
     const guild = arrange();
     create(guild, { ...VOICE, channelId: '51' });
     expect(get(guild, '12').code).toBe(10070);
@@ -382,7 +382,7 @@ describe('a stage event', () => {
     [[], 4],
     [[2], 3],
   ])(
-    'is over when its channel is deleted: after the statuses %j with %i, and its users hear of it',
+    'ends when its channel is deleted: after the statuses %j with %i, and is dispatched to its users',
     (statuses, status) => {
       const guild = arrange();
       create(guild, { ...STAGE, rule: { start: STAGE.startTime, frequency: 3 } });

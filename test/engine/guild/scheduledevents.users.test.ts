@@ -73,7 +73,7 @@ describe('a user', () => {
     expect(countOf(guild)).toBe(0);
   });
 
-  it('answers otherwise to one occurrence, which counts for no other', () => {
+  it('responds differently to one occurrence, without effect on others', () => {
     const guild = arrange();
     except(guild, DAYS[1], { isCanceled: false });
     const exceptionId = snowflakeAt(DAYS[1]);
@@ -93,7 +93,7 @@ describe('a user', () => {
     expect(answer(guild, { exceptionId: '77' }).code).toBe(10070);
   });
 
-  it('answers only to events that the user may know of and that are not over', () => {
+  it('responds only to visible events that have not ended', () => {
     const hidden = arrange(true);
     expect(answer(hidden).code).toBe(10070);
     expect(takeBack(hidden).code).toBe(10070);
@@ -168,7 +168,7 @@ describe('an exception', () => {
     expect(outcome.ok ? undefined : Object.keys(outcome.refusal.errors ?? {})[0]).toBe(field);
   });
 
-  it('is changed and ended by those who may write the event', () => {
+  it('is changed and removed by members who may edit the event', () => {
     const guild = arrange();
     except(guild, DAYS[2]);
     except(guild, DAYS[1]);
@@ -201,7 +201,7 @@ describe('an exception', () => {
     expect(exceptions(guild)).toHaveLength(1);
   });
 
-  it('is one of at most 100, and of an event that recurs and is not over', () => {
+  it('is refused beyond 100, and for events that do not recur or have ended', () => {
     const guild = arrange();
     for (let day = 0; day < 100; day += 1)
       expect(except(guild, START_MS + day * DAY_MS).code).toBeUndefined();
@@ -213,7 +213,7 @@ describe('an exception', () => {
     expect(except(once, START_MS).code).toBe(50035);
   });
 
-  it('ends when the event takes place at other times', () => {
+  it('is removed when the recurrence of the event changes', () => {
     const guild = arrange();
     except(guild, DAYS[1]);
     const startTime = iso(START_MS + 60_000);

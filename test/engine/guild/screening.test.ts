@@ -122,7 +122,7 @@ describe('a new member of a screened guild', () => {
     expect(member()?.pending).toBe(false);
   });
 
-  test('becomes one by agreeing to terms', () => {
+  test('becomes a full member by accepting the rules', () => {
     screen(TERMS);
     join();
     expect(submit([{ ...TERMS, response: false }]).code).toBe(50_035);
@@ -159,7 +159,7 @@ describe('a new member of a screened guild', () => {
   test.each<[string, object]>([
     ['a role', { roles: ['61'] }],
     ['the flag BYPASSES_VERIFICATION', { flags: 4 }],
-  ])('is let in by %s', (_how, change) => {
+  ])('is admitted by %s', (_how, change) => {
     screen(TERMS);
     join();
     expect(ruled(guild, 'updateMember', { userId: NEW, ...change }, MODERATOR).outcome).toMatchObject({
@@ -168,14 +168,14 @@ describe('a new member of a screened guild', () => {
     expect(request()).toMatchObject({ status: 'APPROVED', actioned_by_user: { id: MODERATOR } });
   });
 
-  test('is let in by a single role', () => {
+  test('is admitted by a single role', () => {
     screen(TERMS);
     join();
     ruled(guild, 'addMemberRole', { userId: NEW, roleId: '61' }, MODERATOR);
     expect(member()?.pending).toBe(false);
   });
 
-  test('takes the request along when leaving, kicked or banned', () => {
+  test('loses the join request when leaving, kicked or banned', () => {
     for (const [command, input, by] of [
       ['leaveGuild', {}, NEW],
       ['kickMember', { userId: NEW }, MODERATOR],
@@ -222,7 +222,7 @@ describe('a join request that asks for approval', () => {
     expect(member()).toBeTruthy();
   });
 
-  test('is no other request of the same user', () => {
+  test('is distinguished from other requests of the same user', () => {
     submit(answered);
     const input = { userId: NEW, requestId: '1', approve: true, reason: null };
     expect(ruled(guild, 'actOnJoinRequest', input, MODERATOR).code).toBe(0);

@@ -55,7 +55,7 @@ describe('a template', () => {
     expect(guild.pages.template?.code).toBe('abc');
   });
 
-  it('has numbers for ids, and neither managed roles nor overwrites of members', () => {
+  it('has numbers as ids, and neither managed roles nor overwrites of members', () => {
     const snapshot = snapshotOf(arrange());
     expect(snapshot.roles.map(({ id, name }) => [id, name])).toEqual([
       [0, 'role 1'],
@@ -116,7 +116,7 @@ describe('a template', () => {
     expect(run(guild, 'listTemplates', {}, caller('2')).outcome).toMatchObject({ value: [] });
   });
 
-  it('makes a guild whose own template is the same', () => {
+  it('creates a guild with an equal template', () => {
     const template = snapshotOf(arrange());
     const founded = newGuild({
       ...{ id: '1' as Guild['id'], name: 'Hall', ownerId: '2' as never, ownerUser: user('2'), nowMs: NOW_MS },

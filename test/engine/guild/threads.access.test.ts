@@ -94,7 +94,7 @@ describe('a member who gains sight of a channel', () => {
     expect(syncs(dispatches)).toEqual([{ to, channels: [HIDDEN], threads: seen, members: [] }]);
   });
 
-  it('is sent a private thread only as its member or moderator, and the own membership alone', () => {
+  it('receives a private thread only as its member or moderator, with only its own membership', () => {
     const secret = thread(HIDDEN, PRIVATE);
     expect(syncs(grant(BOB, SIGHT))).toEqual([]);
     expect(member('addThreadMember', secret, BOB)).toBeUndefined();
@@ -176,7 +176,7 @@ it.each([
   },
 );
 
-it('a mention takes nobody into a thread of a channel that the mentioned member does not see', () => {
+it('a mention adds no member to a thread of a channel that the member does not see', () => {
   const id = thread(HIDDEN);
   const mention = { ...creation({ content: `<@${BOB}>` }), channelId: id };
   expect(ruled(guild, 'createMessage', mention, ANN).code).toBeUndefined();
@@ -198,7 +198,7 @@ describe('the counts of a thread', () => {
       return id;
     });
 
-  it('stop at 50 members whatever happens above, and count down again below', () => {
+  it('stop at 50 members, and decrease again below', () => {
     const id = thread(OTHER, PRIVATE);
     const people = crowd(60);
     for (const one of people) expect(member('addThreadMember', id, one)).toBeUndefined();
@@ -221,7 +221,7 @@ describe('the counts of a thread', () => {
     expect([countsOf(id).members, guild.threads.get(id)?.members.has(BOB as UserId)]).toEqual([1_000, false]);
   });
 
-  it('reach the bound with threads of all kinds together, and the refusal names the kind', () => {
+  it('are bounded over threads of all kinds, and the refusal has the code of the kind', () => {
     guild.channels.set('52' as ChannelId, channel('52', [], { type: 5 }));
     for (let made = 0; made < 1_000; made += 1) thread(OTHER, made % 2 ? PUBLIC : PRIVATE);
     const more = (channelId: string, type: number) =>

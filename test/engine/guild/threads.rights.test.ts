@@ -118,7 +118,7 @@ test('an author keeps the reserved tag of a post, and neither adds nor removes o
   expect(guild.threads.get(id)?.thread.applied_tags).toEqual([PLAIN, RESERVED]);
 });
 
-test('a post may be sent its tags back after the forum has deleted one of them', () => {
+test('a post accepts its own tags after the forum has deleted one of them', () => {
   const id = post();
   expect(change(id, { applied_tags: [PLAIN] }, AUTHOR)).toBeUndefined();
   const forum = guild.channels.get(FORUM as ChannelId)!;
@@ -129,7 +129,7 @@ test('a post may be sent its tags back after the forum has deleted one of them',
   expect(change(id, { applied_tags: [PLAIN] }, AUTHOR)).toBe(INVALID_FORM);
 });
 
-test('a post without the tag it needs says whether its author may apply any', () => {
+test('a post without a required tag is refused, with a code that depends on the tags that its author may apply', () => {
   const codeOf = (by: string, moderated: readonly boolean[]) => {
     const tags = moderated.map((each, at) => ({ id: `90${at}`, name: `tag ${at}`, moderated: each }));
     const forum = channel(FORUM, [], { ...{ type: 15, flags: REQUIRE_TAG }, available_tags: tags });
@@ -151,7 +151,7 @@ test('the author of a private thread removes its members, and that of a public o
   expect([removed(threadOf(PRIVATE)), removed(threadOf(PUBLIC))]).toEqual([undefined, MISSING_PERMISSIONS]);
 });
 
-test('the first message of a post is not counted, so its deletion takes nothing away', () => {
+test('the first message of a post is not counted, so its deletion does not decrease the count', () => {
   const id = post();
   const said = ruled<{ id: string }>(
     guild,
@@ -209,7 +209,7 @@ test('members of a private thread add others, unless it is not invitable', () =>
   expect(added(false)).toEqual([undefined, MISSING_PERMISSIONS, undefined]);
 });
 
-test('an archived post is not pinned, also when it comes back, and makes room for another', () => {
+test('an archived post is unpinned, also when it is unarchived, and another may be pinned', () => {
   const [first, second] = [post(), post()];
   const flagsOf = (id: ChannelId) => guild.threads.get(id)?.thread.flags;
   expect(change(first, { flags: 2 }, MODERATOR)).toBeUndefined();

@@ -53,11 +53,11 @@ test('a second thread waits, whatever its kind, until the interval is over', () 
   expect(thread(PLAIN, 60_000)).toBeUndefined();
 });
 
-test('a second post waits', () => {
+test('a second post is refused within the interval', () => {
   expect([post(PLAIN), post(PLAIN, 1_000), post(PLAIN, 60_000)]).toEqual([undefined, 20_016, undefined]);
 });
 
-test('messages and other channels count apart', () => {
+test('messages and other channels are limited separately', () => {
   expect([thread(PLAIN), say(PLAIN), thread(PLAIN, 0, '52'), thread(PLAIN, 0, '52')]).toEqual([
     undefined,
     undefined,
@@ -78,7 +78,7 @@ test.each([
   ['MANAGE_MESSAGES', '2026-02-23', 20_016],
   ['MANAGE_CHANNELS', '2026-02-23', 20_016],
   ['MANAGE_THREADS', '2026-02-23', 20_016],
-] as const)('%s on %s lets its holder write again at once: %s', (bit, day, expected) => {
+] as const)('%s on %s exempts its holder: %s', (bit, day, expected) => {
   guild.roles.set('60' as RoleId, role('60', P[bit], 1));
   const env = { ...messageEnv(), rulesMs: Date.parse(day) };
   const draft = { channelId: '50', draft: { name: 'Talk', type: 11 } };

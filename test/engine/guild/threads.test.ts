@@ -282,7 +282,7 @@ describe('a thread', () => {
     expect(world.record.thread.thread_metadata.archived).toBe(true);
   });
 
-  it('is brought back by a message in the published order of dispatches', () => {
+  it('is unarchived by a message, with the documented order of dispatches', () => {
     const world = new World(11);
     for (const id of [PEOPLE[0], PEOPLE[1]]) world.guild.sessionCounts.set(id as UserId, 1);
     world.run('joinThread', { channelId: world.threadId }, PEOPLE[1]);
@@ -322,7 +322,7 @@ describe('a private thread that is not open to invitations', () => {
     ['its owner', PEOPLE[0], true],
     ['a member', PEOPLE[1], false],
     ['a moderator', MODERATOR, true],
-  ])('takes in a user whom %s mentions: %s, %s', (_who, id, expected) => {
+  ])('adds a user that %s mentions: %s, %s', (_who, id, expected) => {
     expect(mention(arranged(), id)).toBe(expected);
   });
 

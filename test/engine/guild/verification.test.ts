@@ -48,19 +48,19 @@ test.each([
   [2, [50_009, undefined, undefined, undefined, undefined]],
   [3, [50_009, 50_009, undefined, undefined, undefined]],
   [4, [50_009, 50_009, 50_009, undefined, undefined]],
-])('lets in at level %i those who are old enough, hold a role or own the guild', (level, codes) => {
+])('admits at level %i members who are old enough, have a role or own the guild', (level, codes) => {
   at(level);
   expect(everyone()).toEqual(codes);
 });
 
-test('asks nothing of webhooks and of bots', () => {
+test('exempts webhooks and bots', () => {
   at(4);
   expect(
     ruled(guild, 'createMessage', { ...creation({ content: 'hi' }), channelId: '50' }, '0').code,
   ).not.toBe(50_009);
 });
 
-test('holds for reactions, threads and posts too', () => {
+test('applies to reactions, threads and posts too', () => {
   ruled(guild, 'createMessage', { ...creation({ content: 'hi' }), channelId: '50' }, OWNER_ID);
   const [messageId] = [...guild.messages.keys()];
   at(2);

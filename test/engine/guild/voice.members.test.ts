@@ -69,7 +69,7 @@ const voiceMember = (guild: Guild, userId: string, nowMs = NOW_MS) =>
   voiceMemberOf(guild, uid(userId), nowMs);
 
 describe('a voice member', () => {
-  it('has the call, the session and its permissions', () => {
+  it('contains the call, the session and its permissions', () => {
     const guild = arrange();
     expect(voiceMember(guild, '11')).toBeNull();
     join(guild, '11', '51');
@@ -88,7 +88,7 @@ describe('a voice member', () => {
     });
   });
 
-  it('is silenced and deafened by the user and by moderators', () => {
+  it('is muted and deafened by the user and by moderators', () => {
     const guild = arrange();
     for (const [fields, silenced, deafened] of [
       [{ selfMute: true }, true, false],
@@ -104,7 +104,7 @@ describe('a voice member', () => {
     expect(voiceMember(guild, '12')).toMatchObject({ silenced: false, deafened: true });
   });
 
-  it('follows permissions at once, and the voice state shows it when it is settled', () => {
+  it('is updated with permissions at once, and the voice state after the commit', () => {
     const guild = arrange();
     join(guild, '12', '51');
     const draft = { permissions: String(P.VIEW_CHANNEL | P.CONNECT) };
@@ -117,7 +117,7 @@ describe('a voice member', () => {
     expect(voiceMember(guild, '12')).toMatchObject({ silenced: true });
   });
 
-  it('is silent during a time-out, whose end is known', () => {
+  it('is muted during a time-out, and has its end', () => {
     const guild = arrange();
     join(guild, '12', '51');
     expect(nextTimeoutEndMs(guild, NOW_MS)).toBeNull();
@@ -259,7 +259,7 @@ describe('through any sequence of commands', () => {
     }
   }
 
-  it('everyone is in one channel at most, limits hold, and the listener knows every seat', () => {
+  it('keep every user in at most one channel, keep the limits, and report every voice member to the listener', () => {
     fc.assert(
       fc.property(fc.array(command, { maxLength: 30 }), (commands) => {
         const guild = arrange();

@@ -48,8 +48,8 @@ const change = (guild: Guild, userId: string, fields: object, by = userId) =>
   ruled(guild, 'updateVoiceState', { userId, ...fields }, by);
 const stateOf = (guild: Guild, userId: string) => guild.voiceStates.get(userId as UserId);
 
-describe('entering a stage', () => {
-  it('begins in the audience, but for its moderators', () => {
+describe('a member who joins a stage', () => {
+  it('is suppressed, except moderators', () => {
     const guild = arrange();
     for (const [userId, suppress] of [
       ['12', true],
@@ -60,7 +60,7 @@ describe('entering a stage', () => {
       expect([userId, join(guild, userId).outcome]).toMatchObject([userId, { value: { suppress } }]);
   });
 
-  it('begins anew in each, while muting oneself changes nothing of one’s place', () => {
+  it('is suppressed again in each stage, and keeps suppress when muting themselves', () => {
     const guild = arrange();
     join(guild, '12');
     change(guild, '12', { requestToSpeak: NOW });
@@ -73,7 +73,7 @@ describe('entering a stage', () => {
     expect(stateOf(guild, '12')).toMatchObject({ suppress: false });
   });
 
-  it('lets only speakers show video', () => {
+  it('may show video only as a speaker', () => {
     const guild = arrange();
     expect(join(guild, '12', '53', { selfVideo: true }).outcome).toMatchObject({
       value: { self_video: false },
@@ -86,8 +86,8 @@ describe('entering a stage', () => {
   });
 });
 
-describe('one’s own place', () => {
-  it('is left freely and taken with MUTE_MEMBERS', () => {
+describe('the own suppress flag', () => {
+  it('is set freely and cleared with MUTE_MEMBERS', () => {
     const guild = arrange();
     join(guild, '12');
     expect(change(guild, '12', { suppress: false }).code).toBe(50013);
@@ -99,7 +99,7 @@ describe('one’s own place', () => {
     expect(stateOf(guild, '11')?.suppress).toBe(true);
   });
 
-  it('has a hand that is raised with REQUEST_TO_SPEAK, now or later, and taken down freely', () => {
+  it('comes with a request to speak that requires REQUEST_TO_SPEAK, and is withdrawn freely', () => {
     const guild = arrange();
     join(guild, '12');
     change(guild, '12', { requestToSpeak: iso(NOW_MS - 60_000) });
@@ -115,8 +115,8 @@ describe('one’s own place', () => {
   });
 });
 
-describe('another’s place', () => {
-  it('is changed with MUTE_MEMBERS; people are invited by it, bots are not', () => {
+describe('the suppress flag of another member', () => {
+  it('is changed with MUTE_MEMBERS; users are invited by it, bots are not', () => {
     const guild = arrange();
     join(guild, '12');
     join(guild, '13');
@@ -130,7 +130,7 @@ describe('another’s place', () => {
     expect(stateOf(guild, '12')).toMatchObject({ suppress: true, request_to_speak_timestamp: null });
   });
 
-  it('is one on a stage that the user is in and the caller sees', () => {
+  it('is changed only on a stage that the user is in and the caller sees', () => {
     const guild = arrange();
     expect(change(guild, '12', { suppress: true }, '10').code).toBe(10065);
     join(guild, '12', '52');

@@ -121,7 +121,7 @@ describe('joining', () => {
     expect(stateOf(guild, '12')?.session_id).toBe('other');
   });
 
-  it('asks for sight, CONNECT, a voice channel and a free seat', () => {
+  it('requires VIEW_CHANNEL, CONNECT, a voice channel and a free place', () => {
     const guild = arrange();
     expect(join(guild, '12', '51').code).toBe(50001);
     expect(join(guild, '12', '60').code).toBe(50024);
@@ -158,7 +158,7 @@ describe('joining', () => {
 describe('video', () => {
   const on = { selfVideo: true };
 
-  it('takes STREAM, and is not for the AFK channel', () => {
+  it('requires STREAM, and is refused in the AFK channel', () => {
     const guild = arrange();
     expect(join(guild, '12', '52', on).outcome).toMatchObject({ value: { self_video: true } });
     expect(join(guild, '12', '54', on).outcome).toMatchObject({ value: { self_video: false } });
@@ -195,7 +195,7 @@ describe('moderation', () => {
     expect(facts.at(-1)).toMatchObject({ entry: { action_type: 26, options: { channel_id: '50' } } });
   });
 
-  it('cannot move where the mover may not connect', () => {
+  it('cannot move a member into a channel where the moderator may not connect', () => {
     const guild = arrange();
     join(guild, '12', '52');
     expect(moderate(guild, '12', { channelId: '51' }).code).toBe(50001);

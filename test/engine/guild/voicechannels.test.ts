@@ -110,7 +110,7 @@ describe('the status of a voice channel', () => {
     expect(status(guild, '11', text).types).toEqual([]);
   });
 
-  it('takes MANAGE_CHANNELS from outside, also from another voice channel', () => {
+  it('requires MANAGE_CHANNELS from outside, also from another voice channel', () => {
     const guild = arrange();
     expect(status(guild, '11', 'x').code).toBe(50013);
     voice(guild, '11', '51');
@@ -150,7 +150,7 @@ describe('the status of a voice channel', () => {
 });
 
 describe('live voice channels', () => {
-  it('have a start exactly while someone is in them, and nothing is kept of the others', () => {
+  it('have a start time exactly while members are in them, and no state otherwise', () => {
     const userId = fc.constantFrom('2', '10', '11', '12');
     const step = fc.record({ userId, channelId: fc.constantFrom('50', '51', '53', null) });
     fc.assert(
@@ -208,7 +208,7 @@ describe('sounds', () => {
     ]);
   });
 
-  it('come from someone in that channel, of the sounds there are', () => {
+  it('are sent by a member in that channel, from available sounds', () => {
     const guild = arrange();
     expect(play(guild).code).toBe(10065);
     voice(guild, '11', '51');
@@ -220,7 +220,7 @@ describe('sounds', () => {
     expect(play(guild, '11', { channelId: '53' }).code).toBe(50024);
   });
 
-  it.each(['deaf', 'self_deaf', 'mute', 'suppress'])('do not come from someone who is %s', (field) => {
+  it.each(['deaf', 'self_deaf', 'mute', 'suppress'])('are refused from a member with %s', (field) => {
     const guild = arrange();
     voice(guild, '11', '50');
     const state = guild.voiceStates.get('11' as UserId);
@@ -228,7 +228,7 @@ describe('sounds', () => {
     expect(play(guild).code).toBe(50167);
   });
 
-  it('come from someone who has only muted themselves', () => {
+  it('are accepted from a member who is only self-muted', () => {
     const guild = arrange();
     voice(guild, '11', '50');
     const state = guild.voiceStates.get('11' as UserId);

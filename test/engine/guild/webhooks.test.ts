@@ -161,7 +161,7 @@ describe('a change of a webhook', () => {
 describe('managing a webhook', () => {
   const COMMANDS = ['getWebhook', 'updateWebhook', 'deleteWebhook'] as const;
 
-  it.each(COMMANDS)('%s is for those with MANAGE_WEBHOOKS, and for its own application', (command) => {
+  it.each(COMMANDS)('%s requires MANAGE_WEBHOOKS, or its own application', (command) => {
     const guild = arrange();
     create(guild, {}, bot());
     expect(run(guild, command, { webhookId: HOOK }, caller('12')).code).toBe(50013);
@@ -169,7 +169,7 @@ describe('managing a webhook', () => {
     expect(run(guild, command, { webhookId: HOOK }, bot()).code).toBeUndefined();
   });
 
-  it.each(COMMANDS)('%s of an unknown one is refused with 10015', (command) => {
+  it.each(COMMANDS)('%s of an unknown webhook is refused with 10015', (command) => {
     expect(run(arrange(), command, { webhookId: '1' }, caller('10')).code).toBe(10015);
   });
 
@@ -189,7 +189,7 @@ describe('managing a webhook', () => {
     expect(guild.webhooks?.size).toBe(0);
   });
 
-  it('lists those of one channel, or all', () => {
+  it('lists the webhooks of one channel, or all', () => {
     const guild = arrange();
     create(guild);
     fill(guild, 2);

@@ -25,12 +25,12 @@ const get = (guild: ReturnType<typeof arrange>, as: string) => run(guild, 'getWe
 const welcome = (channel_id: string, more: object = {}) => ({ channel_id, description: 'look', ...more });
 
 describe('a welcome screen', () => {
-  it('is unknown to those who prepare it before it is made, and forbidden to others', () => {
+  it('is unknown to its managers before its creation, and forbidden to others', () => {
     expect(get(arrange(), '10').code).toBe(10069);
     expect(get(arrange(), '12').code).toBe(50013);
   });
 
-  it('is shown to all members once it is on', () => {
+  it('is readable by all members when it is enabled', () => {
     const guild = arrange();
     const made = update(guild, {
       description: 'Hello',
@@ -58,7 +58,7 @@ describe('a welcome screen', () => {
     expect(guild.info.features).toEqual(['NEWS']);
   });
 
-  it('loses channels that are gone, keeps absent fields, and is not written twice', () => {
+  it('loses deleted channels, keeps absent fields, and is not written twice', () => {
     const guild = arrange();
     update(guild, { description: 'Hello', welcome_channels: [welcome('30'), welcome('32')] });
     guild.channels.delete('30' as never);

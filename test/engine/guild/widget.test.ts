@@ -38,11 +38,11 @@ const shown = (guild: Guild) =>
   run<Record<string, unknown>>(guild, 'getWidget', {}, caller('0', { system: true }));
 
 describe('a widget', () => {
-  it('is refused while it is off', () => {
+  it('is refused while it is disabled', () => {
     expect(shown(arrange()).code).toBe(50004);
   });
 
-  it('is switched with an invite of its own, which goes when it leads elsewhere or nowhere', () => {
+  it('is enabled with an invite of its own, which is deleted when the channel changes or the widget is disabled', () => {
     const guild = arrange();
     const on = set(guild, { enabled: true, channel_id: '30' });
     expect(on.types).toEqual(['guildUpdated', 'inviteCreated', 'pageWritten', 'auditLogged']);
@@ -72,7 +72,7 @@ describe('a widget', () => {
     });
   });
 
-  it('shows no invite while invites are closed or its channel is gone', () => {
+  it('has no invite while invites are paused or its channel does not exist', () => {
     const guild = arrange();
     set(guild, { enabled: true, channel_id: '30' });
     guild.info = { ...guild.info, features: ['INVITES_DISABLED'] };

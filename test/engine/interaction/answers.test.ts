@@ -33,16 +33,16 @@ describe('an interaction', () => {
   const followUps = (sent: number, isInstalledHere: boolean) =>
     followUpRefusal({ isInstalledHere, followUps: sent } as Interaction)?.code ?? null;
 
-  test('takes five follow-ups of an application that only its user has, and any number of others', () => {
+  test('accepts five follow-ups of an application that only the user installed, and any number of other applications', () => {
     expect([followUps(4, false), followUps(5, false), followUps(500, true)]).toEqual([null, 40_094, null]);
   });
 
-  test('ends with its token, fifteen minutes after it began', () => {
+  test('expires with its token, fifteen minutes after its start', () => {
     const at = (nowMs: number) => isExpired({ createdMs: 1_000 }, 1_000 + nowMs);
     expect([at(15 * MINUTE_MS - 1), at(15 * MINUTE_MS)]).toEqual([false, true]);
   });
 
-  test('is answered within three seconds, once, by a callback of its type', () => {
+  test('accepts one callback of its type within three seconds', () => {
     const codeOf = (state: string, type: number, nowMs: number) =>
       callbackRefusal(
         { ...{ type: 2, source: null, createdMs: 0 }, state: { kind: state } } as Interaction,
@@ -61,7 +61,7 @@ describe('an interaction', () => {
   });
 });
 
-describe('suggestions', () => {
+describe('autocomplete choices', () => {
   const wrong = (raw: unknown, type = 3): string[] => {
     const form = new Form();
     readChoices(raw, option(type), form);
@@ -69,19 +69,19 @@ describe('suggestions', () => {
   };
 
   test.each<[string, unknown, unknown, string, number]>([
-    ['25 of them', Array(25).fill(choice()), Array(26).fill(choice()), 'data.choices', 3],
+    ['25 choices', Array(25).fill(choice()), Array(26).fill(choice()), 'data.choices', 3],
     ['a name', [choice({ name: x(100) })], [choice({ name: x(101) })], 'data.choices.0.name', 3],
-    ['a name at all', [choice({ name: 'n' })], [choice({ name: '' })], 'data.choices.0.name', 3],
+    ['a missing name', [choice({ name: 'n' })], [choice({ name: '' })], 'data.choices.0.name', 3],
     ['a text', [choice({ value: x(100) })], [choice({ value: x(101) })], 'data.choices.0.value', 3],
     ['an integer', [choice({ value: 2 ** 53 })], [choice({ value: 1.5 })], 'data.choices.0.value', 4],
     ['a number', [choice({ value: 1.5 })], [choice({ value: 'many' })], 'data.choices.0.value', 10],
     ['a list', [], undefined, 'data.choices', 3],
-  ])('%s are good at the bound and refused beyond', (_, good, bad, path, type) => {
+  ])('%s are accepted at the bound and refused beyond', (_, good, bad, path, type) => {
     expect(wrong(good, type)).toEqual([]);
     expect(wrong(bad, type).map((leaf) => leaf.split(':')[0])).toEqual([path]);
   });
 
-  test('come in the best language of the reader', () => {
+  test('are localized for the reader', () => {
     const choices = [{ name: 'red', name_localizations: { de: 'rot', 'en-GB': 'crimson' }, value: 'r' }];
     expect(localizedChoices(choices, ['de'])).toEqual([{ name: 'rot', value: 'r' }]);
     expect(localizedChoices(choices, ['en-US', 'en-GB'])).toEqual([{ name: 'crimson', value: 'r' }]);
@@ -89,7 +89,7 @@ describe('suggestions', () => {
   });
 });
 
-describe('the use of a component', () => {
+describe('the value of a component', () => {
   const select = {
     type: 3,
     custom_id: 's',
@@ -143,19 +143,23 @@ describe('the use of a component', () => {
       ['data.values.1: SET_TYPE_ALREADY_CONTAINS_VALUE'],
     ],
     [
-      'a strange value',
+      'an unknown value',
       { component_type: 3, custom_id: 's', values: ['d'] },
       ['data.values.0: BASE_TYPE_CHOICES'],
     ],
     ['a user', { component_type: 5, custom_id: 'u', values: ['123'] }, []],
-    ['no user', { component_type: 5, custom_id: 'u', values: ['x'] }, ['data.values.0: BASE_TYPE_CHOICES']],
-  ])('%s is answered for', (_, raw, wrong) => {
+    [
+      'an id that is no user',
+      { component_type: 5, custom_id: 'u', values: ['x'] },
+      ['data.values.0: BASE_TYPE_CHOICES'],
+    ],
+  ])('%s is accepted or refused', (_, raw, wrong) => {
     expect(use(raw).wrong).toEqual(wrong);
     expect(use(raw).read === null).toBe(wrong.some((leaf) => !/\.\d+:/.test(leaf)));
   });
 });
 
-describe('a form', () => {
+describe('a modal', () => {
   const label = (component: object) => ({ type: 18, label: 'l', component });
   const text = (more: object = {}) => label({ type: 4, custom_id: 't', style: 1, ...more });
   const modal = (more: object = {}) => ({ custom_id: 'm', title: 't', components: [text()], ...more });
@@ -169,15 +173,15 @@ describe('a form', () => {
   test.each<[string, object, object, string]>([
     ['the custom id', { custom_id: x(100) }, { custom_id: x(101) }, 'data.custom_id'],
     ['the title', { title: x(45) }, { title: x(46) }, 'data.title'],
-    ['the title at all', { title: 'x' }, { title: '' }, 'data.title'],
-    ['the fields', { components: texts(5) }, { components: texts(6) }, 'data.components'],
-    ['a field at all', { components: texts(1) }, { components: [] }, 'data.components'],
-  ])('%s is good at the bound and refused beyond', (_, good, bad, path) => {
+    ['a missing title', { title: 'x' }, { title: '' }, 'data.title'],
+    ['the number of fields', { components: texts(5) }, { components: texts(6) }, 'data.components'],
+    ['a missing field', { components: texts(1) }, { components: [] }, 'data.components'],
+  ])('%s is accepted at the bound and refused beyond', (_, good, bad, path) => {
     expect(wrong(modal(good))).toEqual([]);
     expect(wrong(modal(bad))).toEqual([path]);
   });
 
-  test('reads the same when it is read again', () => {
+  test('is parsed equally a second time', () => {
     fc.assert(
       fc.property(modalComponents(), (components) => {
         const form = new Form();
@@ -221,7 +225,7 @@ describe('a form', () => {
     return { read, wrong: problems(form).map((leaf) => leaf.split(': ')[1]) };
   };
 
-  test('comes back with the answers in its own levels', () => {
+  test('is submitted with the values in its own nesting', () => {
     expect(submit(fields({ c: { value: true }, s: { values: ['a'] } })).read?.data).toEqual({
       custom_id: 'm',
       components: [
@@ -234,7 +238,7 @@ describe('a form', () => {
   });
 
   test.each<[string, unknown, string[]]>([
-    ['what need not be given left out', fields(), []],
+    ['optional values left out', fields(), []],
     ['a text of its least length', fields({ t: { value: 'ab' } }), []],
     ['a text that is too short', fields({ t: { value: 'a' } }), ['BASE_TYPE_BAD_LENGTH']],
     ['a text that is too long', fields({ t: { value: 'abcde' } }), ['BASE_TYPE_BAD_LENGTH']],
@@ -244,11 +248,11 @@ describe('a form', () => {
     ['a box that is no boolean', fields({ c: { value: 'yes' } }), ['BOOLEAN_TYPE_CONVERT']],
     ['an unknown field', fields({ z: { value: 'a' } }), ['BASE_TYPE_CHOICES']],
     ['nothing', undefined, ['BASE_TYPE_REQUIRED', 'BASE_TYPE_REQUIRED']],
-  ])('with %s is answered for', (_, components, wrong_) => {
+  ])('with %s is accepted or refused', (_, components, wrong_) => {
     expect(submit(components).wrong).toEqual(wrong_);
   });
 
-  test('is not submitted under another custom id, and no body makes the reading fail in another way', () => {
+  test('is refused under another custom id, and no body causes an exception', () => {
     expect(submit(fields(), 'other').wrong).toEqual(['BASE_TYPE_CHOICES']);
     fc.assert(fc.property(fc.anything(), (raw) => void submit(raw)));
     fc.assert(fc.property(fc.anything(), (raw) => void readModal(raw, new Form())));

@@ -23,7 +23,7 @@ const placeOf = (guild: Guild, channelId: string, userId: string, more: Partial<
   return describeInGuild(guild, asked, NOW_MS);
 };
 
-test.each([true, false])('a thread is age-restricted as its channel is: %s', (nsfw) => {
+test.each([true, false])('a thread is age-restricted like its channel: %s', (nsfw) => {
   const channels = [channel('50', [], { nsfw })];
   const guild = buildGuild({ everyone: P.VIEW_CHANNEL, members: [fullMember('9')], channels });
   ruled(guild, 'createThread', { channelId: '50', draft: { name: 'Talk', type: 11 } }, OWNER_ID);
@@ -31,7 +31,7 @@ test.each([true, false])('a thread is age-restricted as its channel is: %s', (ns
   expect(placeOf(guild, threadId, '9')).toMatchObject({ value: { bearerId: '50', isNsfw: nsfw } });
 });
 
-test('a member who has not passed the screening uses no application', () => {
+test('a member who has not passed the screening is refused', () => {
   const everyone = P.VIEW_CHANNEL | P.USE_APPLICATION_COMMANDS;
   const members = [fullMember('9', [], { pending: true })];
   const guild = buildGuild({ everyone, members, channels: [channel('50')] });
@@ -67,14 +67,14 @@ describe('the place of an invocation', () => {
     return { channelId: id<ChannelId>(channelId), id: MESSAGE, isTarget: false };
   };
 
-  test('is refused to people who cannot see the channel, and to strangers', () => {
+  test('is refused to members who cannot see the channel, and to non-members', () => {
     expect(placeOf(arrange(), '51', '9')).toMatchObject({ refusal: { code: 50_001 } });
     expect(placeOf(arrange(), '50', '8')).toMatchObject({ refusal: { code: 50_001 } });
     expect(placeOf(arrange(), '59', '9')).toMatchObject({ refusal: { code: 10_003 } });
     expect(placeOf(arrange(), '50', '9')).toMatchObject({ ok: true });
   });
 
-  test('resolves channels that the invoker sees, each with the permissions of invoker and bot', () => {
+  test('resolves channels visible to the invoker, each with the permissions of invoker and bot', () => {
     const wanted = wanting('channel', '50', '51');
     const found = placeOf(arrange(), '52', '9', { botId: BOT, wanted });
     expect(found.ok && found.value.resolved.channels).toEqual({
@@ -85,14 +85,14 @@ describe('the place of an invocation', () => {
     });
   });
 
-  test('resolves members without what only voice needs', () => {
+  test('resolves members without user, deaf and mute', () => {
     const found = placeOf(arrange(), '50', '20', { wanted: wanting('user', '9') });
     const resolved = found.ok ? Object.keys(found.value.resolved.members?.['9'] ?? {}) : [];
     expect(resolved).toContain('permissions');
     for (const key of ['user', 'deaf', 'mute']) expect(resolved).not.toContain(key);
   });
 
-  test('lets a menu entry reach a message only with the channel’s history, and in its own channel', () => {
+  test('allows a message command only on messages of its channel, with READ_MESSAGE_HISTORY', () => {
     const reach = (channelId: string, in_: string, isTarget: boolean) => {
       const guild = arrange();
       const message = { ...written(guild, channelId), isTarget };
@@ -105,7 +105,7 @@ describe('the place of an invocation', () => {
     expect(reach('50', '52', false)).toBe(10_008);
   });
 
-  test('lets an application that is not in the guild notify everyone where the invoker may', () => {
+  test('allows an application outside of the guild to mention everyone if the invoker may', () => {
     const outside = P.ATTACH_FILES | P.EMBED_LINKS | P.USE_EXTERNAL_EMOJIS;
     const held = (everyone: bigint) => placeOf(arrange(everyone), '50', '9');
     expect(held(HELD)).toMatchObject({ value: { isBotHere: false, appPermissions: String(outside) } });

@@ -68,7 +68,7 @@ describe('the value of an option', () => {
     ['the id of a role', { type: 8 }, 123, 1.5, 'NUMBER_TYPE_COERCE'],
     ['the id of a mentionable', { type: 9 }, '0', '00', 'NUMBER_TYPE_COERCE'],
     ['the index of an attachment', { type: 11 }, 0, -1, 'NUMBER_TYPE_COERCE'],
-  ])('%s is good at the bound and refused beyond', (_, option, good, bad, code) => {
+  ])('%s is accepted at the bound and refused beyond', (_, option, good, bad, code) => {
     expect(problemsOf(option, good)).toEqual([]);
     expect(problemsOf(option, bad)).toEqual([`${VALUE}: ${code}`]);
   });
@@ -84,7 +84,7 @@ describe('the options of an invocation', () => {
   const sub = (options: unknown) => [{ name: 'g', type: 2, options: [{ name: 's', type: 1, options }] }];
 
   test.each<[string, AppCommand, unknown, string[]]>([
-    ['all that is required', flat, [a], []],
+    ['all required ones', flat, [a], []],
     ['a missing one', flat, [], ['data.options: BASE_TYPE_REQUIRED']],
     ['none at all', flat, undefined, ['data.options: BASE_TYPE_REQUIRED']],
     ['an unknown one', flat, [a, { name: 'c', type: 3, value: '' }], ['data.options.1.name: OPTION_UNKNOWN']],
@@ -102,11 +102,11 @@ describe('the options of an invocation', () => {
       sub([{ name: 'n', type: 4, value: 'x' }]),
       ['data.options.0.options.0.options.0.value: NUMBER_TYPE_COERCE'],
     ],
-  ])('with %s are answered for', (_, command, raw, problems) => {
+  ])('with %s are accepted or refused', (_, command, raw, problems) => {
     expect(reading(command, raw).problems).toEqual(problems);
   });
 
-  test('are refused when what they name is not found', () => {
+  test('are refused if they refer to unknown objects', () => {
     const named = commandOf(
       { name: 'u', type: 6 },
       { name: 'c', type: 7, channel_types: [2] },
@@ -140,13 +140,13 @@ describe('an autocomplete', () => {
   );
   const typing = (...raw: object[]) => reading(command, raw, 'autocomplete');
 
-  test('needs no other option, and takes what is typed so far', () => {
+  test('requires no other option, and accepts a partial value', () => {
     const { problems, options, focused } = typing({ name: 'a', type: 4, value: 'tw', focused: true });
     expect([problems, focused?.name]).toEqual([[], 'a']);
     expect(options).toEqual([{ name: 'a', type: 4, value: 'tw', focused: true }]);
   });
 
-  test('asks about one option that has it', () => {
+  test('is for one option that has autocomplete', () => {
     expect(typing({ name: 'a', type: 4, value: 1 }).problems).toEqual([
       'data.options: AUTOCOMPLETE_NOT_FOCUSED',
     ]);
@@ -156,7 +156,7 @@ describe('an autocomplete', () => {
   });
 });
 
-test('no options make the reading fail in another way', () => {
+test('no options cause an exception', () => {
   const command = commandOf({ name: 'a', type: 3 }, { name: 'b', type: 4 }, { name: 'c', type: 6 });
   const name = fc.constantFrom('a', 'b', 'c', '__proto__', 'x');
   const option = fc.record({ name, type: fc.anything(), value: fc.anything() }, { requiredKeys: [] });

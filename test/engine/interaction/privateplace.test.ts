@@ -26,7 +26,7 @@ const asked = (more: Partial<Asked> = {}): Asked => ({
 const described = (more: Partial<Asked> = {}, message: StoredMessage | null = null) =>
   describePrivately(state, asked(more), message, []);
 
-test('a private channel is unknown to everyone but its users', () => {
+test('a private channel is unknown to users other than its recipients', () => {
   expect(described({ userId: id<UserId>(2) })).toMatchObject({ ok: false, refusal: { code: 10_003 } });
   expect(described()).toMatchObject({ ok: true, value: { user: { id: '1' }, member: null } });
 });
@@ -40,7 +40,7 @@ test('a message of another channel, and an unknown one, are unknown', () => {
   expect(described({ message: named }, message('60'))).toMatchObject({ value: { message: { id: '900' } } });
 });
 
-test('a bot may use external emojis where it is a recipient', () => {
+test('a bot may use external emojis in private channels with itself', () => {
   expect(described()).toMatchObject({ value: { isBotHere: false, appPermissions: String(FIXED) } });
   expect(described({ botId: id<UserId>(20) })).toMatchObject({
     value: { isBotHere: true, appPermissions: String(FIXED | P.USE_EXTERNAL_EMOJIS) },

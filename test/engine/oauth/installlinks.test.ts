@@ -29,7 +29,7 @@ describe('an install link without scopes', () => {
     ['install_params', { install_params: BOT }, {}, bot],
     ['the installation to a guild', { integration_types_config: { 0: ofType(BOT), 1: {} } }, {}, bot],
     [
-      'the one to a guild before install_params',
+      'the installation to a guild before install_params',
       { install_params: COMMANDS, integration_types_config: { 0: ofType(BOT) } },
       {},
       bot,
@@ -58,7 +58,7 @@ describe('an install link without scopes', () => {
       { permissions: '8' },
       { ...bot, permissions: 8n },
     ],
-  ])('takes %s', (_, configured, more, asked) => {
+  ])('uses %s', (_, configured, more, asked) => {
     expect(linkOf(configured, more)).toEqual(asked);
   });
 
@@ -66,7 +66,7 @@ describe('an install link without scopes', () => {
     ['nothing is configured', {}, {}],
     ['the named installation is not configured', { install_params: BOT }, { integration_type: '1' }],
     [
-      'the place has a strange name',
+      'the integration type is unknown',
       { integration_types_config: { 0: ofType(BOT) } },
       { integration_type: 'constructor' },
     ],

@@ -7,7 +7,7 @@ const HOME = 'https://game.example/callback';
 const LOCAL = 'http://127.0.0.1/callback';
 const CUSTOM = 'game-1234:/authorize/callback';
 
-describe('registration', () => {
+describe('the registration of a redirect', () => {
   test.each([
     HOME,
     LOCAL,
@@ -16,7 +16,7 @@ describe('registration', () => {
     'http://localhost:3000/cb?x=1',
     'http://[::1]:80/cb',
     'com.example.game:/authorize/callback',
-  ])('takes %s', (uri) => {
+  ])('accepts %s', (uri) => {
     expect(mayRegister(uri)).toBe(true);
   });
 
@@ -42,13 +42,13 @@ describe('registration', () => {
     'GAME:/authorize/callback',
     'game://authorize/callback',
     `https://game.example/${'x'.repeat(2_048)}`,
-  ])('does not take %j', (uri) => {
+  ])('rejects %j', (uri) => {
     expect(mayRegister(uri)).toBe(false);
   });
 });
 
-describe('matching', () => {
-  test('is character by character', () => {
+describe('the match of a redirect', () => {
+  test('compares character by character', () => {
     const registered = [HOME, CUSTOM];
     expect(matchRedirect(registered, HOME)).toBe(HOME);
     expect(matchRedirect(registered, CUSTOM)).toBe(CUSTOM);
@@ -70,13 +70,13 @@ describe('matching', () => {
       expect(matchRedirect(registered, other), other).toBeNull();
   });
 
-  test('without a name takes the only one there is', () => {
+  test('without a requested address uses the only registered one', () => {
     expect(matchRedirect([HOME], null)).toBe(HOME);
     expect(matchRedirect([HOME, CUSTOM], null)).toBeNull();
     expect(matchRedirect([], null)).toBeNull();
   });
 
-  test('lets a loopback redirect have any port, and nothing else of its own', () => {
+  test('accepts any port of a loopback redirect, and no other difference', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 65_535 }), (port) => {
         const uri = `http://127.0.0.1:${port}/callback`;
@@ -116,8 +116,8 @@ describe('matching', () => {
   });
 });
 
-describe('answers', () => {
-  test('carry their values through any query or fragment, and keep the rest of the address', () => {
+describe('responses to a redirect', () => {
+  test('contain their values after any query or fragment, and keep the rest of the address', () => {
     const places = fc.constantFrom(HOME, `${HOME}?a=b`, LOCAL, CUSTOM);
     fc.assert(
       fc.property(places, fc.string({ maxLength: 40, unit: 'binary' }), (uri, state) => {
@@ -134,7 +134,7 @@ describe('answers', () => {
     );
   });
 
-  test('know a scheme of one program from the web', () => {
+  test('distinguish a private-use scheme from a web address', () => {
     expect([HOME, LOCAL, CUSTOM].map(isCustomScheme)).toEqual([false, false, true]);
   });
 });

@@ -19,7 +19,7 @@ const complaint = (text: string, application: typeof APPLICATION = APPLICATION) 
 };
 
 describe('a list of scopes', () => {
-  test('is read in its order, each once, however many spaces part them', () => {
+  test('is parsed in its order, without repetitions, with any number of spaces', () => {
     const read = readScopes('  identify guilds   identify email ', APPLICATION, 'consent');
     expect(read).toEqual({ ok: true, scopes: ['identify', 'guilds', 'email'] });
   });
@@ -44,11 +44,11 @@ describe('a list of scopes', () => {
     expect(complaint(text)).toEqual(['invalid_scope', message]);
   });
 
-  test('may hold partner scopes once the operator has approved them', () => {
+  test('may contain partner scopes after the operator has approved them', () => {
     expect(complaint('identify rpc identify.premium', APPROVED)).toBeNull();
   });
 
-  test('has a bot only where the application has one', () => {
+  test('has the scope bot only if the application has a bot', () => {
     expect(complaint('bot', { bot_id: null } as never)).toEqual([
       'invalid_scope',
       'The application has no bot.',
@@ -62,7 +62,7 @@ describe('a list of scopes', () => {
     expect(readScopes('applications.commands.update', APPLICATION, 'device').ok).toBe(false);
   });
 
-  test('has no more than identify and its commands for a team, whose token is no one person', () => {
+  test('has at most identify and applications.commands.update for a team', () => {
     const ofTeam = { ...APPLICATION, team_id: '900' };
     const allowed = (text: string, by: 'consent' | 'clientCredentials') => readScopes(text, ofTeam, by).ok;
     expect(allowed('identify applications.commands.update', 'clientCredentials')).toBe(true);
@@ -86,7 +86,7 @@ describe('a list of scopes', () => {
     );
   });
 
-  test('is closed once it was expanded', () => {
+  test('is unchanged by a second expansion', () => {
     fc.assert(
       fc.property(fc.subarray(NAMES), (names) => {
         const all = expandScopes(names);
@@ -101,7 +101,7 @@ describe('a list of scopes', () => {
 describe('PKCE', () => {
   const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 
-  test('takes S256, both halves or neither', () => {
+  test('requires S256, and both parameters or neither', () => {
     expect(challengeOf(CHALLENGE, 'S256')).toBe(CHALLENGE);
     expect(challengeOf(null, null)).toBeNull();
   });
@@ -115,11 +115,11 @@ describe('PKCE', () => {
     [`${CHALLENGE}=`, 'S256'],
     [CHALLENGE.slice(1), 'S256'],
     ['+'.repeat(43), 'S256'],
-  ])('does not take %j with the method %j', (challenge, method) => {
+  ])('rejects %j with the method %j', (challenge, method) => {
     expect(challengeOf(challenge, method)).toBe('wrong');
   });
 
-  test('takes verifiers of 43 to 128 unreserved characters', () => {
+  test('accepts verifiers of 43 to 128 unreserved characters', () => {
     const unit = fc.constantFrom(...'ABCxyz019-._~');
     fc.assert(
       fc.property(fc.string({ unit, minLength: 0, maxLength: 140 }), (text) => {

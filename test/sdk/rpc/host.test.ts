@@ -137,7 +137,7 @@ describe('a handshake', () => {
     expect(await connect().shake()).toMatchObject({ evt: 'READY' });
   });
 
-  test('of a rejected page does not count against the connections of the application', async () => {
+  test('by a rejected page does not count against the connections of the application', async () => {
     for (let n = 0; n < 5; n += 1)
       expect((await connect('websocket', 'https://evil.example').shake()).evt).toBeUndefined();
     expect(await connect().shake()).toMatchObject({ evt: 'READY' });

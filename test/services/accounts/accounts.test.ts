@@ -32,7 +32,7 @@ describe('sign-up', () => {
     expect(await accounts.contact(userId)).toEqual({ email: 'anna@example.org', verified: true });
   });
 
-  test('refuses a taken name, the second of two concurrent claims, and everyone while registration is closed', async () => {
+  test('refuses a taken name, the second of two concurrent claims, and all sign-ups while registration is closed', async () => {
     const { accounts, memory } = arrangeAccounts();
     const form = { username: 'anna', email: null, password: PASSWORD };
     const both = await Promise.all([accounts.register(form, HOME), accounts.register(form, HOME)]);
@@ -64,7 +64,7 @@ describe('sign-up', () => {
     );
   });
 
-  test('gives an address that two accounts claim to the first to confirm it', async () => {
+  test('assigns an address that two accounts claim to the first account that confirms it', async () => {
     const { accounts, signUp, linked } = arrangeAccounts();
     await signUp('anna');
     const first = linked();
@@ -99,7 +99,7 @@ describe('sign-in', () => {
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
   });
 
-  test('waits longer after each failure, equally for existing and unknown names', async () => {
+  test('is delayed longer after each failure, equally for existing and unknown names', async () => {
     const { accounts, signUp, clock } = arrangeAccounts({ addressLimits: false });
     await signUp();
     const waits = async (login: string) => {
@@ -344,7 +344,7 @@ describe('passwords and addresses', () => {
     expect(log.letters).toHaveLength(length);
   });
 
-  test('an unconfirmed address gets no reset link, because anybody may have claimed it', async () => {
+  test('an unconfirmed address receives no reset link, because its claim is unproven', async () => {
     const { accounts, signUp, log } = arrangeAccounts();
     await signUp('eve', 'victim@example.org');
     await accounts.forgot('eve', HOME);
@@ -370,7 +370,7 @@ describe('passwords and addresses', () => {
     expect(await accounts.confirmEmail(linked())).toEqual({ ok: true, value: eve });
   });
 
-  test('one mailbox gets a bounded number of e-mails an hour, whoever causes them', async () => {
+  test('one mailbox receives a bounded number of e-mails an hour, whatever their cause', async () => {
     const { accounts, signUp, log } = arrangeAccounts();
     const userId = await signUp();
     for (let n = 0; n < 10; n++) await accounts.askToConfirm(userId, elsewhere(n));

@@ -49,7 +49,7 @@ describe('wrong passwords', () => {
     expect(await statusOf(RIGHT, from(100))).toBe(200);
   });
 
-  test('from many networks are few a day in total', async () => {
+  test('from many networks are bounded per day in total', async () => {
     const { log, clock, statusOf } = await arrange();
     const before = log.verified;
     for (let minute = 0; minute < 24 * 60; minute++) {
@@ -124,7 +124,7 @@ describe('a known browser', () => {
     expect(await statusOf(RIGHT, by(from(2), name))).toBe(200);
   });
 
-  test('has few guesses of its own, from all networks together', async () => {
+  test('has a bounded number of guesses, from all networks together', async () => {
     const { statusOf, log, name } = await arrangeDevice();
     const before = log.verified;
     for (let network = 1; network <= 40; network++) await statusOf(WRONG, by(from(network), name));
@@ -180,7 +180,7 @@ describe('known networks of an account', () => {
 });
 
 describe('the security trail', () => {
-  test('records each delay once and each blocked network, and never what was typed', async () => {
+  test('records each delay once and each blocked network, and never typed passwords', async () => {
     const { guess, log, accounts, userId } = await arrange();
     await guess(9, from(1));
     const client = { user_id: userId, network: '198.51.100.1', code: false, everywhere: false };

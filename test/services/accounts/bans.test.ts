@@ -14,7 +14,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => house.close());
 
-test('a banned person is out at once, and back when the ban is over', async () => {
+test('a ban revokes all sessions at once, and ends at its time', async () => {
   const { accounts } = house.features;
   const { user } = await house.operator.createUser({ username: 'outlaw' });
   const userId = user.id as UserId;

@@ -13,27 +13,27 @@ function arrange() {
 }
 
 describe('a one-time code', () => {
-  test('opens its entry once', () => {
+  test('is accepted once', () => {
     const { codes } = arrange();
     const code = codes.offer(ENTRY);
     expect(codes.redeem(code)).toBe(ENTRY);
     expect(codes.redeem(code)).toBeNull();
   });
 
-  test('ends after its time', () => {
+  test('expires after its time', () => {
     const { codes, clock } = arrange();
     const code = codes.offer(ENTRY);
     clock.ms = 15 * 60_000;
     expect(codes.redeem(code)).toBeNull();
   });
 
-  test('is refused when it was never offered', () => {
+  test('is refused if it was never issued', () => {
     const { codes } = arrange();
     for (const wrong of ['', 'a'.repeat(32), 'ä'.repeat(32), 'a'.repeat(10_000)])
       expect(codes.redeem(wrong)).toBeNull();
   });
 
-  test('makes the oldest of too many end', () => {
+  test('evicts the oldest code beyond the maximum number', () => {
     const { codes } = arrange();
     const first = codes.offer(ENTRY);
     const second = codes.offer(ENTRY);

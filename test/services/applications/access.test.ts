@@ -47,7 +47,7 @@ describe('application access', () => {
     ['another application acting for the owner', acting(OWNER, OTHER), DENIED, DENIED],
     ['a user', user(STRANGER), DENIED, ALLOWED],
     ['the owner', user(OWNER), DENIED, ALLOWED],
-  ])('tells applications and users apart: %s', (_, caller, asApplication, asUserOrApplication) => {
+  ])('distinguishes applications and users: %s', (_, caller, asApplication, asUserOrApplication) => {
     expect(access.applicationRefusal(caller, APPLICATION)?.code).toBe(asApplication);
     expect(access.userOrApplicationRefusal(caller, APPLICATION)?.code).toBe(asUserOrApplication);
   });

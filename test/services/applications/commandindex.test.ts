@@ -85,7 +85,7 @@ const read = async (reply: ReturnType<ReturnType<typeof indexes>['ofUser']>): Pr
 const names = ({ commands: found }: CommandIndex) => found.map(({ command: { name } }) => name);
 
 describe('the commands of an index', () => {
-  test('are those that their contexts and ways of installation show in the place', async () => {
+  test('are the commands whose contexts and integration types match the channel', async () => {
     const at = indexes();
     expect(names(await read(at.ofGuild(GUILD, as(ANN))))).toEqual(['anywhere', 'guilds', 'both', 'local']);
     expect(names(await read(at.ofChannel(DM, ANN)))).toEqual(['anywhere', 'dms', 'mine', 'both']);
@@ -98,7 +98,7 @@ describe('the commands of an index', () => {
     expect((await read(at.ofGuild(GUILD, as(ANN)))).version).toBe(String(newest));
   });
 
-  test('are shown to nobody outside of the guild or the channel, or without the installation', async () => {
+  test('are refused outside of the guild or the channel, or without the installation', async () => {
     const at = indexes();
     expect(await at.ofGuild(GUILD, as(BEN))).toMatchObject({ refusal: { code: 50_001 } });
     expect(await at.ofChannel(DM, BEN)).toMatchObject({ refusal: { code: 10_003 } });
@@ -108,7 +108,7 @@ describe('the commands of an index', () => {
   });
 });
 
-test('the overwrites of an index are those of the reader, of the reader’s roles and @everyone, and of channels', async () => {
+test('the permissions of an index are those of the reader, of the reader’s roles and @everyone, and of channels', async () => {
   const [first] = commands;
   const overwrite = (of: string, type: number, permission: boolean) => ({ id: of, type, permission });
   const permissions = [

@@ -42,7 +42,7 @@ describe('a URL', () => {
     ['is down for a wrong signature', 'interactions', PONG, DOWN, 'could not be reached'],
     ['is private', 'interactions', { ok: false, reason: 'refused' }, REFUSED, 'public https'],
     ['is slow', 'events', { ok: false, reason: 'timeout' }, REFUSED, 'in time'],
-  ])('is judged by its answers when it %s (%s)', async (_, kind, pong, forged, fault) => {
+  ])('is accepted or refused by its responses when it %s: %s', async (_, kind, pong, forged, fault) => {
     const found = await endpointFault(senderOf(pong, forged), kind, id<ApplicationId>(10), URL);
     if (fault === null) expect(found).toBeNull();
     else expect(found).toContain(fault);
@@ -88,13 +88,13 @@ describe('later tests of an endpoint', () => {
     return { state, removed, probe, pass, tested: () => tested };
   }
 
-  test('come about every six hours, and leave a good one alone', async () => {
+  test('are run about every six hours, and keep a valid endpoint', async () => {
     const { pass, tested, removed } = open();
     await pass(25);
     expect([tested(), removed]).toEqual([4, []]);
   });
 
-  test('remove one that fails three times in a row', async () => {
+  test('remove an endpoint that fails three times in a row', async () => {
     const { state, pass, removed } = open();
     state.forged = PONG;
     await pass(13);
@@ -108,7 +108,7 @@ describe('later tests of an endpoint', () => {
     expect(removed).toEqual(['it could not be reached']);
   });
 
-  test('begin again for a new URL', async () => {
+  test('restart for a new URL', async () => {
     const { state, pass, removed } = open();
     state.forged = DOWN;
     await pass(13);
@@ -119,7 +119,7 @@ describe('later tests of an endpoint', () => {
     expect(removed).toHaveLength(1);
   });
 
-  test('are left to the owner of the application, and to those that have a URL', async () => {
+  test('run only on the owner shard of the application, and only with a URL', async () => {
     for (const given of [{ owns: false }, { url: null }]) {
       const { pass, tested } = open(given);
       await pass(13);
@@ -127,7 +127,7 @@ describe('later tests of an endpoint', () => {
     }
   });
 
-  test('go on after a fault of the database, and end with the server', async () => {
+  test('continue after a fault of the database, and stop with the server', async () => {
     const { state, pass, probe, tested } = open();
     state.lists = false;
     await pass(7);

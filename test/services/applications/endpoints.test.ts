@@ -53,7 +53,7 @@ async function afterTests(now: string) {
   return { written, lines };
 }
 
-test('the third failure removes the endpoint, and says so', async () => {
+test('the third failure removes the endpoint and notifies the owner', async () => {
   const { written, lines } = await afterTests(OLD);
   expect(written).toMatchObject([
     { type: 'applicationUpdated', application: { interactions_endpoint_url: null } },
@@ -61,6 +61,6 @@ test('the third failure removes the endpoint, and says so', async () => {
   expect(lines).toEqual(['The interactions endpoint of Lantern was removed']);
 });
 
-test('an endpoint that replaced the failing one during its test stays', async () => {
+test('an endpoint that replaced the failing one during its test is kept', async () => {
   expect(await afterTests('https://new.test/')).toEqual({ written: [], lines: [] });
 });

@@ -105,8 +105,8 @@ const settle = async (): Promise<void> => {
   for (let step = 0; step < 5; step += 1) await advance(20);
 };
 
-describe('the log of attempts', () => {
-  test('has each attempt with its answer, newest first, without the path of the URL', async () => {
+describe('the log of delivery attempts', () => {
+  test('contains each attempt with its response, newest first, without the path of the URL', async () => {
     queue = [event('1'), event('2')];
     let failures = 1;
     answer = (_, id) => {
@@ -152,7 +152,7 @@ describe('the log of attempts', () => {
 });
 
 describe('events for an application', () => {
-  test('are sent at the start when an earlier run has left them, and deleted when they are acknowledged', async () => {
+  test('are sent at the start if an earlier run left them, and deleted when they are acknowledged', async () => {
     queue = [event('1'), event('2'), event('3', { applicationId: B })];
     open();
     await settle();
@@ -169,7 +169,7 @@ describe('events for an application', () => {
     expect(ids()).toEqual(['1']);
   });
 
-  test('are sent one at a time and in order, while those of another application are not held up', async () => {
+  test('are sent one at a time and in order, without delaying another application', async () => {
     let release: (value: EndpointAnswer) => void = () => undefined;
     const held = new Promise<EndpointAnswer>((resolve) => {
       release = resolve;
@@ -184,7 +184,7 @@ describe('events for an application', () => {
     expect(ids().at(-1)).toBe('2');
   });
 
-  test('show failed attempts in a row, until one succeeds', async () => {
+  test('count failed attempts in a row, until one succeeds', async () => {
     answer = () => FAILED;
     queue = [event('1')];
     const startMs = clock.now();
@@ -199,7 +199,7 @@ describe('events for an application', () => {
     expect([delivery.failing(A), queue]).toEqual([null, []]);
   });
 
-  test('are repeated after times that double, before any later event is sent', async () => {
+  test('are retried after doubling delays, before any later event is sent', async () => {
     answer = () => FAILED;
     queue = [event('1'), event('2')];
     open();
@@ -221,7 +221,7 @@ describe('events for an application', () => {
   test.each([
     ['a status other than 204', { ok: true, status: 200, contentType: null, body: new Uint8Array() }],
     ['a timeout', { ok: false, reason: 'timeout' }],
-  ] as [string, EndpointAnswer][])('are repeated after %s', async (_, given) => {
+  ] as [string, EndpointAnswer][])('are retried after %s', async (_, given) => {
     answer = () => given;
     queue = [event('1')];
     open();
@@ -231,7 +231,7 @@ describe('events for an application', () => {
     expect([ids(), queue]).toEqual([['1', '1'], []]);
   });
 
-  test('are turned off after ten minutes of failures, and wait until they are turned on again', async () => {
+  test('are disabled after ten minutes of failures, and wait until they are enabled again', async () => {
     answer = () => FAILED;
     queue = [event('1')];
     open();
@@ -248,7 +248,7 @@ describe('events for an application', () => {
     expect([queue, faults]).toEqual([[], []]);
   });
 
-  test('are not turned off by one failed attempt after the database had failed', async () => {
+  test('are not disabled by one failed attempt after a database failure', async () => {
     [isBroken, queue] = [true, [event('1')]];
     open();
     await settle();
@@ -262,7 +262,7 @@ describe('events for an application', () => {
     expect([queue, disabled]).toEqual([[], []]);
   });
 
-  test('are not turned off by one failed attempt at a URL that replaced a failing one', async () => {
+  test('are not disabled by one failed attempt at a URL that replaced a failing one', async () => {
     answer = () => FAILED;
     queue = [event('1')];
     open();
@@ -275,7 +275,7 @@ describe('events for an application', () => {
     expect(disabled).toEqual([A]);
   });
 
-  test('are sent to a lobby’s URL again, with repetitions, once it has worked after it was given up', async () => {
+  test('are retried again at a lobby’s URL after one success has followed its failures', async () => {
     const lobby = { url: 'https://lobby.test/' };
     answer = () => FAILED;
     queue = [event('1', lobby)];
@@ -296,7 +296,7 @@ describe('events for an application', () => {
     expect([ids().slice(-3), queue]).toEqual([['2', '3', '3'], []]);
   });
 
-  test('go to the URL of their lobby, whose failures do not turn off the others', async () => {
+  test('are sent to the URL of their lobby, whose failures do not disable others', async () => {
     const lobby = { url: 'https://lobby.test/' };
     answer = (url) => (url === lobby.url ? FAILED : ACKNOWLEDGED);
     queue = [event('1', lobby), event('2')];
@@ -317,7 +317,7 @@ describe('events for an application', () => {
     expect([ids(), queue]).toEqual([['2'], []]);
   });
 
-  test('are sent by the owner of the application alone, also when the owner changes', async () => {
+  test('are sent only by the owner shard of the application, also when the owner changes', async () => {
     owned = new Set();
     queue = [event('1')];
     const delivery = open();
@@ -337,7 +337,7 @@ describe('events for an application', () => {
     expect([ids(), delivery.size]).toEqual([['1', '2'], 0]);
   });
 
-  test('are found later when their announcement was lost', async () => {
+  test('are sent later when their notification was lost', async () => {
     open();
     await settle();
     queue = [event('1')];
@@ -345,7 +345,7 @@ describe('events for an application', () => {
     expect(ids()).toEqual(['1']);
   });
 
-  test('are no longer sent after the stop', async () => {
+  test('are not sent after the stop', async () => {
     answer = () => FAILED;
     queue = [event('1')];
     const delivery = open();

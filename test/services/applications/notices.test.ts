@@ -39,7 +39,7 @@ function arranged({ contact = { email: 'anna@example.com', verified: true }, fai
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-test('an owner with a confirmed address gets an e-mail and a message with the cause, and the operator a line', async () => {
+test('an owner with a confirmed address receives an e-mail and a message with the cause, and the cause is logged', async () => {
   const { emails, messages, lines, faults, notices } = arranged();
   notices.endpointRemoved(application, 'it answered a bad signature with 200');
   notices.eventsDisabled(application);
@@ -60,7 +60,7 @@ test('an owner with a confirmed address gets an e-mail and a message with the ca
 test.each([
   ['has no address', null],
   ['has no confirmed address', { email: 'anna@example.com', verified: false }],
-])('an owner who %s gets the message without an e-mail', async (_, contact) => {
+])('an owner who %s receives the message without an e-mail', async (_, contact) => {
   const { emails, messages, lines, notices } = arranged({ contact });
   notices.eventsDisabled(application);
   await turn();
@@ -77,7 +77,7 @@ test.each([
   expect([emails.length, messages.length, faults.length]).toEqual([emailed, messaged, 1]);
 });
 
-test('only the operator is told of an application that belongs to its own bot', async () => {
+test('a notice for an application that is owned by its own bot is only logged', async () => {
   const { emails, messages, lines, notices } = arranged();
   notices.eventsDisabled({ ...application, owner_id: application.bot_id! });
   await turn();

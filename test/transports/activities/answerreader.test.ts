@@ -320,7 +320,7 @@ describe('any bytes', () => {
     );
   });
 
-  test('that form a whole response are parsed equally by Node', async () => {
+  test('are parsed equally by Node when they form a complete response', async () => {
     let whole = 0;
     await fc.assert(
       fc.asyncProperty(ANSWER, fc.boolean(), async (text, isHead) => {

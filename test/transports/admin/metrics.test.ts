@@ -34,7 +34,7 @@ describe('metrics', () => {
     ]);
   });
 
-  test('that cannot be read are omitted, and the others are exported', async () => {
+  test('are omitted when they cannot be read, and the others are exported', async () => {
     const lost = () => Promise.reject(new Error('The database is gone.'));
     const lines = await shown(
       figure('waiting', { read: lost }),

@@ -95,7 +95,7 @@ describe('a name', () => {
     },
   );
 
-  test('of spaces is accepted as a nickname and removes it', () => {
+  test('is accepted as a nickname if it consists of spaces', () => {
     const parsed = ['', '  ', 'a'].map(
       (nick) => compileValidator(Obj({ nick: NameText(0, 32) }))({ nick }).ok,
     );

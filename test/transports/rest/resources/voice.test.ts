@@ -34,7 +34,7 @@ function arrange() {
 }
 
 describe('voice states', () => {
-  it('of the caller and of others are readable', async () => {
+  it('are readable for the caller and for other members', async () => {
     const { invoke } = arrange();
     const own = await invoke('get_self_voice_state', { as: '10' });
     const other = await invoke('get_voice_state', { as: '12', params: { user_id: '11' } });
