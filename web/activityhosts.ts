@@ -21,7 +21,7 @@ type Asked = Pick<ActivityHostOptions, 'applicationId' | 'customId' | 'referrerI
 
 /** An activity on the page. */
 export interface OpenActivity {
-  /** Tells it whether it has the page's attention or a corner of it. */
+  /** Sends its layout to the activity: focused, or small in a corner of the page. */
   layout(isSmall: boolean): void;
   close(): void;
 }
@@ -56,7 +56,7 @@ export class SessionActivities {
     };
   }
 
-  /** What runs in a channel. */
+  /** Activities that run in a channel. */
   async of(channelId: string): Promise<readonly Json[]> {
     const headers = { authorization: `Bearer ${this.#ports.token}` };
     const response = await fetch(`/api/v10/channels/${channelId}/activities`, { headers });

@@ -1,6 +1,6 @@
 const API = '/api/v10';
 
-/** Calls the server of this page with a user's token. Rejects with what the server says. */
+/** Calls the server of this page with a user's token. Rejects with the error message of the server. */
 export async function callApi(token: string, path: string, init: RequestInit = {}): Promise<unknown> {
   const headers = { ...init.headers, authorization: `Bearer ${token}` };
   const response = await fetch(API + path, { ...init, headers });

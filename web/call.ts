@@ -31,7 +31,7 @@ interface CallOptions {
   readonly ended: (end: { readonly code: number; readonly reason: string; readonly retry: boolean }) => void;
 }
 
-/** Level updates per reading of the figures: updates come ten times a second, so figures are read every two seconds. */
+/** Level updates per reading of the statistics: at ten updates a second, they are read every two seconds. */
 const FIGURES_EVERY = 20;
 const PATH = '/voice/';
 

@@ -61,7 +61,7 @@ function deviceSettings(devices: readonly AudioDevice[], inUse: string): VoiceSe
   return { available_devices: [...known].map(([id, name]) => ({ id, name })), device_id: inUse };
 }
 
-/** Carries out the voice commands of games of this machine in this page, and tells them of its call. */
+/** Carries out the voice commands of games of this machine in this page, and reports its call to them. */
 export class GameControl {
   readonly store = createStore<{
     readonly phase: 'connecting' | 'linked' | 'ended';
@@ -75,7 +75,7 @@ export class GameControl {
   readonly #stops: (() => void)[] = [];
   #call: Call | null = null;
   #settings: VoiceSettings = firstSettings();
-  /** What was sent last, so that nothing is sent twice. */
+  /** The last sent values; equal values are not sent again. */
   #reported = '';
   #state = '';
 
@@ -124,7 +124,7 @@ export class GameControl {
     }
   }
 
-  /** The RPC server goes first, so that another program on its port learns nothing and controls nothing. */
+  /** The RPC server proves itself first, so that another program on its port learns and controls nothing. */
   async #prove(theirs: string, nonce: string): Promise<void> {
     if (theirs !== (await proofOf(this.#secret, challengeOf('helper', this.#nonce)))) {
       this.close();

@@ -6,7 +6,7 @@ export interface Recipe {
   readonly program: string;
 }
 
-/** Who is signed in in this tab, and what a demo adds. */
+/** The account that is signed in in this tab, and the additions of a demo. */
 export interface SignedIn {
   readonly token: string;
   readonly demo: { readonly applicationId: string; readonly recipes: readonly Recipe[] } | null;

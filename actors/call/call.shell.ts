@@ -45,7 +45,7 @@ const SPEAKING_APART_MS = 100;
 const WHOLE_PICTURE = [{ type: 'video', rid: '100', quality: 100 }];
 
 /**
- * One call: its places, its connected members, and what they are told about each other. The media room and the DAVE
+ * One call: its places, its connected members, and the frames that introduce them to each other. The media room and the DAVE
  * delivery service exist while at least one member is connected.
  */
 export class Call implements CallShellEffects, CallSessionHost {
@@ -402,7 +402,7 @@ export class Call implements CallShellEffects, CallSessionHost {
     this.#tellWants();
   }
 
-  /** Sends members with video the layers that are wanted of them, when these have changed. */
+  /** Sends members with video the requested layers, when these have changed. */
   #tellWants(): void {
     for (const sender of this.#sessions.values()) {
       if (!showsVideo(sender.member)) continue;

@@ -1,6 +1,6 @@
 import { setup } from 'xstate';
 
-/** The effects of a voice session's lifecycle. What it lets go of when it is over is the shell's. */
+/** The effects of a voice session's lifecycle. The shell releases the resources at its end. */
 export interface VoiceSessionShell {
   /** Starts the timer of a session without a connection, which answers with `expire`. */
   startWindow(): void;
@@ -18,9 +18,9 @@ export interface VoiceSessionEvent {
     | 'attach'
     /** The connection broke, and the session may be resumed. */
     | 'detach'
-    /** Nobody resumed the session in time. */
+    /** No client resumed the session in time. */
     | 'expire'
-    /** The client left, or was taken out of the call. */
+    /** The client left, or was removed from the call. */
     | 'end';
 }
 

@@ -23,7 +23,7 @@ export class VoiceSessionLifecycle implements VoiceSessionShell {
   readonly #actor: ActorRefFrom<typeof voiceSessionMachine>;
   #window: Timer | null = null;
 
-  /** @param ended Called once. `expired`: nobody resumed the session in time. */
+  /** @param ended Called once. `expired`: no client resumed the session in time. */
   constructor(host: LifecycleHost, ended: (expired: boolean) => void) {
     this.#host = host;
     this.#ended = ended;

@@ -31,7 +31,7 @@ export interface GuildReads {
   readonly scheduledEvents: Pick<ScheduledEventStore, 'rsvps'>;
 }
 
-/** A member who was evicted meanwhile stays away: the row may be older than what a command has written. */
+/** Omits members who were evicted during the read: their rows may be older than what a command has written. */
 async function readEveryone(
   guild: Guild,
   most: number,
@@ -49,7 +49,7 @@ async function readEveryone(
   }
 }
 
-/** The reads that bring what a command needs into the guild's windows; none for what is there. */
+/** The reads that load the rows of a command's needs into the guild's windows; none for loaded rows. */
 export function* guildReads(guild: Guild, needs: Needs, stores: GuildReads): Iterable<WindowRead> {
   const { id, members, bans, users, invites, messages } = guild;
   const wanted = {
@@ -146,7 +146,7 @@ function* newcomerReads(guild: Guild, needs: Needs, { guilds }: GuildReads): Ite
     );
 }
 
-/** The reads of what users answered to scheduled events. */
+/** The reads of users' responses to scheduled events. */
 function* rsvpReads(guild: Guild, needs: Needs, stores: GuildReads): Iterable<WindowRead> {
   const window = guild.scheduledEvents.rsvps;
   const rsvps = needs.rsvps?.filter((key) => !window.has(rsvpKey(key))) ?? [];
@@ -159,13 +159,13 @@ function* rsvpReads(guild: Guild, needs: Needs, stores: GuildReads): Iterable<Wi
 }
 
 /**
- * Under what the window notes that a channel has no such message. Not under the message's id: that may be one of
- * another channel, which must not go missing because someone asked for it in the wrong place.
+ * The window's key for the absence of a message in a channel. It is not the message's id: another channel may have a
+ * message of this id, which must not become unknown because a command named the wrong channel.
  */
 const absence = ({ channelId, id }: { channelId: ChannelId; id: MessageId }): MessageId =>
   `${channelId}/${id}` as MessageId;
 
-/** Members as stored, but for roles that have gone while the rows were on their way. */
+/** Members as stored, except roles that were deleted during the read. */
 const withLiveRoles = (guild: Guild, found: readonly Member[]): Member[] =>
   found.map((member) => {
     const roles = member.roles.filter((roleId) => guild.roles.has(roleId as RoleId));

@@ -65,11 +65,11 @@ export interface GuildListener extends GuildVoiceListener {
   subscriberReplaced?(guildId: GuildId, session: Recipient, n: number): void;
   /** The presences of these users must be sent again: none of their sessions is subscribed to the guild. */
   republishPresences?(guildId: GuildId, userIds: readonly UserId[]): void;
-  /** A bot has become a member, or is none any more. */
+  /** A bot became a member, or ceased to be one. */
   botChanged?(guildId: GuildId, botId: UserId, change: 'created' | 'deleted'): void;
   /** The guild has another tag or none, or a member who shows its tag has left. */
   tagsQueued?(): void;
-  /** Followers of a channel must hear of a message. */
+  /** Work for the followers of a channel was queued. */
   crossposted?(): void;
   /** The clock changes a scheduled event at this time, Unix milliseconds. */
   eventDue?(atMs: number): void;
@@ -104,7 +104,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   readonly #shown = new WeakSet<Recipient>();
   /** Sessions of removed members, which are notified when the removal is durable; null before the first. */
   #leaving: Map<GuildFact, readonly Recipient[]> | null = null;
-  /** Writes voice states down for the next owner; null while the process is alone. */
+  /** Stores voice states for the next owner; null in standalone mode. */
   readonly #voice: VoiceSnapshotWriter | null;
   readonly #send: Send<Guild>;
   #restored = false;

@@ -41,7 +41,7 @@ interface Ports {
   body(t: string, d: object, origin?: Origin | null): DispatchBody;
   /** Runs after the commits in progress: the state that a payload shows must be durable before it is visible. */
   after(run: (fault: Error | null) => void): void;
-  /** Null while the process is alone: then no dispatch can have been missed. */
+  /** Null in standalone mode: then no dispatch can have been missed. */
   stream(): DispatchStream | null;
   /** Subscribed sessions that have not received the earlier dispatches yet. */
   readonly arriving: Set<Recipient>;

@@ -12,7 +12,7 @@ import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 
-/** Receives where the members of a guild are in voice, once that is durable. Never throws. */
+/** Receives durable changes of a guild's voice members. Never throws. */
 export interface GuildVoiceListener {
   /** A member joined voice, or the member's voice data changed. */
   voiceJoined(guildId: GuildId, voiceMember: VoiceMember): void;

@@ -19,7 +19,7 @@ interface GuildPlacement {
 
 type GuildCall = readonly [GuildId, keyof GuildCommands, never, Authority];
 
-/** The guilds, as everyone else reaches them: commands those of all shards, the rest those of this one. */
+/** The guilds as other rooms use them: commands reach guilds of all shards, other methods those of this shard. */
 export class Guilds {
   readonly #registry: Registry<Guild, GuildShell>;
   /** Null while this process owns all of them. */
@@ -69,13 +69,13 @@ export class Guilds {
     });
   }
 
-  /** Subscribes a session; resolves after its GUILD_CREATE, with false when the user is not a member or has gone. */
+  /** Subscribes a session; resolves after its GUILD_CREATE, with false when the user is not a member or the session has ended. */
   async subscribe(guildId: GuildId, subscriber: Subscribing, largeThreshold: number): Promise<boolean> {
     const [outcome] = await this.enter(guildId, [{ subscriber, largeThreshold, after: null }]);
     return outcome === 'member';
   }
 
-  /** Subscribes sessions, each with the guild or what it has missed of it; resolves behind that, in their order. */
+  /** Subscribes sessions and delivers the guild or the missed dispatches to each; then resolves, in their order. */
   enter(guildId: GuildId, entering: readonly Entering[]): Promise<readonly Subscribed[]> {
     return new Promise((resolve, reject) => {
       this.#registry.workWith(guildId, (shell) => shell.subscribe(entering, resolve, reject), {
@@ -93,7 +93,7 @@ export class Guilds {
     return this.#registry.peek(guildId)?.subscriber(sessionId) ?? null;
   }
 
-  /** Takes a session off a guild that is resident; one that is not has no subscribers. */
+  /** Unsubscribes a session from a resident guild; other guilds have no subscribers. */
   unsubscribe(guildId: GuildId, subscriber: Recipient): void {
     if (!this.#registry.peek(guildId)) return;
     this.#registry.work(guildId, {
@@ -103,7 +103,7 @@ export class Guilds {
     });
   }
 
-  /** Reads from the guild's state on its turn, after `needs` are there. */
+  /** Reads from the guild's state on its turn, after `needs` are loaded. */
   look<T>(
     guildId: GuildId,
     read: (guild: Guild) => T,

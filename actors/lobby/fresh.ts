@@ -12,12 +12,12 @@ export class FreshLobbies {
     dropOldest(this.#kept, KEPT_MAX);
   }
 
-  /** They are another shard's to load. */
+  /** Another shard owns and loads them. */
   forget(which: (id: string) => boolean): void {
     for (const id of [...this.#kept.keys()]) if (which(id)) this.#kept.delete(id);
   }
 
-  /** Answers a lobby once: its actor is the only one to change it, and the next reads what that has written. */
+  /** Returns a lobby once: only its actor changes it, and a later actor reads the stored state. */
   take(id: string): Lobby | null {
     const lobby = this.#kept.get(id) ?? null;
     this.#kept.delete(id);

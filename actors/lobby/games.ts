@@ -6,7 +6,7 @@ const NAME = /^[\w.-]{1,64}$/;
 
 /** What all games of this shard share. */
 export interface GamePorts {
-  /** Its grain is the shortest tick. */
+  /** Its resolution is the shortest tick. */
   readonly wheel: Wheel;
   readonly monotonic: () => number;
   readonly nowMs: () => number;
@@ -27,7 +27,7 @@ export class Games {
     this.ports = ports;
   }
 
-  /** @throws RangeError for a name that is taken or none, or a tick out of bounds. */
+  /** @throws RangeError for a taken or empty name, or a tick out of bounds. */
   define<State>(name: string, handlers: LobbyHandlers<State>): void {
     const { tickMs } = handlers;
     if (!NAME.test(name))

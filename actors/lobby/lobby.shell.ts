@@ -49,29 +49,29 @@ interface LobbyPorts extends AggregatePorts {
   readonly lobbies: Pick<LobbyStore, 'load' | 'message'>;
   readonly fresh: FreshLobbies;
   readonly messageWindowMax: number;
-  /** Receives where members are in voice. */
+  /** Receives the voice states of members. */
   readonly voiceListener: () => VoiceListener;
   readonly listener: LobbyListener;
   readonly wheel: Wheel;
   readonly games: Games;
-  /** The way to what people have open, wherever that is. */
+  /** A route to the open sessions of a user, on any shard. */
   readonly toEach: Notifier['recipientOf'];
-  /** The session that a reference names, or the route to it. */
+  /** The session of a reference, or a route to it. */
   readonly route: Notifier['route'];
 }
 
 /** Receives durable changes, and the end of the lobby. */
 export interface LobbyListener {
-  /** A user is a member now: the sessions it has open belong to the lobby. */
+  /** A user became a member: the user's open sessions are attached. */
   memberJoined(lobbyId: ChannelId, applicationId: ApplicationId, userId: UserId): void;
-  /** These sessions have nothing to do with it any more. */
+  /** These sessions are detached from the lobby. */
   left(lobbyId: ChannelId, sessions: Iterable<SessionRef>): void;
   /** A message was created; `link` is null for a lobby that is not linked. */
   said(lobbyId: ChannelId, link: LobbyLink | null, message: LobbyMessage): void;
-  /** Ends at this time unless somebody comes, Unix milliseconds. */
+  /** Ends at this time unless a user joins, Unix milliseconds. */
   idle(atMs: number): void;
   deleted(lobbyId: ChannelId, link: LobbyLink | null): void;
-  /** The actor ended with these attached: they are to be handed to its successor. */
+  /** The actor ended with these sessions attached: its successor takes them over. */
   lost(lobbyId: ChannelId, sessions: readonly SessionRef[]): void;
 }
 
@@ -86,16 +86,16 @@ const DIRECT_MAX = 256;
 /** Runs the effects of one lobby. */
 export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, LobbyDispatch, ChannelId> {
   readonly #ports: LobbyPorts;
-  /** Who has missed something has it looked up: here only the last number counts. */
+  /** Missed dispatches are looked up by the owners of users, so only the last number matters here. */
   protected override readonly keptMax = 1;
   /** Until this time members without a known session may have one, Unix milliseconds. */
   #newUntilMs = 0;
   readonly #reader = new WindowReader();
   readonly #send: Send<LobbyState>;
-  /** Where each reference of the state leads. Rules know sessions by reference; only deliveries need the session. */
+  /** The session of each reference in the state. Rules know sessions by reference; only deliveries need the session. */
   readonly #routes = new WeakMap<SessionRef, Recipient>();
   #game: LobbyGame | null = null;
-  /** The next moment at which time alone changes something, Unix milliseconds. */
+  /** The next change that depends on time alone, Unix milliseconds. */
   #due: { readonly atMs: number; readonly timer: Timer } | null = null;
 
   constructor(id: string, ports: LobbyPorts, send: Send<LobbyState>) {
@@ -128,7 +128,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     this.play();
   }
 
-  /** Begins the game that the lobby is set to, and ends one that it is not set to any more. */
+  /** Starts the game that the lobby's settings name, and ends a game that they no longer name. */
   play(): void {
     const { state } = this;
     if (!state || state.gone) return;
@@ -145,7 +145,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   }
 
   /**
-   * A member speaks to the game, or without one to everyone who is connected. It is stored nowhere and makes no
+   * Passes a member's message to the game, or without a game to all connected members. It is not stored and causes no
    * transition. Null: the lobby is not loaded yet.
    */
   speak({ by }: Authority, type: string, data: unknown): Reply<null> | null {
@@ -339,7 +339,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     this.#send({ type: 'work', work: this.command(type, {}, SYSTEM, ignore, ignore) });
   }
 
-  /** Waits for the next thing that time alone does. */
+  /** Schedules the next change that depends on time alone. */
   #watch(state: LobbyState): void {
     const atMs = state.gone ? null : extensionDueMs(state);
     if (atMs === (this.#due?.atMs ?? null)) return;
@@ -349,7 +349,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     const run = (): void => {
       this.#due = null;
       this.#settle('settleExtensions');
-      // Clocks differ by a little: what is not due yet is waited for once more.
+      // Clocks differ slightly: a change that is not due yet is scheduled again.
       this.#watch(state);
     };
     const { clock, wheel } = this.#ports;
@@ -380,7 +380,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     });
   }
 
-  /** Its sessions and its call are remembered here alone. */
+  /** Only this actor knows the lobby's sessions and call. */
   protected occupied({ sessions, gone }: LobbyState): boolean {
     return (sessions.size > 0 || this.#playing) && !gone;
   }
@@ -390,7 +390,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     return this.#game !== null && !this.#game.over;
   }
 
-  /** What was on is lost with the actor; who is connected still is. */
+  /** The game and the call end with the actor; attached sessions are passed to its successor. */
   protected ended(state: LobbyState, moved: boolean): void {
     this.#due?.timer.cancel();
     this.#game?.close('stopped');

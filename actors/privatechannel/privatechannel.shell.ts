@@ -83,7 +83,7 @@ export class PrivateChannelShell extends AggregateShell<
   #relationsVersion = 0;
   /** When the relations were read, monotonic milliseconds. */
   #relationsReadMs = 0;
-  /** Writes snapshots of the call for the next owner; null while the process is alone. */
+  /** Stores snapshots of the call for the next owner; null in standalone mode. */
   readonly #keeper: VoiceSnapshotWriter | null;
 
   constructor(id: string, ports: PrivateChannelPorts, send: Send<PrivateChannelState>) {
@@ -194,7 +194,7 @@ export class PrivateChannelShell extends AggregateShell<
     this.#ring(call, this.#ports.clock.now());
   }
 
-  /** Writes the call down; no table holds it. */
+  /** Stores a snapshot of the call, which no table contains. */
   protected override async writeDown(): Promise<void> {
     const { state, ownership, fence } = this;
     const wasKept = await this.#keeper?.end();

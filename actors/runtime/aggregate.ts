@@ -82,7 +82,7 @@ export abstract class AggregateShell<
   protected shown = 0;
   /** All subscribers know that they have the stream up to this number. */
   #announced = 0;
-  /** The position in the load queue. Null before it is requested, and while the process is alone. */
+  /** The position in the load queue. Null before it is requested, and in standalone mode. */
   #loading: Load<State | null> | null = null;
   #isUrgent = false;
 
@@ -353,7 +353,7 @@ export abstract class AggregateShell<
     return new DispatchBody(t, d, this.#ports.clock.monotonic(), origin, asOf);
   }
 
-  /** The number of a dispatch of a fact that is being applied; 0 while the process is alone. */
+  /** The number of a dispatch of a fact that is being applied; 0 in standalone mode. */
   protected numbered(dispatch: Omit<RecordedDispatch, 'n'>, nowMs: number): number {
     if (this.stream === null) return 0;
     const { t, d, to, n, ears } = this.stream.add(dispatch, nowMs);
@@ -361,7 +361,7 @@ export abstract class AggregateShell<
     return n;
   }
 
-  /** The stream position of a direct notification; null while the process is alone. For `isForAll` see `deliveredToAll`. */
+  /** The stream position of a direct notification; null in standalone mode. For `isForAll` see `deliveredToAll`. */
   protected direct(
     dispatch: Pick<RecordedDispatch, 't' | 'd' | 'ears'>,
     userIds: readonly UserId[],
@@ -421,7 +421,7 @@ export abstract class AggregateShell<
     this.commits.commit(durable as unknown as readonly StoredFact[], done, this.#owned(decided, delivered));
   }
 
-  /** The records that a commit carries besides its facts, for the next owner; none while the process is alone. */
+  /** The records that a commit carries besides its facts, for the next owner; none in standalone mode. */
   #owned(
     { nowMs, commandKey, reply }: Decided<State, Fact>,
     dispatches: readonly RecordedDispatch[],

@@ -32,7 +32,7 @@ export interface ResidentShell<State> {
   run(state: State, work: Work<State>): void;
   /** Answers with `settled` when no work is open. */
   settle(): void;
-  /** Writes down for the next owner what no table holds; answers with `written`. */
+  /** Stores for the next owner the state that no table contains; answers with `written`. */
   handOver(): void;
   readonly refusals: Readonly<Record<WorkRefusal, Refusal>>;
   /** The actor ended: releases all resources. */

@@ -27,7 +27,7 @@ export const teamStatements: StatementTable<TeamFacts> = {
 
 interface Row {
   readonly id: string;
-  /** Text: it may have changed with the column alone, as when a person is deleted. */
+  /** From the column: deleting a user changes the column and not `data`. */
   readonly owner: Team['ownerId'];
   readonly data: Omit<Team, 'members'>;
   readonly members: readonly TeamMember[] | null;

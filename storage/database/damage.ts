@@ -91,7 +91,7 @@ async function settings(directory: string): Promise<Finding[]> {
     const text = await readFile(join(directory, name)).catch(() => null);
     if (text === null) continue;
     if (text.includes(0)) found.push(`${name} is not a text file`);
-    // The other files may be empty; this one lists who may connect.
+    // The other files may be empty; this one lists permitted connections.
     else if (name === 'pg_hba.conf' && text.length === 0) found.push(`${name} is empty`);
   }
   return found;

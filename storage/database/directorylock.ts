@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { codeOf } from '../../protocol/thrown.ts';
 import { StorageFault } from './driver.ts';
 
-/** Directories that this process has open: its own pid in a lock file does not tell. */
+/** Directories that this process has open; a lock file with its pid may also be of an earlier process. */
 const held = new Set<string>();
 
 /**

@@ -19,7 +19,7 @@ WHERE m.guild_id = $1 AND m.user_id > $2 AND m.roles <@ $3::bigint[] AND coalesc
   AND u.data->>'bot' IS DISTINCT FROM 'true'
 ORDER BY m.user_id LIMIT $6`;
 
-/** People among the members who have not been here for a while, with ids above `after`, ascending. */
+/** Inactive members, bots excluded, with ids above `after`, ascending. */
 export async function inactiveMembers(
   sql: Sql,
   guildId: GuildId,

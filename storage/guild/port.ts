@@ -37,16 +37,16 @@ export interface GuildSnapshot {
 export type ExpressionKind = 'emoji' | 'sticker' | 'sound' | 'application emoji';
 
 export interface ExpressionStore {
-  /** Whose an expression is: a guild's, or an application's; null for an unknown id. */
+  /** The owner of an expression: a guild or an application; null for an unknown id. */
   owner(id: string): Promise<{ readonly kind: ExpressionKind; readonly ownerId: FreshId } | null>;
   /** An application's emoji, oldest first. */
   ofApplication(applicationId: ApplicationId): Promise<Emoji[]>;
 }
 
-/** Work to be done: people whose shown tag may differ from that of their guild. */
+/** Queued updates of users whose shown tag may differ from the tag of their guild. */
 export interface TagUpdate {
   readonly guildId: GuildId;
-  /** Only this one, who has left the guild; null for all who show the tag. */
+  /** Only this user, who has left the guild; null for all users who show the tag. */
   readonly userId: UserId | null;
   /** Grows with each update that is queued. */
   readonly seq: string;
@@ -78,14 +78,14 @@ export interface GuildStore {
   membersAfter(guildId: GuildId, after: UserId | null, limit: number): Promise<Member[]>;
   /** Members whose nick, username or display name starts with `prefix`, case-insensitively; ascending by id. */
   membersByPrefix(guildId: GuildId, prefix: string, limit: number): Promise<Member[]>;
-  /** People among the members who have not been here for a while, with ids above `after`, ascending. */
+  /** Inactive members, bots excluded, with ids above `after`, ascending. */
   inactiveMembers(
     guildId: GuildId,
     inactivity: Inactivity,
     after: UserId | null,
     limit: number,
   ): Promise<UserId[]>;
-  /** Those among `userIds` who were members before and are not now. */
+  /** The users among `userIds` who were members before and are not now. */
   formerMembersOf(guildId: GuildId, userIds: readonly UserId[]): Promise<FormerMember[]>;
   roleMemberCounts(guildId: GuildId): Promise<ReadonlyMap<RoleId, number>>;
   bans(guildId: GuildId, page: { before?: UserId; after?: UserId; limit: number }): Promise<Ban[]>;
@@ -97,7 +97,7 @@ export interface GuildStore {
   ): Promise<{ total: number; requests: JoinRequest[] }>;
   onboardingAnswersOf(guildId: GuildId, userIds: readonly UserId[]): Promise<MemberAnswers[]>;
   joinRequestsOf(guildId: GuildId, userIds: readonly UserId[]): Promise<JoinRequest[]>;
-  /** Whose a join request is; null for an unknown id. */
+  /** The user of a join request; null for an unknown id. */
   joinRequestUser(guildId: GuildId, requestId: string): Promise<UserId | null>;
   /** Members who have not passed the screening, ascending by id, with ids above `after`. */
   pendingMembers(guildId: GuildId, after: UserId | null, limit: number): Promise<UserId[]>;

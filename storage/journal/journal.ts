@@ -15,7 +15,7 @@ const TAKEN = /^([a-z0-9]{1,64})\.(\d{1,10})\.taken$/;
 const WRITER = 'writer';
 const NAME = /^([a-z0-9][a-z0-9-]{0,62})\.([A-Za-z0-9-]{1,64})$/;
 
-/** Folders that this process writes; the process mark alone does not tell. */
+/** Folders that this process is writing; a mark of this process may also be of a writer that it has closed. */
 const written = new Set<string>();
 
 const isAbsent = (error: unknown): boolean => codeOf(error) === 'ENOENT';

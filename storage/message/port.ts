@@ -52,7 +52,7 @@ export interface MessageStore {
   duePolls(nowMs: number, limit: number, after: DuePoll | null): Promise<DuePoll[]>;
   /** When the next poll ends, Unix milliseconds; null without one. */
   nextPollMs(): Promise<number | null>;
-  /** There is nothing left to end: the poll has ended otherwise, or is gone. */
+  /** Removes a due poll that has ended otherwise or was deleted. */
   forgetPoll(poll: DuePoll): Promise<void>;
   /** Pinned messages, pinned before `beforeMs`, latest pin first. */
   pins(

@@ -1,6 +1,6 @@
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 
-/** Kinds of what a message can have, as the search names them. */
+/** Kinds of content of a message, by their names in the search. */
 export const HAS = [
   ...(['link', 'embed', 'file', 'image', 'video', 'sound', 'sticker', 'poll', 'snapshot'] as const),
 ];

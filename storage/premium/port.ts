@@ -40,7 +40,7 @@ export interface PremiumStore {
   /** By ascending id; with `before` alone those closest to it. */
   subscriptions(query: SubscriptionQuery): Promise<Subscription[]>;
   order(applicationId: ApplicationId, id: string): Promise<Order | null>;
-  /** The latest open order of this payer for this thing. */
+  /** The latest open order of this payer for this SKU and receiver. */
   openOrder(
     applicationId: ApplicationId,
     wish: { readonly skuId: string; readonly payerId: UserId; readonly to: Receiver },

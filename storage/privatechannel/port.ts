@@ -7,6 +7,6 @@ export interface PrivateChannelStore {
   between(a: UserId, b: UserId): Promise<PrivateChannel | null>;
   /** Channels of two users and groups of a user, those with the newest messages first. */
   of(userId: UserId, limit: number): Promise<PrivateChannel[]>;
-  /** Number of groups that an application manages and somebody is in. */
+  /** Number of non-empty groups that an application manages. */
   managedBy(applicationId: ApplicationId): Promise<number>;
 }

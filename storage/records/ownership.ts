@@ -79,7 +79,7 @@ const PUBLIC_FIELDS = [
   ...['avatar_decoration_data', 'collectibles', 'primary_guild'],
 ];
 
-/** What others see of a user. */
+/** The public fields of a user. */
 export function publicUser(data: unknown): Record<string, unknown> {
   const user = isRecord(data) ? data : {};
   return Object.fromEntries(PUBLIC_FIELDS.flatMap((name) => (name in user ? [[name, user[name]]] : [])));
@@ -103,7 +103,7 @@ export const PERSON_TABLES: Readonly<
     string,
     {
       readonly where: Condition;
-      /** What the person gets, where that is less: who has blocked the person is a secret of the others. */
+      /** Fields of an export for the user, if fewer: it must not reveal who has blocked the user. */
       readonly exported?: Condition;
       readonly left: 'deleted' | 'kept';
       readonly credentials?: true;

@@ -22,7 +22,7 @@ function withoutCredentials(value: unknown): unknown {
 }
 
 /**
- * Writes what the server knows of a person, for that person: JSON lines with the table of each row, then the files of their
+ * Exports the data of a user for that user: JSON lines with the table of each row, then the files of their
  * messages and pictures. @throws ArchiveFault when there is no such person.
  */
 export async function exportPerson(
@@ -86,7 +86,7 @@ export interface DeletionOptions {
   readonly heirId: string | null;
   /** Whether the person's messages are deleted too. */
   readonly messages: boolean;
-  /** Whether it is only counted. */
+  /** Whether rows are only counted. */
   readonly dryRun: boolean;
 }
 
@@ -142,7 +142,7 @@ export const deletePerson = (userId: string, driver: Driver, options: DeletionOp
   });
 
 const LOBBIES = 'SELECT id FROM lobbies WHERE application_id = $1';
-/** What refers to an application from elsewhere. */
+/** References to an application in tables of other owners. */
 const APPLICATION_REFERENCES = [
   "DELETE FROM expression_directory WHERE owner_id = $1 AND kind = 'application emoji'",
   'UPDATE group_channels SET application_id = NULL WHERE application_id = $1',
@@ -232,7 +232,7 @@ async function remove(
   return { name, guilds, applications, teams, deleted: sumOf(rows, said.deleted), fileOwners };
 }
 
-/** What lobbies keep of a member in their own rows; before the memberships are deleted. */
+/** References to a member in rows of lobbies; runs before the memberships are deleted. */
 const LOBBY_REFERENCES = [
   `UPDATE lobby_listings SET members = greatest(members - 1, 0)
    WHERE id IN (SELECT lobby_id FROM lobby_members WHERE user_id = $1)`,
@@ -264,7 +264,7 @@ async function anonymize(sql: Sql, userId: string): Promise<void> {
   );
 }
 
-/** Gives guilds, applications and teams to somebody, who must be a member of the guilds. */
+/** Transfers guilds, applications and teams to an heir, who must be a member of the guilds. */
 async function bequeath(sql: Sql, userId: string, heirId: string, guilds: readonly string[]): Promise<void> {
   if (heirId === userId) throw new ArchiveFault(`User ${heirId} is deleted, and cannot own anything.`);
   if ((await personOf(sql, heirId)).bot)

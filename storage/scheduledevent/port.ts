@@ -4,10 +4,10 @@ import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { EventResponse } from '../../protocol/scheduledevents.ts';
 
-/** A user who answered to an event. */
+/** A user's response to an event. */
 export interface EventUser {
   readonly user: APIUser;
-  /** Null when the user is not a member any more, or was not asked for. */
+  /** Null when the user is no longer a member, or members were not requested. */
   readonly member: Member | null;
   readonly response: EventResponse;
 }
@@ -22,19 +22,19 @@ export interface EventUserPage {
 
 /** What is read of scheduled events besides their guild; the guild itself is loaded with them. */
 export interface ScheduledEventStore {
-  /** The answers among `keys`; users who did not answer are omitted. */
+  /** The responses among `keys`; users without a response are omitted. */
   rsvps(
     guildId: GuildId,
     keys: readonly RsvpKey[],
   ): Promise<readonly { readonly key: RsvpKey; readonly response: EventResponse }[]>;
-  /** Users who answered to an event, or to one occurrence of it; ascending by id. */
+  /** Users who responded to an event, or to one occurrence of it; ascending by id. */
   users(
     guildId: GuildId,
     eventId: string,
     exceptionId: string | null,
     page: EventUserPage,
   ): Promise<EventUser[]>;
-  /** The number of users who answered to each of these occurrences; none are omitted. */
+  /** The number of users who responded to each of these occurrences; none are omitted. */
   answerCounts(
     guildId: GuildId,
     eventId: string,

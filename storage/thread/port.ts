@@ -22,7 +22,7 @@ export interface ArchivePage {
 export interface ThreadSearch {
   readonly parentId: ChannelId;
   readonly readerId: UserId;
-  /** In lower case; each is somewhere in the name. */
+  /** In lower case; the name must contain each of them. */
   readonly words: readonly string[];
   readonly tags: readonly string[];
   /** Whether all of the tags must be applied, or one. */

@@ -34,7 +34,7 @@ const TOKEN = { user_id: 'bigint', id: 'bigint' };
 const ISSUE = upsert('tokens', { ...TOKEN, kind: 'text', hash: 'text' }, 'user_id, id');
 const REVOKE = remove('tokens', TOKEN);
 
-/** A mark never goes back: sessions of one user may end at several shards. */
+/** A mark only increases: sessions of one user may end at several shards. */
 const SEEN = `INSERT INTO seen_users AS s (user_id, day)
 SELECT user_id, max(day) FROM ${rows({ user_id: 'bigint', day: 'integer' })} GROUP BY user_id
 ON CONFLICT (user_id) DO UPDATE SET day = GREATEST(s.day, EXCLUDED.day)`;

@@ -8,7 +8,7 @@ export interface QueuedCrosspost {
   readonly messageId: MessageId;
   /** Of its latest change. */
   readonly id: string;
-  /** Whether it was published since its followers last heard of it. */
+  /** Whether it was published after the last delivery to its followers. */
   readonly creates: boolean;
 }
 
@@ -34,6 +34,6 @@ export interface WebhookStore {
   ): Promise<CrosspostCopy[]>;
   /** Queued work with ids above `after`, oldest first. */
   crossposts(after: string | null, limit: number): Promise<QueuedCrosspost[]>;
-  /** Removes work that is done, unless the message has changed since. */
+  /** Removes finished work, unless the message has changed since. */
   dropCrosspost(done: Pick<QueuedCrosspost, 'guildId' | 'messageId' | 'id'>): Promise<void>;
 }

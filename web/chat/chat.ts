@@ -22,9 +22,9 @@ export interface ChatState {
   readonly messages: readonly ChatMessage[];
   readonly commands: readonly IndexedCommand[];
   readonly modal: ShownModal | null;
-  /** The message that the next one answers. */
+  /** The message that the next message replies to. */
   readonly replyTo: ChatMessage | null;
-  /** When each user who is writing began, Unix milliseconds. */
+  /** When each typing user began, Unix milliseconds. */
   readonly typing: ReadonlyMap<string, number>;
   /** Whether older messages may exist. */
   readonly hasOlder: boolean;
@@ -44,7 +44,7 @@ interface ChatOptions {
 
 const PAGE = 50;
 const MESSAGES_MAX = 400;
-/** How long a user counts as writing after TYPING_START, and how often this page says so. */
+/** How long a user is shown as typing after TYPING_START, and how often this page sends it. */
 const TYPING_MS = 10_000;
 const TYPING_EVERY_MS = 8_000;
 const FAILURES: Readonly<Record<number, string>> = {
@@ -121,7 +121,7 @@ export class Chat {
     this.store.set({ replyTo: message });
   }
 
-  /** Tells the others that the user writes, not too often. */
+  /** Sends the typing indicator, at most once per interval. */
   typing(): void {
     const nowMs = Date.now();
     if (nowMs - this.#typedMs < TYPING_EVERY_MS) return;
@@ -223,7 +223,7 @@ export class Chat {
     if (answer.kind === 'failed') throw new Error(FAILURES[answer.reason] ?? FAILURES[1]);
   }
 
-  /** Shows what went wrong. @returns whether nothing did. */
+  /** Shows the error of a refused call. @returns whether the call succeeded. */
   async #run(job: () => Promise<unknown>): Promise<boolean> {
     this.store.set({ isBusy: true, complaint: null });
     try {

@@ -82,7 +82,7 @@ function optionsAt(commands: readonly IndexedCommand[], words: readonly string[]
   return known;
 }
 
-/** Commands, options and values that go on from what is typed. */
+/** Commands, options and values that complete the typed text. */
 export function completionsOf(
   text: string,
   commands: readonly Described[],

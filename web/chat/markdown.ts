@@ -43,7 +43,7 @@ const TIME = /^<t:(-?\d{1,12})(?::([tTdDfFR]))?>/;
 const CODE = /^(`+)([^`](?:.|\n)*?[^`]|[^`])\1(?!`)/;
 const PLAIN = /^[^\\`*_~|[<h\n]+/;
 
-/** What a message says, by the platform's rules of Markdown. */
+/** Parses the text of a message by the platform's rules of Markdown. */
 export function blocksOf(text: string, depth = 0): readonly Block[] {
   const lines = text.slice(0, CHARACTERS_MAX).split('\n');
   const blocks: Block[] = [];
@@ -134,7 +134,7 @@ function paragraph(lines: readonly string[], at: number): Taken {
   return { block: text.trim() === '' ? null : { kind: 'paragraph', inside: piecesOf(text) }, next };
 }
 
-/** What a line says. */
+/** Parses one line. */
 export function piecesOf(text: string, depth = 0): readonly Piece[] {
   const pieces: Piece[] = [];
   let plain = '';

@@ -10,7 +10,7 @@ interface PollDraft {
 interface ActionPorts {
   /** Path of the channel's messages. */
   readonly path: string;
-  /** Asks the server and shows what it refuses. @returns whether it was done. */
+  /** Sends a request and shows a refusal. @returns whether it succeeded. */
   run(method: string, path: string, body?: object): Promise<boolean>;
 }
 
@@ -51,7 +51,7 @@ export class MessageActions {
     return this.#run(isOn ? 'DELETE' : 'PUT', `${this.#path}/${id}/reactions/${name}/@me`);
   }
 
-  /** Votes for an answer, or takes the vote back. */
+  /** Votes for an answer, or removes the vote. */
   vote({ id, poll, channel_id: channelId }: ChatMessage, answerId: number): Promise<boolean> {
     const own = (poll?.results?.answer_counts ?? []).filter(({ me_voted }) => me_voted).map((one) => one.id);
     const kept = poll?.allow_multiselect ? own.filter((one) => one !== answerId) : [];

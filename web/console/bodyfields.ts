@@ -9,7 +9,7 @@ export interface BodyField {
 }
 
 const REFERENCE = '#/components/schemas/';
-/** Schemas that refer to schemas that refer … */
+/** Bounds chains of references between schemas. */
 const REFERENCES_MAX = 8;
 
 /** The schema itself in place of a reference to it. */

@@ -7,7 +7,7 @@ const FOUND = {
   fuzzy: (term: string): number | false => (term.length > 4 ? 0.2 : false),
   boost: { heading: 4, page: 2 },
   combineWith: 'AND' as const,
-  // Why something was decided matters to few who search.
+  // Decision records rank lower: few searches look for them.
   boostDocument: (id: string): number => (/^(adr|project)\//.test(id) ? 0.2 : 1),
 };
 const RESULTS_MAX = 12;

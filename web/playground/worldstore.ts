@@ -8,7 +8,7 @@ interface Known {
 
 export type WorldStore = Store<Known>;
 
-/** The guilds and private channels of the client, whose first members are asked for. */
+/** The guilds and private channels of the client, whose first members are requested. */
 export function createWorld(client: Client): WorldStore {
   const store = createStore<Known>({ guilds: client.getGuilds(), privates: client.getPrivateChannels() });
   client.setGuildsUpdatedCallback(() =>
