@@ -102,7 +102,8 @@ class DirectoryOwnership implements ShardOwnership {
       input: {
         enter: () => this.#enter(),
         abandon: () => this.#abandon(),
-        wake: () => this.#tell({ moved: [], gone: [], came: [] }),
+        // Listeners read `state`, which is the new one only when the transition has ended.
+        wake: () => queueMicrotask(() => this.#tell({ moved: [], gone: [], came: [] })),
         retire: () => this.#retire(),
         release: () => this.#release(),
       },

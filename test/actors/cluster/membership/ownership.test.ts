@@ -139,6 +139,29 @@ describe('a shard', () => {
     expect(a.ownership.lagMs).toBe(0);
   });
 
+  it('is in its new state when listeners are notified that it serves, suspends and serves again', async () => {
+    const { shard, pass, clock } = cluster();
+    let isCut = false;
+    const a = shard('a', 1, (directory) => ({
+      ...directory,
+      safeUntilMs: () => (isCut ? clock.monotonic() : Number.POSITIVE_INFINITY),
+    }));
+    const seen: string[] = [];
+    a.ownership.onChange(() => {
+      const { state } = a.ownership;
+      if (state !== seen.at(-1)) seen.push(state);
+    });
+    const serving = a.ownership.start();
+    await pass(200);
+    await serving;
+    expect(seen).toEqual(['joining', 'serving']);
+    for (isCut of [true, false]) {
+      expect(a.ownership.state).toBe(isCut ? 'suspended' : 'serving');
+      await pass();
+    }
+    expect(seen).toEqual(['joining', 'serving', 'suspended', 'serving']);
+  });
+
   it('hands partitions over to a joining shard after its own work is done', async () => {
     const { started, shard, serving, pass, authority } = cluster();
     const [a] = await started('a');
