@@ -68,6 +68,10 @@ export class ClusterArchive implements SessionArchive {
     );
   }
 
+  get keepsSessions(): boolean {
+    return this.#ports.ownership.knowsMembers;
+  }
+
   close(): void {
     this.#closed = true;
   }

@@ -53,7 +53,8 @@ export class Migrations {
    * Returns the session when it is local or was migrated here; its subscriptions are restored then. Undefined when no
    * shard has it, or when some missed dispatches are no longer available.
    *
-   * @throws the failure; the session is kept, and may be claimed again.
+   * @throws the failure; the session is kept, and may be claimed again. NotServed also for a local session while another shard may
+   * have taken it from the journal: of two copies that both count on, one would be lost.
    */
   async migrate(claim: Claim): Promise<GatewaySessionActor | 'seqUnknown' | undefined> {
     // The caller that started the earlier work handles its failure.
@@ -65,8 +66,12 @@ export class Migrations {
       await earlier.catch(() => undefined);
     const here = this.#ports.find(claim.sessionId);
     const isBehind = here !== undefined && here.seq < claim.seq;
+    const { limiter, archive } = this.#ports;
+    if (here && !isBehind && !archive.keepsSessions) {
+      here.extendWindow();
+      throw new NotServed('This shard is not in the cluster now: another one may have the session.');
+    }
     if (here && !isBehind && !this.#unopened.has(here)) return here;
-    const { limiter } = this.#ports;
     const migrate = () => (here && !isBehind ? this.#open(here) : this.#take(claim, here));
     const migrating = limiter ? limiter.run(migrate) : migrate();
     this.#underWay.set(claim.sessionId, migrating);

@@ -225,6 +225,13 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     );
   }
 
+  /** Restarts the resume window, if it runs: the client came, and could not be served yet. */
+  extendWindow(): void {
+    if (!this.#window) return;
+    this.stopWindow();
+    this.startWindow();
+  }
+
   stopWindow(): void {
     this.#window?.cancel();
     this.#window = null;

@@ -10,7 +10,7 @@ import { Journal } from '../../../actors/session/journal.ts';
 import { type RejoinPorts, watchRejoins } from '../../../actors/session/rejoin.ts';
 import type { GatewaySessionActor } from '../../../actors/session/session.shell.ts';
 import { sessionIdAt, workerOf } from '../../../engine/session/sessionid.ts';
-import { LinkFault } from '../../../protocol/faults.ts';
+import { LinkFault, NotServed } from '../../../protocol/faults.ts';
 import { INTENTS } from '../../../protocol/intents.ts';
 import type { TakenSession } from '../../../storage/journal/port.ts';
 import { actingFor, arrange, dispatchOf, FakeSink, identifyWith, settled } from './harness.ts';
@@ -312,6 +312,22 @@ describe('a session that is resumed at another shard', () => {
     const { outcome } = a.resume(session.id, 5);
     await net.pass(12_000);
     expect((await outcome).kind).toBe('invalid');
+  });
+
+  it('is resumed on its own shard only when that is in the cluster, and its window waits for its client', async () => {
+    const { net, a } = three();
+    const { session, sink: first } = await a.open();
+    session.detach(first, true);
+    net.state = 'suspended';
+    const windowMs = a.house.sessions.resumeWindowMs;
+    for (let came = 0; came < 3; came += 1) {
+      net.clock.advance(windowMs * 0.9);
+      await expect(a.resume(session.id, 4).outcome).rejects.toThrow(NotServed);
+    }
+    net.state = 'serving';
+    const { outcome, sink } = a.resume(session.id, 4);
+    expect((await outcome).kind).toBe('open');
+    expect(contents(sink)).toEqual(['RESUMED']);
   });
 
   it('waits while no shard knows which runs have ended', async () => {

@@ -61,6 +61,7 @@ class Server {
     const archive: SessionArchive = {
       take: async (claim) => this.elsewhere ?? dead.take(claim, '', false),
       close: () => undefined,
+      keepsSessions: true,
     };
     const seed = this.run;
     let made = 0;
