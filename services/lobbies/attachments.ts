@@ -8,6 +8,7 @@ import { directRecipients } from '../../engine/fanout/audience.ts';
 import { DispatchBody } from '../../engine/fanout/body.ts';
 import { refOf, type SessionRef } from '../../engine/fanout/direct.ts';
 import { authorityOf, SYSTEM } from '../../engine/kernel/authority.ts';
+import { NotServed } from '../../protocol/faults.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { LobbyStore } from '../../storage/lobby/port.ts';
@@ -143,17 +144,24 @@ export class Attachments {
         if (moved(attached.session.userId)) this.#forget(attached);
         continue;
       }
-      for (const id of attached.lobbies) if (moved(id)) this.#goOn(id, attached, RETRY_MS.first);
+      for (const id of attached.lobbies) if (moved(id)) this.#attachAgain(id, attached, false);
     }
   }
 
-  #goOn(id: ChannelId, attached: AttachedSession, delayMs: number): void {
+  /** Attaches the session, with its voice state, and retries until the lobby has answered. */
+  #attachAgain(
+    id: ChannelId,
+    attached: AttachedSession,
+    announce: boolean,
+    delayMs: number = RETRY_MS.first,
+  ): void {
     if (this.#over) return;
     const again = (error: unknown): void => {
       this.#fault(id)(error);
-      this.#ports.wheel.after(() => this.#goOn(id, attached, Math.min(delayMs * 2, RETRY_MS.most)), delayMs);
+      const longerMs = Math.min(delayMs * 2, RETRY_MS.most);
+      this.#ports.wheel.after(() => this.#attachAgain(id, attached, announce, longerMs), delayMs);
     };
-    this.#attach(id, [attached], false).then(() => {
+    this.#attach(id, [attached], announce).then(() => {
       const wish = attached.voice.get(id);
       const { session } = attached;
       if (wish && !session.over)
@@ -174,8 +182,8 @@ export class Attachments {
   /** A user joined a lobby: attaches sessions that opened meanwhile. In a cluster LOBBY_CREATE is sent to the user, not to sessions. */
   #joined(lobbyId: ChannelId, applicationId: ApplicationId, userId: UserId): void {
     const { standalone } = this.#ports.routing;
-    const open = [...(this.#byUser.get(keyOf(applicationId, userId)) ?? [])];
-    if (open.length > 0) this.#attach(lobbyId, open, standalone).catch(this.#fault(lobbyId));
+    for (const attached of this.#byUser.get(keyOf(applicationId, userId)) ?? [])
+      this.#attachAgain(lobbyId, attached, standalone);
   }
 
   /**
@@ -185,17 +193,9 @@ export class Attachments {
   #lost(lobbyId: ChannelId, sessionIds: readonly string[]): void {
     const back = sessionIds.flatMap((sessionId) => this.#byId.get(sessionId) ?? []);
     for (const attached of back) attached.voice = without(attached.voice, lobbyId);
-    queueMicrotask(() => this.#restore(lobbyId, back, RETRY_MS.first));
-  }
-
-  #restore(lobbyId: ChannelId, back: readonly AttachedSession[], delayMs: number): void {
-    if (this.#over) return;
-    for (const attached of back)
-      this.#attach(lobbyId, [attached], true).catch((error) => {
-        this.#fault(lobbyId)(error);
-        const again = (): void => this.#restore(lobbyId, [attached], Math.min(delayMs * 2, RETRY_MS.most));
-        this.#ports.wheel.after(again, delayMs);
-      });
+    queueMicrotask(() => {
+      for (const attached of back) this.#attachAgain(lobbyId, attached, true);
+    });
   }
 
   /** The server is closing: nothing is reattached any more. */
@@ -233,6 +233,7 @@ export class Attachments {
     for (const session of directRecipients([attached.session], t)) session.deliver(body);
   }
 
+  /** Null when the user is no member, or there is no such lobby. @throws NotServed when the lobby has no room for another command. */
   async #attach(
     id: ChannelId,
     attached: readonly AttachedSession[],
@@ -245,7 +246,9 @@ export class Attachments {
     const sessions = open.map(({ session }) => refOf(session));
     const userId = first.session.userId;
     const reply = await this.#ports.call(id, 'attachSessions', { userId, sessions, announce }, SYSTEM);
-    return reply.ok ? reply.value : null;
+    if (reply.ok) return reply.value;
+    if (reply.refusal.status >= 500) throw new NotServed(`The lobby is overloaded: ${reply.refusal.message}`);
+    return null;
   }
 
   readonly #tell: (...args: Parameters<LobbyOperations['call']>) => void = (id, ...command) => {
