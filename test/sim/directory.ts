@@ -48,84 +48,85 @@ export class SimRegistry {
     return this.#workers;
   }
 
-  enter(info: ShardInfo, watcher: SimDirectory): void {
+  /** Answers the membership, which ends with its lease: what was asked under it does nothing afterwards. */
+  enter(info: ShardInfo, watcher: SimDirectory): Member {
     const before = this.#members.get(info.id);
     if (before && before.info.instance !== info.instance) throw new Error(`${info.id} is still a member.`);
-    this.#members.set(info.id, { info, expiresMs: this.world.nowMs + this.ttlMs });
+    const member = { info, expiresMs: this.world.nowMs + this.ttlMs };
+    this.#members.set(info.id, member);
     this.#watchers.add(watcher);
-    this.#expireLater(info);
+    this.#expireLater(member);
     this.#changed();
+    return member;
   }
 
   /** False: the membership is over. */
-  renew(info: ShardInfo): boolean {
-    const member = this.#memberOf(info);
-    if (member) member.expiresMs = this.world.nowMs + this.ttlMs;
-    return member !== null;
+  renew(member: Member): boolean {
+    if (!this.#lasts(member)) return false;
+    member.expiresMs = this.world.nowMs + this.ttlMs;
+    return true;
   }
 
-  update(info: ShardInfo, change: Partial<ShardInfo>): void {
-    const member = this.#living(info);
+  update(member: Member, change: Partial<ShardInfo>): void {
+    this.#expectLasting(member);
     member.info = { ...member.info, ...change };
     this.#changed();
   }
 
-  claim(info: ShardInfo, partitions: readonly number[]): number[] {
-    this.#living(info);
-    const { id: shardId, instance } = info;
+  claim(member: Member, partitions: readonly number[]): number[] {
+    this.#expectLasting(member);
+    const { id: shardId, instance } = member.info;
     const free = partitions.filter((partition) => this.#owners[partition] === null);
     for (const partition of free) this.#owners[partition] = { shardId, instance, epoch: 0 };
     if (free.length > 0) this.#changed();
     return free;
   }
 
-  publish(info: ShardInfo, epochs: ReadonlyMap<number, number>): void {
-    this.#living(info);
+  publish(member: Member, epochs: ReadonlyMap<number, number>): void {
+    this.#expectLasting(member);
     for (const [partition, epoch] of epochs) {
       const owner = this.#owners[partition];
-      if (owner?.instance === info.instance) this.#owners[partition] = { ...owner, epoch };
+      if (owner?.instance === member.info.instance && owner.epoch < epoch)
+        this.#owners[partition] = { ...owner, epoch };
     }
     this.#changed();
   }
 
-  release(info: ShardInfo, partitions: readonly number[]): void {
+  release(member: Member, partitions: readonly number[]): void {
+    this.#expectLasting(member);
     for (const partition of partitions)
-      if (this.#owners[partition]?.instance === info.instance) this.#owners[partition] = null;
+      if (this.#owners[partition]?.instance === member.info.instance) this.#owners[partition] = null;
     this.#changed();
   }
 
-  leave(info: ShardInfo): void {
-    if (this.#memberOf(info)) this.#end(info);
+  leave(member: Member): void {
+    if (this.#lasts(member)) this.#end(member);
   }
 
   unwatch(watcher: SimDirectory): void {
     this.#watchers.delete(watcher);
   }
 
-  #memberOf({ id, instance }: ShardInfo): Member | null {
-    const member = this.#members.get(id);
-    return member?.info.instance === instance ? member : null;
+  #lasts(member: Member): boolean {
+    return this.#members.get(member.info.id) === member;
   }
 
-  #living(info: ShardInfo): Member {
-    const member = this.#memberOf(info);
-    if (!member) throw new Error(`${info.id} is no member.`);
-    return member;
+  #expectLasting(member: Member): void {
+    if (!this.#lasts(member)) throw new Error(`${member.info.id} is no member.`);
   }
 
-  #expireLater(info: ShardInfo): void {
-    const member = this.#memberOf(info);
-    if (!member) return;
+  #expireLater(member: Member): void {
+    if (!this.#lasts(member)) return;
     this.world.after(member.expiresMs - this.world.nowMs + 0.01, () => {
-      if (this.#memberOf(info) !== member) return;
-      if (member.expiresMs > this.world.nowMs) return this.#expireLater(info);
+      if (!this.#lasts(member)) return;
+      if (member.expiresMs > this.world.nowMs) return this.#expireLater(member);
       hits.add('lease_ttl_ms');
-      this.world.note(`the lease of ${info.instance} ends`);
-      this.#end(info);
+      this.world.note(`the lease of ${member.info.instance} ends`);
+      this.#end(member);
     });
   }
 
-  #end({ id, instance }: ShardInfo): void {
+  #end({ info: { id, instance } }: Member): void {
     this.#members.delete(id);
     for (const [partition, owner] of this.#owners.entries())
       if (owner?.instance === instance) this.#owners[partition] = null;
@@ -147,7 +148,7 @@ export class SimDirectory implements Directory {
   readonly #registry: SimRegistry;
   readonly #host: Host;
   readonly #clock: Clock;
-  #self: ShardInfo | null = null;
+  #member: Member | null = null;
   #listener: DirectoryListener | null = null;
   #safeUntilMs = Number.NEGATIVE_INFINITY;
   #seen = -1;
@@ -167,34 +168,34 @@ export class SimDirectory implements Directory {
 
   async enter(self: ShardInfo, listener: DirectoryListener): Promise<void> {
     const sentMs = this.#clock.monotonic();
-    await this.#ask(() => this.#registry.enter(self, this));
-    this.#self = self;
+    const member = await this.#ask(() => this.#registry.enter(self, this));
+    this.#member = member;
     this.#listener = listener;
     this.#safeUntilMs = safeUntilMs(sentMs, this.#registry.ttlMs);
     const { view } = this.#registry;
     this.#seen = view.revision;
     listener.changed(view);
-    this.#renewLater(self);
+    this.#renewLater(member);
   }
 
   async update(change: Partial<ShardInfo>): Promise<void> {
-    await this.#asSelf((self) => this.#registry.update(self, change));
+    await this.#asSelf((member) => this.#registry.update(member, change));
   }
 
   claim(partitions: readonly number[]): Promise<readonly number[]> {
-    return this.#asSelf((self) => this.#registry.claim(self, partitions));
+    return this.#asSelf((member) => this.#registry.claim(member, partitions));
   }
 
   publish(epochs: ReadonlyMap<number, number>): Promise<void> {
-    return this.#asSelf((self) => this.#registry.publish(self, epochs));
+    return this.#asSelf((member) => this.#registry.publish(member, epochs));
   }
 
   release(partitions: readonly number[]): Promise<void> {
-    return this.#asSelf((self) => this.#registry.release(self, partitions));
+    return this.#asSelf((member) => this.#registry.release(member, partitions));
   }
 
   async leave(): Promise<void> {
-    const left = this.#asSelf((self) => this.#registry.leave(self));
+    const left = this.#asSelf((member) => this.#registry.leave(member));
     this.#over();
     await left;
   }
@@ -226,19 +227,19 @@ export class SimDirectory implements Directory {
   #over(): void {
     this.#registry.unwatch(this);
     this.#listener = null;
-    this.#self = null;
+    this.#member = null;
     this.#safeUntilMs = Number.NEGATIVE_INFINITY;
   }
 
-  #renewLater(self: ShardInfo): void {
-    this.#clock.setTimer(() => void this.#renew(self), renewalEveryMs(this.#registry.ttlMs));
+  #renewLater(member: Member): void {
+    this.#clock.setTimer(() => void this.#renew(member), renewalEveryMs(this.#registry.ttlMs));
   }
 
-  async #renew(self: ShardInfo): Promise<void> {
-    if (this.#self !== self) return;
+  async #renew(member: Member): Promise<void> {
+    if (this.#member !== member) return;
     const sentMs = this.#clock.monotonic();
-    const alive = await this.#ask(() => this.#registry.renew(self)).catch(() => null);
-    if (this.#self !== self) return;
+    const alive = await this.#ask(() => this.#registry.renew(member)).catch(() => null);
+    if (this.#member !== member) return;
     if (alive === false) {
       const listener = this.#listener;
       this.#over();
@@ -250,13 +251,13 @@ export class SimDirectory implements Directory {
       // What was missed while nothing came through.
       if (this.#registry.view.revision > this.#seen) this.watch();
     }
-    this.#renewLater(self);
+    this.#renewLater(member);
   }
 
-  #asSelf<T>(act: (self: ShardInfo) => T): Promise<T> {
-    const self = this.#self;
-    if (!self) return Promise.reject(new Error('This shard is no member.'));
-    return this.#ask(() => act(self));
+  #asSelf<T>(act: (member: Member) => T): Promise<T> {
+    const member = this.#member;
+    if (!member) return Promise.reject(new Error('This shard is no member.'));
+    return this.#ask(() => act(member));
   }
 
   #ask<T>(act: () => T): Promise<T> {
