@@ -167,7 +167,7 @@ export class CrashedJournals {
     const missed: MissedFrame[] = [];
     if (wanted >= 0 && isKept)
       for (const { segment, at, bytes, atMs } of places) {
-        const content = (await this.#segment(folder, segment)).subarray(at, at + bytes);
+        const content = await this.#content(folder, segment, at, at + bytes);
         missed.push({ ...readDispatch(content), ageMs: nowMs - atMs });
       }
     const mark = takenOf(session);
@@ -179,6 +179,14 @@ export class CrashedJournals {
     const { identity, manner } = session;
     const record = { identity, manner, seq: session.seq, missed, cursors };
     return { kind: 'taken', record };
+  }
+
+  /** A cached segment is shorter than the index says when a shard that was taken for crashed has written on: reads it again. */
+  async #content(folder: JournalFolder, segment: number, from: number, to: number): Promise<Buffer> {
+    const cached = await this.#segment(folder, segment);
+    if (cached.length >= to) return cached.subarray(from, to);
+    this.#segments.delete(`${nameOf(folder)}/${segment}`);
+    return (await this.#segment(folder, segment)).subarray(from, to);
   }
 
   #segment(folder: JournalFolder, segment: number): Promise<Buffer> {

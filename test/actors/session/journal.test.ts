@@ -208,6 +208,29 @@ describe('a session whose process was killed', () => {
     expect((await others().take(claim, '', false)).kind).toBe('unknown');
   });
 
+  it('misses nothing of what a run wrote that was taken for crashed and went on', async () => {
+    const server = new Server();
+    const [first, second] = [await server.open(), await server.open('other')];
+    server.say('early', first.session, second.session);
+    server.tick();
+    const others = new CrashedJournals({
+      ...{ store: server.store, clock: server.clock },
+      settings: { framesMax: 512, ageMs: AGE_MS },
+      hasCrashed: async () => true,
+      onDamage: () => undefined,
+    });
+    const claimOf = ({ id, record }: GatewaySessionActor, seq: number) => ({
+      ...{ sessionId: id, principal: record.identity.principal, seq },
+    });
+    expect((await others.take(claimOf(first.session, 4), '', false)).kind).toBe('taken');
+    server.say('seen', second.session);
+    server.say('missed', second.session);
+    server.tick();
+    expect(await others.take(claimOf(second.session, second.session.seq - 1), '', false)).toMatchObject({
+      record: { missed: [{ t: 'MESSAGE_CREATE', json: JSON.stringify({ text: 'missed' }) }] },
+    });
+  });
+
   it.each([
     ['has received more than was written', 99, 'closed'],
     ['claims an invalid number', 1.5, 'closed'],
