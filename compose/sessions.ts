@@ -48,6 +48,7 @@ export function createSessions(foundation: Foundation, ports: SessionPorts) {
   const onFault = (error: unknown): void => foundation.onFault(error, 'session');
   const places = createVoicePlaces({
     ...owners,
+    storage: ports.storage,
     onFault: (error) => foundation.onFault(error, 'voice'),
   });
   const { resume_window_ms: resumeWindowMs } = config;

@@ -171,7 +171,7 @@ export class PrivateChannelShell extends AggregateShell<
       channel.group ? [] : relationships.among(recipientIds),
     ]);
     const state = privateState(channel, recipients, version === this.#relationsVersion ? relations : null);
-    const call = callOf(kept);
+    const call = callOf(kept, channel.recipientIds);
     return { ...state, messages: new Window(), pins: new Window(), reacted: new Window(), call };
   }
 
@@ -321,12 +321,12 @@ export class PrivateChannelShell extends AggregateShell<
   /** A running call ends with the actor. */
   protected ended(state: PrivateChannelState, moved: boolean): void {
     this.#ringing?.cancel();
-    void this.#keeper?.end();
+    const written = this.#keeper?.end();
     if (!state.call) return;
     this.#ports.voiceListener().ended(this.id, moved ? 'private' : undefined);
     if (moved) return;
     // The next owner must not restore a call that clients have been told is over.
-    this.ownership?.dropSnapshot(this.id).catch(this.ownership.onFault);
+    this.ownership?.dropSnapshot(this.id, written).catch(this.ownership.onFault);
     const body = this.body('CALL_DELETE', callDelete(state, true));
     const sessions = callAudience(state).flatMap((userId) => this.#ports.listeners(userId));
     for (const session of directRecipients(sessions, 'CALL_DELETE')) session.deliver(body);
@@ -343,10 +343,13 @@ type KeptCall = Omit<PrivateCall, 'voiceStates'> & {
 
 const keptOf = (call: PrivateCall): KeptCall => ({ ...call, voiceStates: [...call.voiceStates] });
 
-const callOf = (kept: object | null): PrivateCall | null => {
+/** Null without a call. The snapshot may be older than the removal of a recipient. */
+function callOf(kept: object | null, recipientIds: readonly UserId[]): PrivateCall | null {
   const call = kept as KeptCall | null;
-  return call && { ...call, voiceStates: new Map(call.voiceStates) };
-};
+  const voiceStates = new Map(call?.voiceStates.filter(([userId]) => recipientIds.includes(userId)));
+  if (!call || voiceStates.size === 0) return null;
+  return { ...call, ringing: call.ringing.filter((id) => recipientIds.includes(id)), voiceStates };
+}
 
 /** In a channel of two users. Not cached: guilds, installs and choices change without the channel's owner. */
 function readAcquaintance(

@@ -153,7 +153,7 @@ const ending = (ports: BackendPorts, appear: Appear) => {
 
 /** Reopens a session that was open at another shard: it first receives what its user has missed. */
 function reopening(ports: BackendPorts, appear: Appear, note: Note): UserBackend['reopenAtOwner'] {
-  const { users, direct, notifier, features } = ports;
+  const { users, direct, notifier, features, places } = ports;
   const appearGathered = batchingPresences(ports, appear);
   return async (session, presence, cursors) => {
     const enter = () => users.open(session);
@@ -161,6 +161,7 @@ function reopening(ports: BackendPorts, appear: Appear, note: Note): UserBackend
       ? await direct.userDelivery.rejoin(session, cursors, enter)
       : { entered: await enter(), isWhole: true };
     if (!opened) throw new Error("The session's user does not exist.");
+    places.reopened(session);
     if (!session.bot) ports.seen(session.userId);
     notifier.sessionOpened(session);
     if (session.authorization?.scopes.has('lobbies.write')) await features().lobbies.opened(session);

@@ -11,6 +11,7 @@ import type { Reply } from '../../engine/kernel/outcome.ts';
 import { callCreate } from '../../engine/privatechannel/calls.ts';
 import type { PrivateChannelState } from '../../engine/privatechannel/rules.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { Storage } from '../../storage/ports.ts';
 import type { InPrivate } from '../privatechannels/privatechannels.ts';
 
 export interface PlacePorts {
@@ -19,6 +20,7 @@ export interface PlacePorts {
   readonly inPrivate: InPrivate;
   readonly notifier: Pick<Notifier, 'notifySession' | 'guildIdsOf'>;
   readonly routing: Routing;
+  readonly storage: Pick<Storage, 'privateChannels'>;
   /** Reports faults of work that no caller awaits. */
   readonly onFault: (error: unknown, id: string) => void;
 }
@@ -30,6 +32,9 @@ type VoicePlace =
 
 type VoiceChangeRequest = Omit<VoiceStateRequest, 'guildId'>;
 
+/** Upper bound on the private channels that are asked for a session whose place is unknown; those with the newest messages. */
+const CHANNELS_MAX = 100;
+
 const NOWHERE: VoiceChangeRequest = { channelId: null, selfMute: false, selfDeaf: false, selfVideo: false };
 
 /** Moves sessions into and out of voice: a bot joins one channel per guild, a user one place at a time. */
@@ -38,6 +43,8 @@ export interface VoicePlaces {
   ask(session: LiveSession, request: VoiceStateRequest): void;
   /** Sends the running calls of a session's private channels to the session when it begins. */
   greet(session: LiveSession, channels: readonly { readonly id: ChannelId }[]): void;
+  /** The session was opened at another shard before, so its place is unknown here. */
+  reopened(session: LiveSession): void;
   /** The session has ended; `guildIds` were its guilds. */
   ended(session: LiveSession, guildIds: readonly GuildId[]): void;
   /** A call removed a user for good. */
@@ -91,6 +98,7 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
   const owners = ofOwners(ports);
   /** The place that each user session last asked for. */
   const places = new WeakMap<LiveSession, VoicePlace>();
+  const moved = new WeakSet<LiveSession>();
 
   const askIn = askingIn(ports);
 
@@ -119,6 +127,12 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
   /** The place of a session that moved from another shard is unknown: asks every place, and only the right one acts. */
   async function leaveAny(session: LiveSession): Promise<void> {
     for (const id of await ports.notifier.guildIdsOf(session.userId)) leave(session, { kind: 'guild', id });
+    await leaveCalls(session);
+  }
+
+  async function leaveCalls(session: LiveSession): Promise<void> {
+    for (const { id } of await ports.storage.privateChannels.of(session.userId, CHANNELS_MAX))
+      leave(session, { kind: 'private', id });
   }
 
   return {
@@ -139,10 +153,14 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
       for (const { id } of channels) owners.greet(id, userId, sessionId);
     },
 
+    reopened: (session) => void moved.add(session),
+
     ended(session, guildIds) {
       for (const id of guildIds) leave(session, { kind: 'guild', id });
       const place = places.get(session);
       if (place?.kind === 'private') leave(session, place);
+      else if (!place && !session.bot && moved.has(session))
+        leaveCalls(session).catch((fault) => onFault(fault, session.sessionId));
     },
 
     drop({ callId, guildId, userId, sessionId }) {

@@ -1,5 +1,6 @@
 import type { Config } from '../../../config/config.ts';
 import type { Metric } from '../../../protocol/metrics.ts';
+import { dropOldest } from '../../../protocol/oldest.ts';
 import type { ClusterStore, Snapshot } from '../../../storage/cluster/port.ts';
 import type { Ownership } from '../../placement/ports.ts';
 import type { AggregateOwnership } from '../../runtime/aggregateownership.ts';
@@ -16,6 +17,8 @@ const STREAM_BYTES_MAX = 32 << 20;
 const KEYS_MAX = 16_384;
 /** A command is resent until its deadline; clocks and queues may add to that. The factor leaves room for both. */
 const KEY_DEADLINES = 4;
+/** Upper bound on the snapshots that are known to be out of date. */
+const OUTDATED_MAX = 4_096;
 
 interface AggregateOwnershipPorts {
   readonly config: Config;
@@ -35,6 +38,8 @@ export function createAggregateOwnership(
   if (ownership.standalone) return null;
   const limit = config.stream_dispatches_max;
   const keep = batched(store);
+  /** Ids of snapshots that are being deleted, or could not be. */
+  const outdated = new Set<string>();
   const loadQueue = new LoadQueue({ atOnceMax: config.loads_max, waitingMax: config.loads_waiting_max });
   metrics.push(...metricsOf(loadQueue));
 
@@ -56,12 +61,22 @@ export function createAggregateOwnership(
       const records = await store.records(id, clock.now() - config.record_age_ms, limit);
       return { records, cut: records.length === limit };
     },
-    saveSnapshot: (snapshot) => keep({ ...snapshot, atMs: clock.now() }),
+    saveSnapshot(snapshot) {
+      outdated.delete(snapshot.ownerId);
+      return keep({ ...snapshot, atMs: clock.now() });
+    },
     async snapshot(id) {
       const found = await store.snapshot(id);
-      return found && clock.now() - found.atMs <= SNAPSHOT_FRESH_MS ? found.data : null;
+      const isFresh = found && clock.now() - found.atMs <= SNAPSHOT_FRESH_MS;
+      return isFresh && !outdated.has(id) ? found.data : null;
     },
-    dropSnapshot: (id) => store.dropSnapshots([id]),
+    async dropSnapshot(id, written) {
+      outdated.add(id);
+      dropOldest(outdated, OUTDATED_MAX);
+      await written;
+      await store.dropSnapshots([id]);
+      outdated.delete(id);
+    },
     loadQueue,
     stream: {
       dispatchesMax: limit,
