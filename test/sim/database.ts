@@ -212,6 +212,14 @@ export class Database {
       rows.channel = { ...channel, writtenBy: [...(channel.writtenBy ?? []), fact.userId] };
       return;
     }
+    if (fact.type === 'groupUpdated' || fact.type === 'recipientAdded' || fact.type === 'recipientRemoved') {
+      rows.channel = { ...rows.channel, recipientIds: fact.recipientIds, group: fact.group };
+      return;
+    }
+    if (fact.type === 'messageUpdated') {
+      rows.messages.set(fact.message.id, fact.message);
+      return;
+    }
     if (fact.type !== 'messageCreated') throw new Error(`${fact.type} of private channels is not simulated.`);
     window.messages.set(fact.message.id, fact.message);
     rows.channel = { ...rows.channel, last_message_id: fact.message.id };
@@ -261,7 +269,8 @@ export class Database {
     },
     privateChannelOpened: (_, { channel }: { channel: PrivateChannel }) => {
       const pair = channel.recipientIds.join();
-      if ([...this.privateChannels.values()].some((rows) => rows.channel.recipientIds.join() === pair))
+      const isThere = ({ channel: other }: PrivateRows) => !other.group && other.recipientIds.join() === pair;
+      if (!channel.group && [...this.privateChannels.values()].some(isThere))
         throw new StorageFault('Two users have one channel.');
       this.privateChannels.set(channel.id, { channel, messages: new Map() });
     },

@@ -40,6 +40,7 @@ export class DirectWork {
   /** A message between each two users who have a channel. */
   probe(): void {
     for (const { channel } of this.#ports.database.privateChannels.values()) {
+      if (channel.group) continue;
       const [from, to] = channel.recipientIds;
       if (from && to) this.#write(from, to);
     }
@@ -56,7 +57,7 @@ export class DirectWork {
   #channelOf(a: UserId, b: UserId) {
     const pair = userPair(a, b).join();
     return [...this.#ports.database.privateChannels.values()].find(
-      ({ channel }) => channel.recipientIds.join() === pair,
+      ({ channel }) => !channel.group && channel.recipientIds.join() === pair,
     )?.channel;
   }
 

@@ -3,6 +3,7 @@ import type { SimClient } from './client.ts';
 import type { SimCluster } from './cluster.ts';
 import type { Database } from './database.ts';
 import type { SimRegistry } from './directory.ts';
+import { judgeCalls, judgeGroups } from './finalgroups.ts';
 import type { Judge } from './judge.ts';
 import type { LobbyView } from './lobbyview.ts';
 import type { Replica } from './replica.ts';
@@ -30,8 +31,12 @@ export function judgeEnd(ports: FinalPorts, { framesMax, faults, breaks }: Scena
     judge.expect(client.up, 'served again', () => `${client.name} is not connected`);
     if (client.up && client.life.lobbies)
       judgePlayer(client, client.life.lobbies, ports, { isDirectWhole, hasFaults });
-    else if (client.up) judgeClient(client, ports, isDirectWhole);
+    else if (client.up) {
+      judgeClient(client, ports, isDirectWhole);
+      if (isDirectWhole && client.life.groups) judgeGroups(client, client.life.groups, ports, hasFaults);
+    }
   }
+  if (workload.groups) judgeCalls(ports, workload.groups.wishes, breaks > 0);
   judge.expect(workload.open === 0, 'answered', () => `${workload.open} commands have no answer`);
   for (const { what, fate, probe } of workload.commands)
     judge.expect(!probe || fate === 'done' || fate === 'refused', 'served again', () => `${what}: ${fate}`);

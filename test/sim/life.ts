@@ -1,3 +1,4 @@
+import { GroupView } from './groupview.ts';
 import type { Judge } from './judge.ts';
 import type { LobbyTruth } from './lobbytruth.ts';
 import { LobbyView } from './lobbyview.ts';
@@ -46,6 +47,8 @@ export class Life {
   readonly userId: string;
   sessionId: string | null = null;
   seq = 0;
+  /** From IDENTIFY to READY. */
+  openingMs = 0;
   /** Null: known, and not there now. */
   readonly guilds = new Map<string, Replica | null>();
   readonly seen = new Set<string>();
@@ -60,10 +63,13 @@ export class Life {
 
   /** Null for a user's own client, which hears nothing of lobbies. */
   readonly lobbies: LobbyView | null;
+  /** Null for a client of a game. */
+  readonly groups: GroupView | null;
 
   constructor(name: string, userId: string, truth: Truth, judge: Judge, lobbies: LobbyTruth | null = null) {
     this.name = name;
     this.lobbies = lobbies && new LobbyView(name, userId, lobbies, judge);
+    this.groups = lobbies ? null : new GroupView(name, userId, truth, judge);
     this.userId = userId;
     this.#truth = truth;
     this.#judge = judge;
@@ -78,7 +84,7 @@ export class Life {
     );
     this.seq = s;
     this.#judge.note(`${this.name} hears ${t} ${(d as { id?: string }).id ?? ''}, s ${s}`);
-    if (t !== null) this.lobbies?.heard(t, d as object);
+    if (t !== null) (this.lobbies ?? this.groups)?.heard(t, d as object);
     const act = t === null ? undefined : this.#acts[t];
     if (act) act(d as never);
     else this.#applied(t ?? '', d as { guild_id?: string });

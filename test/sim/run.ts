@@ -8,6 +8,7 @@ import { heal, misfortune, preemptions, staleWriters } from './faults.ts';
 import { type Feature, featuresOf } from './features.ts';
 import { judgeEnd } from './final.ts';
 import { found, foundPlayers } from './founding.ts';
+import { befriend } from './groups.ts';
 import { Judge, type Violation } from './judge.ts';
 import { LobbyTruth } from './lobbytruth.ts';
 import { SimNetwork } from './network.ts';
@@ -65,6 +66,7 @@ function build(world: World, judge: Judge, scenario: Scenario, features: readonl
     );
   };
   const { users, guilds } = found(world, database, scenario);
+  if (features.includes('groups')) befriend(database, users);
   const registry = new SimRegistry(world, scenario.config.partitions, scenario.config.lease_ttl_ms);
   const network = new SimNetwork(world, scenario);
   const disk = new SimDisk('disk', world);

@@ -307,7 +307,9 @@ function privateStore(line: DatabaseLine): Storage['privateChannels'] {
   return storeOf<Storage['privateChannels']>(line, 'privateChannels', {
     get: (id) => line.database.privateChannels.get(id)?.channel ?? null,
     between: (a, b) =>
-      rows().find(({ recipientIds }) => recipientIds.includes(a) && recipientIds.includes(b)) ?? null,
+      rows().find(
+        ({ type, recipientIds }) => type === 1 && recipientIds.includes(a) && recipientIds.includes(b),
+      ) ?? null,
     of: (userId, limit) =>
       rows()
         .filter(({ recipientIds }) => recipientIds.includes(userId))
@@ -371,8 +373,12 @@ function clusterStore(line: DatabaseLine, staleFault: (stale: Stale) => Error): 
         });
     },
     snapshot: (ownerId) => line.ask(() => copied(database.snapshots.get(ownerId) ?? null)),
-    // No call is on in private channels.
-    keptCalls: async () => [],
+    // Asked at every change of hands: where no call is kept nothing is to hang on it.
+    keptCalls: async (sinceMs) => {
+      const kept = () =>
+        [...database.snapshots].filter(([, { atMs, data }]) => atMs >= sinceMs && 'participantIds' in data);
+      return kept().length === 0 ? [] : line.ask(() => kept().map(([id]) => id));
+    },
     dropSnapshots: (ownerIds) =>
       line.ask(() => {
         for (const id of ownerIds) database.snapshots.delete(id);

@@ -16,6 +16,9 @@ export interface Told {
   readonly at: number;
 }
 
+/** With the others as the group was opened, or later. */
+type Joining = 'opened' | 'added';
+
 /** Who saw which channels of a guild from one commit on. */
 interface Sight {
   readonly at: number;
@@ -37,6 +40,7 @@ export class Truth {
   readonly named = new Map<string, number>();
   readonly #names = new Map<string, string>();
   readonly #sights = new Map<string, Sight[]>();
+  readonly #joinings = new Map<string, Joining>();
   readonly #database: Database;
 
   constructor(database: Database) {
@@ -62,6 +66,10 @@ export class Truth {
       else if (fact.type === 'threadCreated' && fact.thread.type === PRIVATE_THREAD)
         this.#name(fact.thread.id, fact.thread.name);
       else if (fact.type === 'roleCreated') this.#name(fact.role.id, fact.role.name);
+      else if (fact.type === 'privateChannelOpened' && fact.channel.group)
+        this.#seeGroup(ownerId, at, fact.channel.recipientIds, 'opened');
+      else if (fact.type === 'recipientAdded' || fact.type === 'recipientRemoved')
+        this.#seeGroup(ownerId, at, fact.recipientIds, 'added');
       seen ||= MOVES_SIGHT.has(fact.type);
     }
     const guild = this.#database.guilds.get(ownerId);
@@ -71,7 +79,8 @@ export class Truth {
   /** Whether the user could see the channel from commit `from` to commit `to` (both included), all the time or at some time. */
   saw(userId: string, { ownerId, channelId }: Told, from: number, to: number): 'always' | 'once' | 'never' {
     const privately = this.#database.privateChannels.get(ownerId);
-    if (privately) return privately.channel.recipientIds.includes(userId as never) ? 'always' : 'never';
+    if (privately && !privately.channel.group)
+      return privately.channel.recipientIds.includes(userId as never) ? 'always' : 'never';
     const sights = this.#sights.get(ownerId) ?? [];
     let always = true;
     let once = false;
@@ -86,7 +95,19 @@ export class Truth {
     return once ? 'once' : 'never';
   }
 
-  /** Whether it is a channel of two users. */
+  /** How the user came to be in the group the last time; null: it never was. */
+  joining(userId: string, groupId: string): Joining | null {
+    return this.#joinings.get(`${userId} ${groupId}`) ?? null;
+  }
+
+  #seeGroup(groupId: string, at: number, recipientIds: readonly string[], how: Joining): void {
+    const before = this.#sights.get(groupId)?.at(-1)?.viewers.get(groupId);
+    for (const userId of recipientIds)
+      if (!before?.has(userId)) this.#joinings.set(`${userId} ${groupId}`, how);
+    this.#see(groupId, { at, viewers: new Map([[groupId, new Set(recipientIds)]]) });
+  }
+
+  /** Whether it is a channel of two users or a group. */
   isPrivate(ownerId: string): boolean {
     return this.#database.privateChannels.has(ownerId);
   }

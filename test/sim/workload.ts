@@ -9,6 +9,7 @@ import type { Database } from './database.ts';
 import { DirectWork } from './direct.ts';
 import { type Feature, SHARE } from './features.ts';
 import type { SimGuild, SimUser } from './founding.ts';
+import { GroupWork } from './groups.ts';
 import { answer, interact } from './interacting.ts';
 import type { Judge } from './judge.ts';
 import { LobbyWork } from './lobbies.ts';
@@ -34,7 +35,7 @@ const TRIES_MAX = 4;
 /** A caller that hears nothing gives up. */
 const PATIENCE_MS = 20_000;
 
-const WORK = { direct: DirectWork, lobbies: LobbyWork } as const;
+const WORK = { direct: DirectWork, lobbies: LobbyWork, groups: GroupWork } as const;
 
 /** What people and bots do: calls as REST makes them, and what they say on their connections. */
 export class Workload {
@@ -75,6 +76,11 @@ export class Workload {
     for (const { id, ownerId } of this.#ports.guilds) this.#message(id, ownerId);
     for (const client of this.#ports.clients) client.present(client.status);
     for (const each of this.#more) each.probe();
+  }
+
+  /** Null where nobody has groups. */
+  get groups(): GroupWork | null {
+    return this.#more.find((each) => each instanceof GroupWork) ?? null;
   }
 
   get open(): number {

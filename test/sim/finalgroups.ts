@@ -1,0 +1,110 @@
+import type { ChannelId } from '../../protocol/ids.ts';
+import type { SimClient } from './client.ts';
+import type { SimCluster } from './cluster.ts';
+import type { Database } from './database.ts';
+import type { CallWish } from './groups.ts';
+import type { GroupView } from './groupview.ts';
+import type { Judge } from './judge.ts';
+import type { Truth } from './truth.ts';
+
+interface GroupFinalPorts {
+  readonly judge: Judge;
+  readonly database: Database;
+  readonly truth: Truth;
+  readonly cluster: SimCluster;
+  readonly clients: readonly SimClient[];
+}
+
+const SLOW_OPENING_MS = 1_000;
+
+const list = (items: Iterable<string>): string => [...items].sort().join();
+
+/** A client knows the groups of its user as they are. */
+export function judgeGroups(
+  { life: { name, userId, openingMs } }: SimClient,
+  view: GroupView,
+  { judge, database, truth }: GroupFinalPorts,
+  hasFaults: boolean,
+): void {
+  // What was told while a session began slowly may be sent after READY, and what came later be in READY alone.
+  if (hasFaults && openingMs > SLOW_OPENING_MS) return;
+  const expectSame = (what: string, got: unknown, wanted: unknown) =>
+    judge.expect(got === wanted, 'group', () => `${name} has ${what} as ${got}, not ${wanted}`);
+  for (const [id, { channel }] of database.privateChannels) {
+    const { group, recipientIds } = channel;
+    if (!group) continue;
+    const replica = view.replicas.get(id);
+    const isIn = recipientIds.includes(userId as never);
+    // That a group was opened is not stored: it is lost with the shard, or arrives after later changes.
+    if (hasFaults && truth.joining(userId, id) === 'opened') continue;
+    expectSame(`whether it is in ${id}`, replica !== undefined, isIn);
+    if (!replica || !isIn) continue;
+    expectSame(`recipients of ${id}`, list(replica.recipients), list(recipientIds));
+    expectSame(`name of ${id}`, replica.name, group.name);
+  }
+}
+
+/**
+ * Who asked to be in a call when all was whole again is in it, nobody without a session is, and all recipients know. What is said of
+ * calls is not stored: a link that breaks then (`mayLose`) may lose it.
+ */
+export function judgeCalls(
+  ports: GroupFinalPorts,
+  wishes: ReadonlyMap<string, CallWish>,
+  mayLose: boolean,
+): void {
+  const { judge, database, clients } = ports;
+  const living = new Set(clients.flatMap(({ up, life }) => (up && life.sessionId ? [life.sessionId] : [])));
+  for (const [id, { channel }] of database.privateChannels) {
+    const seats = seatsOf(ports, id as ChannelId);
+    for (const [userId, { sessionId }] of seats) {
+      const { recipientIds } = channel;
+      judge.expect(
+        living.has(sessionId),
+        'call',
+        () => `${userId} is in the call of ${id} without a session`,
+      );
+      judge.expect(recipientIds.includes(userId as never), 'call', () => `${userId} is in the call of ${id}`);
+    }
+    if (mayLose) continue;
+    for (const [userId, { client, sessionId, channelId, joins, mutes }] of wishes) {
+      // A session that began since has not asked.
+      if (channelId !== id || !client.up || client.life.sessionId !== sessionId) continue;
+      if (!channel.recipientIds.includes(userId as never)) continue;
+      const wanted = joins ? `in it, ${mutes ? 'muted' : 'heard'}` : 'not in it';
+      const said = (seat: { readonly muted: boolean } | undefined) =>
+        seat ? `in it, ${seat.muted ? 'muted' : 'heard'}` : 'not in it';
+      const got = said(seats.get(userId));
+      judge.expect(got === wanted, 'call', () => `${userId} is ${got} in the call of ${id}, not ${wanted}`);
+      for (const other of clients) {
+        const view = other.life.groups;
+        if (!view || !other.up || !channel.recipientIds.includes(other.userId as never)) continue;
+        const state = view.calls.get(userId);
+        const seen = said(state?.channel_id === id ? { muted: state.self_mute } : undefined);
+        judge.expect(seen === wanted, 'call', () => `${other.name} has ${userId} as ${seen} of ${id}`);
+      }
+    }
+  }
+}
+
+interface Seat {
+  readonly sessionId: string;
+  readonly muted: boolean;
+}
+
+/** Who is in the call of a channel, by its owner. */
+function seatsOf({ cluster }: GroupFinalPorts, id: ChannelId): ReadonlyMap<string, Seat> {
+  const seats = new Map<string, Seat>();
+  for (const { ownership, house } of cluster.running) {
+    if (!ownership.owns(id) || !house.privateChannels.peek(id)) continue;
+    house.privateChannels.work(id, {
+      run: ({ call }) => {
+        for (const [userId, state] of call?.voiceStates ?? [])
+          seats.set(userId, { sessionId: state.session_id, muted: state.self_mute });
+      },
+      refuse: () => undefined,
+      fault: () => undefined,
+    });
+  }
+  return seats;
+}
