@@ -75,7 +75,12 @@ export function judgeCalls(
       const said = (seat: { readonly muted: boolean } | undefined) =>
         seat ? `in it, ${seat.muted ? 'muted' : 'heard'}` : 'not in it';
       const got = said(seats.get(userId));
-      judge.expect(got === wanted, 'call', () => `${userId} is ${got} in the call of ${id}, not ${wanted}`);
+      judge.expect(
+        got === wanted,
+        'call',
+        () =>
+          `${userId} is ${got} in the call of ${id}, not ${wanted} (${seats.get(userId)?.sessionId}, ${sessionId} ${client.name})`,
+      );
       for (const other of clients) {
         const view = other.life.groups;
         if (!view || !other.up || !channel.recipientIds.includes(other.userId as never)) continue;

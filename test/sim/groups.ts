@@ -79,8 +79,11 @@ export class GroupWork {
     const isAgain = this.wishes.size > 0;
     for (const { id } of this.#people) {
       const group = this.#groups.find(({ recipientIds }) => recipientIds.includes(id));
-      const client = this.#clientOf(id);
-      if (!group || !client?.life.sessionId) continue;
+      const before = this.wishes.get(id);
+      const client = isAgain ? before?.client : this.#clientOf(id);
+      const isSame = !isAgain || client?.life.sessionId === before?.sessionId;
+      this.wishes.delete(id);
+      if (!group || !client?.life.sessionId || !client.up || !isSame) continue;
       const joins = !isAgain || this.#ports.world.chance(0.5);
       const wish = { client, sessionId: client.life.sessionId, channelId: group.id, joins, mutes: isAgain };
       this.wishes.set(id, wish);

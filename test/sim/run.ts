@@ -92,7 +92,7 @@ function build(world: World, judge: Judge, scenario: Scenario, features: readonl
       clients.push(new SimClient(name, id, token, { ...ports, lobbies: lobbyTruth } as never));
   const shard = () => cluster.pick();
   const workload: Workload = new Workload({
-    ...{ world, judge, database, shard, users, guilds, clients, features, lobbyTruth },
+    ...{ world, judge, database, shard, users, guilds, clients, features, truth, lobbyTruth },
   });
   return { world, judge, database, truth, registry, network, cluster, clients, workload };
 }

@@ -38,6 +38,8 @@ export class Truth {
   readonly byChannel = new Map<string, Told[]>();
   /** How often something came to have this name. */
   readonly named = new Map<string, number>();
+  /** The commit that first gave a guild this name. */
+  readonly namedAt = new Map<string, number>();
   readonly #names = new Map<string, string>();
   readonly #sights = new Map<string, Sight[]>();
   readonly #joinings = new Map<string, Joining>();
@@ -60,8 +62,10 @@ export class Truth {
       else if (fact.type === 'lobbyMessageCreated') this.#name(fact.message.id, fact.message.content);
       else if (fact.type === 'interactionWritten')
         this.#name(fact.interaction.id, fact.interaction.nonce ?? '');
-      else if (fact.type === 'guildUpdated') this.#name(ownerId, fact.info.name);
-      else if (fact.type === 'channelUpdated') this.#name(fact.channel.id, fact.channel.name ?? '');
+      else if (fact.type === 'guildUpdated') {
+        this.#name(ownerId, fact.info.name);
+        if (!this.namedAt.has(fact.info.name)) this.namedAt.set(fact.info.name, at);
+      } else if (fact.type === 'channelUpdated') this.#name(fact.channel.id, fact.channel.name ?? '');
       // An open thread is announced by a message with its name, which counts.
       else if (fact.type === 'threadCreated' && fact.thread.type === PRIVATE_THREAD)
         this.#name(fact.thread.id, fact.thread.name);

@@ -14,7 +14,9 @@ import { answer, interact } from './interacting.ts';
 import type { Judge } from './judge.ts';
 import { LobbyWork } from './lobbies.ts';
 import type { LobbyTruth } from './lobbytruth.ts';
+import { ReadWork } from './reads.ts';
 import type { SimShard } from './shard.ts';
+import type { Truth } from './truth.ts';
 import type { HeardInteraction } from './wire.ts';
 import type { World } from './world.ts';
 
@@ -28,6 +30,7 @@ interface WorkloadPorts {
   readonly guilds: readonly SimGuild[];
   readonly clients: readonly SimClient[];
   readonly features: readonly Feature[];
+  readonly truth: Truth;
   readonly lobbyTruth: LobbyTruth;
 }
 
@@ -35,7 +38,7 @@ const TRIES_MAX = 4;
 /** A caller that hears nothing gives up. */
 const PATIENCE_MS = 20_000;
 
-const WORK = { direct: DirectWork, lobbies: LobbyWork, groups: GroupWork } as const;
+const WORK = { direct: DirectWork, lobbies: LobbyWork, groups: GroupWork, reads: ReadWork } as const;
 
 /** What people and bots do: calls as REST makes them, and what they say on their connections. */
 export class Workload {

@@ -1,3 +1,4 @@
+import { GROUPS } from './groups.ts';
 import { HOMES } from './homes.ts';
 import { INTERACTIONS } from './interactions.ts';
 import { JOURNAL } from './journal.ts';
@@ -20,4 +21,5 @@ export const BUGS: readonly Patch[] = [
   ...SESSIONS,
   ...RULES,
   ...INTERACTIONS,
+  ...GROUPS,
 ];

@@ -1,9 +1,13 @@
+import type { Feature } from '../features.ts';
+
 /** A bug, to be put into the program when it is tested whether the simulation finds it. */
 interface Bug {
   /** By which it is woken. */
   readonly name: string;
   /** What is wrong with it in, in a line. */
   readonly about: string;
+  /** For a bug that few seeds show: what every seed has people do. */
+  readonly features?: readonly Feature[];
 }
 
 /**

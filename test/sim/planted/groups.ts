@@ -1,0 +1,54 @@
+import type { Patch } from './patch.ts';
+
+/** In groups and their calls, and in reads. */
+export const GROUPS: readonly Patch[] = [
+  {
+    name: 'groups-joined-unshown',
+    about: 'Who joins a group is not shown it.',
+    file: 'engine/privatechannel/groups.ts',
+    kind: 'expression',
+    from: "channelShown(state, 'CHANNEL_CREATE', user.id)",
+    to: '[]',
+  },
+  {
+    name: 'groups-removed-stay',
+    about: 'Who was removed from a group goes on hearing its messages.',
+    file: 'engine/privatechannel/groups.ts',
+    kind: 'expression',
+    from: '{ ...state.channel, recipientIds, group }',
+    to: '{ ...state.channel, recipientIds: [...new Set([...state.channel.recipientIds, ...recipientIds])], group }',
+  },
+  {
+    name: 'calls-leaving-forgotten',
+    about: 'Who leaves a call stays in it.',
+    file: 'engine/privatechannel/calls.ts',
+    kind: 'expression',
+    from: 'voiceStates.delete(userId)',
+    to: 'voiceStates.get(userId)',
+  },
+  {
+    name: 'calls-changes-untold',
+    about: 'The recipients are not told who joins a call that is on.',
+    file: 'engine/privatechannel/calls.ts',
+    kind: 'expression',
+    from: "tell(owner, 'VOICE_STATE_UPDATE', voiceStateBody(voiceState))",
+    to: '[]',
+  },
+  {
+    name: 'reads-beyond-lease',
+    features: ['reads'],
+    about: 'A shard serves what it had when its lease is over.',
+    file: 'actors/cluster/membership/ownership.ts',
+    kind: 'expression',
+    from: 'this.#holdings.serves(partitionOf(id, this.#partitions)) && this.#safe',
+    to: 'this.#holdings.serves(partitionOf(id, this.#partitions))',
+  },
+  {
+    name: 'reads-before-commit',
+    about: 'A read does not wait for the commit of what it shows.',
+    file: 'actors/runtime/aggregate.ts',
+    kind: 'statement',
+    from: 'this.#behindCommits(work, () => settle(false));',
+    to: 'settle(false);',
+  },
+];
