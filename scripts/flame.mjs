@@ -76,6 +76,7 @@ function drawing() {
   const boxes = rows.flatMap((row, depth) => row.map((call) => boxOf(call, depth)));
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="monospace" font-size="11">`,
+    `<title>${escaped(values.title)}</title>`,
     `<rect width="${WIDTH}" height="${height}" fill="#fff"/>`,
     `<text x="4" y="24" font-size="16">${escaped(values.title)}</text>`,
     ...boxes,
