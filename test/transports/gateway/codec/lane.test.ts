@@ -19,9 +19,19 @@ const lane = (encoding: string, compress = ''): Lane => {
 const parse = (bytes: Uint8Array): unknown => JSON.parse(Buffer.from(bytes).toString());
 const viaJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value) ?? 'null');
 
+/** Texts that repeat parts of themselves, about as long as the windows of the compressor. */
+const text = fc
+  .tuple(fc.nat(9000), fc.integer({ min: 2, max: 5000 }))
+  .map(([length, period]) =>
+    Array.from({ length }, (_, at) => String.fromCharCode(97 + (((at % period) * 7919) % 26))).join(''),
+  );
+
 /** Dispatches that several frames share, and what is sent in which order. */
 const bodies = fc.array(
-  fc.tuple(fc.constantFrom('MESSAGE_CREATE', 'READY', 'X'), fc.jsonValue({ maxDepth: 4 })),
+  fc.tuple(
+    fc.constantFrom('MESSAGE_CREATE', 'READY', 'X'),
+    fc.oneof({ weight: 3, arbitrary: fc.jsonValue({ maxDepth: 4 }) }, { weight: 1, arbitrary: text }),
+  ),
   { minLength: 1, maxLength: 8 },
 );
 const step = fc.oneof(
