@@ -2,6 +2,7 @@ import { measureActors } from './part.actors.ts';
 import { measureBatches } from './part.batch.ts';
 import { measureBytes } from './part.bytes.ts';
 import { measureFanout } from './part.fanout.ts';
+import { measureIdentify } from './part.identify.ts';
 import { measureJournal } from './part.journal.ts';
 import { measureLatency } from './part.latency.ts';
 import { measureLinks } from './part.links.ts';
@@ -22,6 +23,7 @@ await runParts(
     links: measureLinks,
     g9: measureResume,
     g9journal: measureJournal,
+    g21: measureIdentify,
   },
   ROUNDS,
 );
