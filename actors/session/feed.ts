@@ -117,6 +117,11 @@ export class SessionFeed implements SessionFeedEffects {
     return this.#kept.latest(max, this.#owner.nowMs());
   }
 
+  /** The client has received the dispatches up to `seq`, a number from the client. */
+  acknowledge(seq: number): void {
+    this.#kept.acknowledge(seq);
+  }
+
   /** Drops dispatches that are too old to be replayed. */
   trim(nowMs: number): void {
     this.#kept.trim(nowMs);

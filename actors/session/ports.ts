@@ -60,6 +60,8 @@ export interface GatewaySession {
   readonly intents: number;
   /** The socket closed. `resumable`: keep the session for the resume window; otherwise end it now. */
   detach(sink: FrameSink, resumable: boolean): void;
+  /** The client has received the dispatches up to this number, as it says: any integer. */
+  acknowledge(seq: number): void;
   ask(request: SessionRequest): void;
 }
 

@@ -209,6 +209,10 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     this.#send({ type: 'end' });
   }
 
+  acknowledge(seq: number): void {
+    this.feed.acknowledge(seq);
+  }
+
   ask(request: SessionRequest): void {
     this.#host.ask(this, request);
   }

@@ -107,9 +107,24 @@ export class ReplayBuffer {
   /** Drops expired dispatches, so that an idle session does not keep its last bodies for ever. */
   trim(nowMs: number): void {
     this.#dropAged(nowMs, this.#count);
-    if (this.#count > 0) return;
-    this.#slots = NONE;
-    this.#start = 0;
+    this.#releaseEmpty();
+  }
+
+  /**
+   * The client has received the dispatches up to `seq`: drops them up to the last one that was made for this session alone, such
+   * as READY and its guilds, which are most of its memory. Shared dispatches after that one stay: they cost little, and a
+   * client that stores its number may resume from an earlier one.
+   *
+   * Cost: O(dispatches kept), and only while one with a weight is kept.
+   *
+   * @param seq Unchecked; a number that was never sent acknowledges nothing.
+   */
+  acknowledge(seq: number): void {
+    if (this.#weightBytes === 0 || seq > this.#lastSeq) return;
+    let acknowledged = this.#count - (this.#lastSeq - seq);
+    while (acknowledged > 0 && this.#at(acknowledged - 1).weightBytes === 0) acknowledged -= 1;
+    for (; acknowledged > 0; acknowledged -= 1) this.#dropOldest();
+    this.#releaseEmpty();
   }
 
   /** The newest `count` dispatches, of which all are kept. */
@@ -129,6 +144,12 @@ export class ReplayBuffer {
       if (this.#at(0).bornMs >= beforeMs) return;
       this.#dropOldest();
     }
+  }
+
+  #releaseEmpty(): void {
+    if (this.#count > 0) return;
+    this.#slots = NONE;
+    this.#start = 0;
   }
 
   #makeRoom(weightBytes: number): void {

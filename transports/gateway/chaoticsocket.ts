@@ -63,8 +63,8 @@ export class ChaoticGatewaySocket extends GatewaySocket {
     if (!this.#isZombie) this.#queue.push(() => super.send(op, d), 0);
   }
 
-  override heartbeat(): void {
-    if (this.#passes('HEARTBEAT')) super.heartbeat();
+  override heartbeat(seq: number | null): void {
+    if (this.#passes('HEARTBEAT')) super.heartbeat(seq);
   }
 
   override identify(identify: Omit<Identify, 'version'>, compress: boolean): void {

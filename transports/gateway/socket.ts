@@ -232,8 +232,9 @@ export class GatewaySocket implements FrameSink, Connection, OutboxSocket {
 
   // Called by the opcodes.
 
-  heartbeat(): void {
+  heartbeat(seq: number | null): void {
     if (this.#phase === 'open') this.#expectHeartbeat();
+    if (seq !== null) this.#session?.acknowledge(seq);
     this.#lane.leave();
     this.#write(this.#lane.ack);
   }
@@ -369,7 +370,7 @@ export class GatewaySocket implements FrameSink, Connection, OutboxSocket {
     const opcode = opcodeOf(op, this.#session?.principal.bot === false);
     if (opcode === 'unknown') this.#closeFor(CLOSE.UNKNOWN_OPCODE);
     else if (opcode !== 'ignored') this.#accept(opcode, d);
-    else if (op === QOS_HEARTBEAT) this.heartbeat();
+    else if (op === QOS_HEARTBEAT) this.heartbeat(null);
   }
 
   #accept(opcode: Opcode, d: unknown): void {

@@ -246,6 +246,18 @@ describe('RESUME', () => {
     expect(arranged.sessions.size).toBe(0);
   });
 
+  it('replays what followed the READY and guilds that the client acknowledged', async () => {
+    const arranged = arrange();
+    const { session, sink } = await open(arranged);
+    session.deliver(dispatchOf('a'));
+    session.acknowledge(4);
+    session.deliver(dispatchOf('b'));
+    session.detach(sink, true);
+    const again = await resume(arranged, session.id, 4);
+    expect(again.sink.seqs).toEqual([5, 6, 7]);
+    expect((await resume(arranged, session.id, 1)).outcome).toEqual({ kind: 'invalid' });
+  });
+
   it('is rejected after the resume window', async () => {
     const arranged = arrange();
     const { session, sink } = await open(arranged);

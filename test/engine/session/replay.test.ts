@@ -92,27 +92,57 @@ describe('the replay buffer', () => {
     expect(buffer.size).toBe(2);
   });
 
-  it('agrees with a plain list under any sequence of pushes, resumes and trims', () => {
+  it('drops what was acknowledged up to the last large dispatch, and keeps small ones after it', () => {
+    const buffer = bufferOf({});
+    const large = () => buffer.push(new DispatchBody('READY', {}, 0));
+    for (const push of [large, large]) push();
+    for (let count = 0; count < 3; count += 1) buffer.push(body(0));
+    large();
+    buffer.acknowledge(7);
+    expect(buffer.size).toBe(6);
+    buffer.acknowledge(1);
+    expect(buffer.since(0, 0)).toEqual({ kind: 'seqTooOld' });
+    expect(buffer.since(1, 0)).toMatchObject({ kind: 'missed', firstSeq: 2 });
+    buffer.acknowledge(4);
+    expect(buffer.since(2, 0)).toMatchObject({ kind: 'missed', firstSeq: 3 });
+    buffer.acknowledge(6);
+    expect([buffer.size, buffer.lastSeq]).toEqual([0, 6]);
+    expect(buffer.since(6, 0)).toEqual({ kind: 'missed', firstSeq: 7, bodies: [] });
+    expect(buffer.push(body(0))).toBe(7);
+    buffer.acknowledge(7);
+    expect(buffer.since(6, 0)).toMatchObject({ kind: 'missed', firstSeq: 7 });
+  });
+
+  it('agrees with a plain list under any sequence of pushes, acknowledgements, resumes and trims', () => {
     const step = fc.record({
       advanceMs: fc.nat(40),
-      act: fc.constantFrom('push', 'push', 'push', 'since', 'trim'),
+      act: fc.constantFrom('push', 'push', 'push', 'large', 'since', 'acknowledge', 'trim'),
       back: fc.integer({ min: -2, max: 40 }),
     });
     fc.assert(
       fc.property(fc.nat(20), fc.nat(200), fc.array(step, { maxLength: 200 }), (framesMax, ageMs, steps) => {
         const buffer = bufferOf({ framesMax, ageMs });
         const sent: DispatchBody[] = [];
+        let acknowledgedLarge = 0;
         let nowMs = 0;
         for (const { advanceMs, act, back } of steps) {
           nowMs += advanceMs;
-          if (act === 'push') {
-            sent.push(body(nowMs));
+          if (act === 'push' || act === 'large') {
+            sent.push(act === 'push' ? body(nowMs) : new DispatchBody('GUILD_CREATE', {}, nowMs));
             expect(buffer.push(sent[sent.length - 1] as DispatchBody)).toBe(sent.length);
           } else if (act === 'trim') buffer.trim(nowMs);
-          else {
+          else if (act === 'acknowledge') {
+            const seq = sent.length - back;
+            buffer.acknowledge(seq);
+            if (back < 0) continue;
+            const last = sent.slice(0, Math.max(0, seq)).findLastIndex(({ t }) => t === 'GUILD_CREATE') + 1;
+            // Only what is still kept counts: a client cannot lower what it may resume from by an old number.
+            acknowledgedLarge = Math.max(acknowledgedLarge, last);
+          } else {
             const seq = sent.length - back;
             const missed = sent.slice(Math.max(0, seq));
-            const kept = missed.length <= framesMax && missed.every((each) => nowMs - each.bornMs <= ageMs);
+            const isKept = missed.length <= framesMax && seq >= acknowledgedLarge;
+            const kept = isKept && missed.every((each) => nowMs - each.bornMs <= ageMs);
             const answer = buffer.since(seq, nowMs);
             if (seq < 0 || back < 0) expect(answer.kind).toBe('seqUnknown');
             else if (!kept) expect(answer.kind).toBe('seqTooOld');

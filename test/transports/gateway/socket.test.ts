@@ -39,6 +39,17 @@ describe('a connection', () => {
     expect(ops(wire)).toEqual([10, 11, 11]);
   });
 
+  it('acknowledges the number of its heartbeats', async () => {
+    const arranged = arrange();
+    const first = await identified(arranged);
+    first.say(1, 4);
+    first.socket.closed(1006);
+    const second = arranged.connect();
+    second.say(6, { token: 'bot', session_id: first.session.id, seq: 3 });
+    await arranged.flush();
+    expect(ops(second.wire)).toEqual([10, 9]);
+  });
+
   it('resumes the session of an earlier connection', async () => {
     const arranged = arrange();
     const first = await identified(arranged);

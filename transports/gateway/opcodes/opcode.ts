@@ -6,7 +6,8 @@ import { isSnowflake } from '../../../protocol/ids.ts';
 
 /** The connection's methods for opcode handlers. */
 export interface Connection {
-  heartbeat(): void;
+  /** @param seq The last sequence number that the client received; null for none or unknown. */
+  heartbeat(seq: number | null): void;
   identify(identify: Omit<Identify, 'version'>, compress: boolean): void;
   resume(resume: { readonly token: string; readonly sessionId: string; readonly seq: number }): void;
   /** Passes on a presence, rate-limited: of the presences beyond the limit only the last one is passed on, later. */
