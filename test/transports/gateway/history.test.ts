@@ -39,7 +39,7 @@ it('a heartbeat, an opcode of one connection and a closed connection disturb no 
   for (const [n, text] of TEXTS.entries()) {
     await send(text);
     if (n === 2) {
-      beating?.heartbeat();
+      beating?.heartbeat(null);
       asked?.send(7, null);
       closing?.closed(1006);
       await flush();
