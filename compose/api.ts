@@ -23,6 +23,7 @@ import { createUploads } from '../services/channels/uploads.ts';
 import { type Authenticate, createAuthorizedJoin } from '../services/guilds/authorizedjoin.ts';
 import { createBans } from '../services/guilds/bans.ts';
 import { createDeletion } from '../services/guilds/deletion.ts';
+import { createExpressionFiles } from '../services/guilds/expressionfiles.ts';
 import type { GuildFounding } from '../services/guilds/founding.ts';
 import { createInvites } from '../services/guilds/invites.ts';
 import { createPrune } from '../services/guilds/prune.ts';
@@ -42,7 +43,7 @@ import { wholeBlob } from '../transports/http/cdn.ts';
 import type { Pictures } from '../transports/http/pictures.ts';
 import { createCatalog } from '../transports/rest/catalog.ts';
 import { embeddedCalls } from '../transports/rest/embedded.ts';
-import { attachmentKey, saveImageBytes } from '../transports/rest/image.ts';
+import { attachmentKey, expressionKey, saveImageBytes } from '../transports/rest/image.ts';
 import { createLimits } from '../transports/rest/limits.ts';
 import { createPipeline, type Hooks } from '../transports/rest/pipeline.ts';
 import { operations, unlisted } from '../transports/rest/resources/index.ts';
@@ -140,6 +141,19 @@ const ofGuilds = (ports: ServicePorts): Pick<Services, 'guilds' | 'invites' | 'p
   };
 };
 
+const ofMessages = (
+  ports: ServicePorts,
+): Pick<Services, 'presentMessages' | 'expressions' | 'expressionFiles' | 'messageFiles' | 'uploads'> => {
+  const { guilds, storage } = ports;
+  return {
+    presentMessages: createMessageViews({ storage, memoize: memoizedMessage }),
+    expressions: createExpressions({ guilds, store: storage.expressions }),
+    expressionFiles: createExpressionFiles({ ...ports, expressionKey }),
+    messageFiles: createMessageFiles({ ...ports, fileKey: attachmentKey }),
+    uploads: createUploads(ports),
+  };
+};
+
 /** What REST handlers may use, made of the actors and stores. */
 export function createServices(ports: ServicePorts): Services {
   const { storage, guilds, inPrivate } = ports;
@@ -159,16 +173,14 @@ export function createServices(ports: ServicePorts): Services {
         inPrivate(channelId, 'stopRinging', { userIds }, authority),
     },
     ...ofGuilds(ports),
+    ...ofMessages(ports),
+    teams: ports.teams,
     channels: { call, owner: async (id) => ports.channels.owner(id) },
     linkRefusal: createLinkRefusal({ channels: { call }, oauth: ports.oauth }),
-    messageFiles: createMessageFiles({ ...ports, fileKey: attachmentKey }),
-    presentMessages: createMessageViews({ storage, memoize: memoizedMessage }),
-    expressions: createExpressions({ guilds, store: storage.expressions }),
     groups: createGroups(ports),
     users: usersOf(ports),
     applications: { update: ports.endpoints.update },
     applicationAccess: createApplicationAccess({ applications: storage.applications, teams: ports.teams }),
-    ...{ teams: ports.teams, uploads: createUploads(ports) },
     commandIndexes: createCommandIndexes({ storage, guilds, installedBy: installedBy(ports.oauth) }),
     applicationEmojis: createApplicationEmojis(ports),
     ...{ premium: ports.premium, catalog: ports.catalog },

@@ -11,10 +11,11 @@ import { createExpressions } from '../../services/channels/expressions.ts';
 import { createLinkRefusal } from '../../services/channels/linkedlobby.ts';
 import { createMessageFiles } from '../../services/channels/messagefiles.ts';
 import { createMessageViews } from '../../services/channels/messageviews.ts';
+import { createExpressionFiles } from '../../services/guilds/expressionfiles.ts';
 import { type ApiDeps, apiRoutes } from '../../transports/http/api.ts';
 import { type HttpServer, type Installer, startServer } from '../../transports/http/server.ts';
 import { createCatalog } from '../../transports/rest/catalog.ts';
-import { attachmentKey } from '../../transports/rest/image.ts';
+import { attachmentKey, expressionKey } from '../../transports/rest/image.ts';
 import { createLimits } from '../../transports/rest/limits.ts';
 import type { AnyOperation, Caller } from '../../transports/rest/operation.ts';
 import { createPipeline, type Hooks } from '../../transports/rest/pipeline.ts';
@@ -50,6 +51,7 @@ const DERIVED: {
 } = {
   presentMessages: ({ read }) => createMessageViews({ storage: read, memoize: memoizedMessage }),
   expressions: ({ read, guilds }) => createExpressions({ guilds, store: read.expressions }),
+  expressionFiles: ({ blobs }) => createExpressionFiles({ blobs, expressionKey }),
   messageFiles: ({ blobs, nextId }) => createMessageFiles({ blobs, nextId, fileKey: attachmentKey }),
   applicationAccess: ({ read, teams = QUIET.teams }) =>
     createApplicationAccess({ applications: { get: (id) => read.applications.get(id) }, teams }),

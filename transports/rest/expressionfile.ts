@@ -1,16 +1,7 @@
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { invalidField } from '../../protocol/refusal.ts';
-import type { Blobs } from '../../storage/blob/blobs.ts';
-import { type ImageKind, imageKey } from './image.ts';
+import type { ExpressionFile } from '../../services/guilds/expressionfiles.ts';
 import { readAvif, readImage } from './picture.ts';
-
-type ExpressionKind = Extract<ImageKind, 'emojis' | 'stickers' | 'soundboard-sounds'>;
-
-/** A file of an emoji, a sticker or a sound, with the type that its bytes have. */
-export interface ExpressionFile {
-  readonly bytes: Uint8Array;
-  readonly contentType: string;
-}
 
 /** The refusal of a file, under its field of the body. */
 export const badFile = (field: string, code: string, message: string) =>
@@ -52,23 +43,3 @@ export function readEmojiImage(
   const animated = image.type === 'image/gif' || (image.type === 'image/webp' && image.frames > 0);
   return { ok: true, value: { bytes, contentType: image.type, animated } };
 }
-
-/**
- * Stores the file of a new expression, then runs its command; the file is deleted when the command is refused.
- */
-export async function withFile<Value>(
-  blobs: Blobs,
-  kind: ExpressionKind,
-  id: string,
-  { bytes, contentType }: ExpressionFile,
-  run: () => Promise<Reply<Value>>,
-): Promise<Reply<Value>> {
-  await blobs.put(imageKey(kind, '', id), bytes, contentType);
-  const reply = await run();
-  if (!reply.ok) await blobs.delete(imageKey(kind, '', id));
-  return reply;
-}
-
-/** Deletes the file of an expression that is gone. */
-export const dropFile = (blobs: Blobs, kind: ExpressionKind, id: string): Promise<void> =>
-  blobs.delete(imageKey(kind, '', id));

@@ -27,6 +27,9 @@ export function imageKey(kind: ImageKind, ownerId: string, hash: string): string
   return ownerId === '' ? `${kind}/${hash}` : `${kind}/${ownerId}/${hash}`;
 }
 
+/** Blob key of an emoji, a sticker or a sound, whose id is unique among its kind. */
+export const expressionKey = (kind: ImageKind, id: string): string => imageKey(kind, '', id);
+
 /** Part of a picture, in pixels. */
 export interface Square {
   readonly left: number;

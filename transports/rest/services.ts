@@ -22,6 +22,7 @@ import type { Uploads } from '../../services/channels/uploads.ts';
 import type { AddAuthorized } from '../../services/guilds/authorizedjoin.ts';
 import type { Bans } from '../../services/guilds/bans.ts';
 import type { DeleteGuild } from '../../services/guilds/deletion.ts';
+import type { ExpressionFiles } from '../../services/guilds/expressionfiles.ts';
 import type { Integrations } from '../../services/guilds/integrations.ts';
 import type { Invites } from '../../services/guilds/invites.ts';
 import type { Prune } from '../../services/guilds/prune.ts';
@@ -107,6 +108,7 @@ export interface Services {
   readonly messageFiles: MessageFiles;
   readonly linkRefusal: LinkRefusal;
   readonly expressions: Expressions;
+  readonly expressionFiles: ExpressionFiles;
   readonly groups: Groups;
   readonly users: {
     /** The caller's account; null for one that is gone. */

@@ -1,6 +1,6 @@
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import type { ExpressionFile } from './expressionfile.ts';
+import type { ExpressionFile } from '../../services/guilds/expressionfiles.ts';
 
 const SECONDS_MAX = 5.2;
 const CONTENT_TYPES: Readonly<Record<string, string>> = {

@@ -3,7 +3,8 @@ import { STICKER_FORMAT, type StickerFormat } from '../../protocol/expressions.t
 import { LIMITS } from '../../protocol/limits.ts';
 import { isRecord } from '../../protocol/present.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import { badFile, type ExpressionFile, largeFile } from './expressionfile.ts';
+import type { ExpressionFile } from '../../services/guilds/expressionfiles.ts';
+import { badFile, largeFile } from './expressionfile.ts';
 import { type Picture, readPicture, sniffImage } from './picture.ts';
 
 type StickerFile = ExpressionFile & { readonly format: StickerFormat };

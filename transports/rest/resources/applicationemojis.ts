@@ -2,7 +2,7 @@ import { LIMITS } from '../../../protocol/limits.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
-import { dropFile, readEmojiImage, withFile } from '../expressionfile.ts';
+import { readEmojiImage } from '../expressionfile.ts';
 import { type Bucket, op, resource } from '../operation.ts';
 import { Obj, Optional } from '../schema.ts';
 import { EmojiName, FileData, wrongEmojiName } from './emojis.ts';
@@ -48,7 +48,7 @@ export const applicationEmojis = resource({
     body: Obj({ name: EmojiName(), image: FileData() }),
     status: 201,
     handle: async ({ params, body, caller }, services) => {
-      const { applicationAccess, read, blobs, nextId, applicationEmojis: emojis } = services;
+      const { applicationAccess, read, expressionFiles, nextId, applicationEmojis: emojis } = services;
       const applicationId = params.application_id;
       const no = applicationAccess.applicationRefusal(caller, applicationId);
       if (no) return { ok: false, refusal: no };
@@ -61,7 +61,7 @@ export const applicationEmojis = resource({
       const id = nextId();
       const draft = { id, name: body.name, animated: image.value.animated, user };
       return answer(
-        await withFile(blobs, 'emojis', id, image.value, () => emojis.create(applicationId, draft)),
+        await expressionFiles.using('emojis', id, image.value, () => emojis.create(applicationId, draft)),
       );
     },
   }),
@@ -86,11 +86,11 @@ export const applicationEmojis = resource({
     auth: 'bot',
     bucket: WRITE,
     status: 204,
-    handle: async ({ params, caller }, { applicationAccess, blobs, applicationEmojis: emojis }) => {
+    handle: async ({ params, caller }, { applicationAccess, expressionFiles, applicationEmojis: emojis }) => {
       const no = applicationAccess.applicationRefusal(caller, params.application_id);
       if (no) return { ok: false, refusal: no };
       const reply = await emojis.delete(params.application_id, params.emoji_id);
-      if (reply.ok) await dropFile(blobs, 'emojis', params.emoji_id);
+      if (reply.ok) await expressionFiles.delete('emojis', params.emoji_id);
       return reply.ok ? { ok: true } : reply;
     },
   }),

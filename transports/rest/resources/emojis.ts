@@ -3,7 +3,7 @@ import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
-import { badFile, dropFile, readEmojiImage, withFile } from '../expressionfile.ts';
+import { badFile, readEmojiImage } from '../expressionfile.ts';
 import { type Bucket, op, resource } from '../operation.ts';
 import { Arr, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
 
@@ -58,7 +58,7 @@ export const emojis = resource({
     bodyBytesMax: BODY_BYTES.expression,
     body: Obj({ name: EmojiName(), image: FileData(), roles: Roles() }),
     status: 201,
-    handle: async ({ params, body, authority }, { guilds, blobs, nextId }) => {
+    handle: async ({ params, body, authority }, { guilds, expressionFiles, nextId }) => {
       const wrong = wrongEmojiName(body.name);
       if (wrong) return wrong;
       // Listing with this authority requires the permission of the command, before anything is parsed or stored.
@@ -70,7 +70,7 @@ export const emojis = resource({
       const { animated } = image.value;
       const input = { emojiId, name: body.name, roles: rolesOf(body.roles), animated };
       return answer(
-        await withFile(blobs, 'emojis', emojiId, image.value, () =>
+        await expressionFiles.using('emojis', emojiId, image.value, () =>
           guilds.call(params.guild_id, 'createEmoji', input, authority),
         ),
       );
@@ -100,10 +100,10 @@ export const emojis = resource({
     auth: 'any',
     bucket: WRITE,
     status: 204,
-    handle: async ({ params, authority }, { guilds, blobs }) => {
+    handle: async ({ params, authority }, { guilds, expressionFiles }) => {
       const input = { emojiId: params.emoji_id };
       const reply = await guilds.call(params.guild_id, 'deleteEmoji', input, authority);
-      if (reply.ok) await dropFile(blobs, 'emojis', params.emoji_id);
+      if (reply.ok) await expressionFiles.delete('emojis', params.emoji_id);
       return reply.ok ? { ok: true } : reply;
     },
   }),

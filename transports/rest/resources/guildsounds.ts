@@ -2,7 +2,7 @@ import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
-import { badFile, dropFile, readDataUri, withFile } from '../expressionfile.ts';
+import { badFile, readDataUri } from '../expressionfile.ts';
 import { type Bucket, op, resource } from '../operation.ts';
 import { NameText, Nullable, Num, Obj, Optional, Snowflake, Str } from '../schema.ts';
 import { readSound } from '../soundfile.ts';
@@ -57,7 +57,7 @@ export const guildSounds = resource({
     bodyBytesMax: BODY_BYTES.expression,
     body: Obj({ name: Name(), ...CHANGEABLE, sound: FileData() }),
     status: 201,
-    handle: async ({ params, body, authority }, { guilds, blobs, nextId }) => {
+    handle: async ({ params, body, authority }, { guilds, expressionFiles, nextId }) => {
       const read = readDataUri(body.sound, 'sound', LIMITS.sound_bytes_max);
       if (!read) return badFile('sound', 'BINARY_TYPE_INVALID', 'Invalid sound data');
       if (!read.ok) return read;
@@ -70,7 +70,7 @@ export const guildSounds = resource({
       const emoji = emojiOf(body) ?? { emoji_id: null, emoji_name: null };
       const input = { soundId, name: body.name, volume: body.volume ?? 1, emoji };
       return answer(
-        await withFile(blobs, 'soundboard-sounds', soundId, file.value, () =>
+        await expressionFiles.using('soundboard-sounds', soundId, file.value, () =>
           guilds.call(params.guild_id, 'createSound', input, authority),
         ),
       );
@@ -100,10 +100,10 @@ export const guildSounds = resource({
     auth: 'any',
     bucket: WRITE,
     status: 204,
-    handle: async ({ params, authority }, { guilds, blobs }) => {
+    handle: async ({ params, authority }, { guilds, expressionFiles }) => {
       const input = { soundId: params.sound_id };
       const reply = await guilds.call(params.guild_id, 'deleteSound', input, authority);
-      if (reply.ok) await dropFile(blobs, 'soundboard-sounds', params.sound_id);
+      if (reply.ok) await expressionFiles.delete('soundboard-sounds', params.sound_id);
       return reply.ok ? { ok: true } : reply;
     },
   }),

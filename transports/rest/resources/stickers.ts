@@ -3,7 +3,6 @@ import { P } from '../../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { STICKER_PACKS, standardSticker } from '../../../protocol/stickers.ts';
 import { answer } from '../answer.ts';
-import { dropFile, withFile } from '../expressionfile.ts';
 import { type Bucket, op, resource } from '../operation.ts';
 import { NameText, Nullable, Obj, Optional, Str } from '../schema.ts';
 import { readSticker } from '../stickerfile.ts';
@@ -57,7 +56,7 @@ export const stickers = resource({
     multipart: true,
     body: Obj({ name: Name(), tags: Tags(), description: Description() }),
     status: 201,
-    handle: async ({ params, body, files, authority }, { guilds, blobs, nextId }) => {
+    handle: async ({ params, body, files, authority }, { guilds, expressionFiles, nextId }) => {
       // Listing with this authority requires the permission of the command, before anything is parsed or stored.
       const allowed = await guilds.call(params.guild_id, 'listStickers', {}, authority);
       if (!allowed.ok) return allowed;
@@ -72,7 +71,7 @@ export const stickers = resource({
       const { format } = file.value;
       const input = { stickerId, name, tags, description: described(body.description), format };
       return answer(
-        await withFile(blobs, 'stickers', stickerId, file.value, () =>
+        await expressionFiles.using('stickers', stickerId, file.value, () =>
           guilds.call(params.guild_id, 'createSticker', input, authority),
         ),
       );
@@ -103,10 +102,10 @@ export const stickers = resource({
     auth: 'any',
     bucket: WRITE,
     status: 204,
-    handle: async ({ params, authority }, { guilds, blobs }) => {
+    handle: async ({ params, authority }, { guilds, expressionFiles }) => {
       const input = { stickerId: params.sticker_id };
       const reply = await guilds.call(params.guild_id, 'deleteSticker', input, authority);
-      if (reply.ok) await dropFile(blobs, 'stickers', params.sticker_id);
+      if (reply.ok) await expressionFiles.delete('stickers', params.sticker_id);
       return reply.ok ? { ok: true } : reply;
     },
   }),
