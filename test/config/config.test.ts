@@ -33,11 +33,11 @@ function problemsOf(...layers: Parameters<typeof parseConfig>[0]): readonly stri
 }
 
 describe('parseConfig', () => {
-  test('gives the defaults when nothing is said', () => {
+  test('returns the defaults without any settings', () => {
     expect(parseConfig([])).toEqual(DEFAULTS);
   });
 
-  test('lets later layers win, and reads text as what the setting wants', () => {
+  test('prefers later layers, and parses text by the type of the setting', () => {
     const config = parseConfig([
       file({ listen_port: 4000, rate_limits: true, data_dir: './data' }),
       environment({
@@ -55,7 +55,7 @@ describe('parseConfig', () => {
     });
   });
 
-  test('names a misspelt key, where it stands, and what was probably meant', () => {
+  test('reports a misspelt key, its source, and the likely correct key', () => {
     expect(problemsOf(file({ listen_prot: 1 }))).toEqual([
       'listen_prot in guildhall.yaml is not a setting. Did you mean listen_port?',
     ]);
@@ -90,7 +90,7 @@ describe('parseConfig', () => {
     expect(problemsOf(file({ upload_bytes_max: 30 << 20 }))[0]).toContain('no such file could arrive');
   });
 
-  test('does not take keys of the prototype for settings', () => {
+  test('does not read keys of the prototype as settings', () => {
     expect(problemsOf(file({ constructor: 1, toString: 2 }))).toHaveLength(2);
   });
 
@@ -130,7 +130,7 @@ describe('the table of settings', () => {
     }
   });
 
-  test('says a sentence about each', () => {
+  test('has a sentence about each', () => {
     for (const key of keys) expect(SETTINGS[key].doc, key).toMatch(/^[A-Z].*\.$/s);
   });
 });

@@ -33,7 +33,7 @@ describe('ERRORS', () => {
     expect(twice).toEqual(['ASSET_RESIZE_ABOVE_MAXIMUM', 'ASSET_RESIZE_BELOW_MINIMUM']);
   });
 
-  it('answers with a status that tells of an error, and a text', () => {
+  it('returns an error status, and a text', () => {
     for (const name of names) {
       const { status, message } = ERRORS[name];
       if (name !== 'INDEX_NOT_READY') expect(status, name).toBeGreaterThanOrEqual(400);
@@ -42,7 +42,7 @@ describe('ERRORS', () => {
     }
   });
 
-  it('says 404 for what is unknown', () => {
+  it('returns 404 for unknown objects', () => {
     for (const name of names) {
       const { status, code } = ERRORS[name];
       if (code >= 10_000 && code < 20_000) expect(status, name).toBe(404);

@@ -151,7 +151,7 @@ describe('intents', () => {
     expect(grantedIntents(1 << 19)).toBe(MESSAGE_CONTENT);
   });
 
-  it('let a bot without MESSAGE_CONTENT read only its own messages and messages that mention it', () => {
+  it('allow a bot without MESSAGE_CONTENT only its own messages and messages that mention it', () => {
     const message = { author: { id: '1' }, mentions: [{ id: '2' }] };
     const reads = (userId: string, bot: boolean, applicationFlags = 0) =>
       readsContent({ userId, bot, applicationFlags }, message);

@@ -22,7 +22,7 @@ describe('an id', () => {
       expect(isSnowflake(value)).toBe(false);
   });
 
-  it('tells its time, and sorts by it', () => {
+  it('contains its time, and sorts by it', () => {
     const id = snowflakeAt(1_700_000_000_123);
     expect(snowflakeMs(id)).toBe(1_700_000_000_123);
     expect(compareIds(snowflakeAt(1_700_000_000_122), id)).toBeLessThan(0);

@@ -59,7 +59,7 @@ describe('the catalogue', () => {
 });
 
 describe('a malformed call', () => {
-  test('is told with the place and the type of the argument, never with its content', () => {
+  test('is reported with the path and the type of the argument, never with its content', () => {
     const said = malformedArgs('accounts.setPassword', LINK['accounts.setPassword'], ['tuesday-moon', 7]);
     expect(said).toBe('Malformed call of accounts.setPassword: argument 1 must be user id, got string.');
     expect(malformedReply('users.plays', LINK['users.plays'], 'secret')).toBe(
@@ -67,7 +67,7 @@ describe('a malformed call', () => {
     );
   });
 
-  test('is one whose arguments are missing', () => {
+  test('is rejected without its arguments', () => {
     for (const [name, method] of methods) {
       const required = method.args.filter((schema) => !schema.accepts(undefined));
       if (required.length > 0) expect(malformedArgs(name, method, [])).toContain(`Malformed call of ${name}`);

@@ -435,7 +435,7 @@ describe('an invalid request', () => {
     expect(() => client.setApplicationId('none')).toThrow();
   });
 
-  test('is a typed refusal when the server says so', async () => {
+  test('is a typed refusal when the server refuses it', async () => {
     const { client, server } = await readyClient();
     server.answer('PUT /lobbies', () => ({
       status: 403,

@@ -121,7 +121,7 @@ async function everyMethod(client: ReturnType<typeof scriptedClient>['client'], 
 describe('at every level', () => {
   test.each([
     ['that gives', generous],
-    ['that refuses and repeats what it was told', hostile],
+    ['that refuses and repeats the request', hostile],
   ])('a server %s', async (_, behave) => {
     const { client, server } = scriptedClient({ applicationId: APPLICATION, debug: true });
     behave(server);

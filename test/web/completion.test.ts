@@ -55,7 +55,7 @@ describe('completions', () => {
     ['/files text:"a b" f', ['/files text:"a b" first:', '/files text:"a b" flag:']],
     ['hello', []],
     ['/none ', []],
-  ])('%j goes on as %j', (typed, wanted) => {
+  ])('%j is completed to %j', (typed, wanted) => {
     expect(texts(typed)).toEqual(wanted);
   });
 
@@ -92,7 +92,7 @@ describe('the files of a command', () => {
     });
   });
 
-  test('are refused when the command takes fewer', () => {
+  test('are refused when the command accepts fewer', () => {
     expect(() => typedCommand(commands, '/ping', [one!])).toThrow('/ping takes no files.');
     expect(() => typedCommand(commands, '/files', [one!, one!, one!])).toThrow('/files takes 2 files.');
   });

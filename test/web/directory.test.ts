@@ -34,7 +34,7 @@ const moved = (channelId: string | null): [string, Json] => [
 ];
 
 describe('the directory', () => {
-  test('has voice channels and stages, and who is in them', () => {
+  test('contains voice channels and stages with their members', () => {
     const { self, guilds, people } = after(READY, GUILD, moved('22'));
     const guild = guilds.get('9')!;
     expect(self?.name).toBe('me');
@@ -47,7 +47,7 @@ describe('the directory', () => {
     expect([...people.values()].map(({ name }) => name)).toEqual(['Nick', 'three']);
   });
 
-  test('forgets who left, and channels and guilds that are gone', () => {
+  test('removes departed users, and deleted channels and guilds', () => {
     const left = after(READY, GUILD, moved('22'), moved(null), [
       'CHANNEL_DELETE',
       { id: '22', guild_id: '9', type: 13 },
@@ -58,7 +58,7 @@ describe('the directory', () => {
     expect(heardOf(left, ...READY).guilds.size).toBe(0);
   });
 
-  test('is the same one when nothing is said that is kept', () => {
+  test('is the same object when a dispatch changes nothing', () => {
     const directory = after(READY, GUILD);
     expect(heardOf(directory, 'MESSAGE_CREATE', { id: '1' })).toBe(directory);
   });

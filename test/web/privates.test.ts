@@ -29,7 +29,7 @@ test('adds a new channel, removes a deleted one, and ignores channels of guilds'
   expect(names(privatesAfter(one, 'CHANNEL_DELETE', { id: '10', type: 1 }))).toEqual([]);
 });
 
-test('follows who is added to a group and removed from it', () => {
+test('tracks users who are added to a group and removed from it', () => {
   const one = privatesAfter(none, 'CHANNEL_CREATE', { ...group, recipients: [ANN] });
   const two = privatesAfter(one, 'CHANNEL_RECIPIENT_ADD', { channel_id: '11', user: BEN });
   expect(names(two)).toEqual(['Ann, ben']);

@@ -84,7 +84,7 @@ describe('the window', () => {
     expect(accepted(counters, littleEndian)).toHaveLength(counters.length);
   });
 
-  test('takes a jump over half the numbers like a step', () => {
+  test('accepts a jump over half the numbers like a step', () => {
     const far = 2 ** 31 - 1;
     expect(accepted([1, 2, far, 2, 3, far - NONCE_WINDOW, far - 1, far])).toEqual([1, 2, far, far - 1]);
     const window = new NonceWindow();
@@ -92,12 +92,12 @@ describe('the window', () => {
     for (let jump = 1; jump < 128; jump += 1) expect(window.accept(jump * 2 ** 25 - 1)).toBe(true);
   });
 
-  test('says what is newer than all before', () => {
+  test('detects numbers newer than all earlier ones', () => {
     const window = new NonceWindow();
     expect([5, 7, 6, 8].map((nonce) => window.accept(nonce))).toEqual([true, true, false, true]);
   });
 
-  test('goes on from a position and takes nothing up to it', () => {
+  test('continues from a position and rejects numbers up to it', () => {
     const window = new NonceWindow();
     window.resume(5000, false);
     for (const old of [0, 4000, 4999, 5000]) expect(window.fresh(old)).toBe(false);

@@ -117,7 +117,7 @@ describe('a key package', () => {
     );
   });
 
-  test('closes its sender and nobody else when it is bad', () => {
+  test('closes only its sender when it is invalid', () => {
     const call = callOf(3);
     call.invite(GUEST);
     call.say(GUEST, DAVE_MLS_KEY_PACKAGE, keyPackage(user(78)));

@@ -80,7 +80,7 @@ describe('one member alone', () => {
     expectWhole(call);
   });
 
-  test('is let into a new group when all members leave while it waits for an Add', () => {
+  test('is added to a new group when all members leave while it waits for an Add', () => {
     const call = callOf(2);
     call.join(user(5));
     call.leave(user(0));
@@ -185,7 +185,7 @@ test.each([3, 4, 5, 6])('members that start again at any time converge to one gr
 });
 
 describe('a round', () => {
-  test('is repeated when nobody commits it, and then the group is recreated', () => {
+  test('is repeated when no member commits it, and then the group is recreated', () => {
     const call = callOf(3);
     for (const client of call.clients.values()) client.isIdle = true;
     call.leave(user(2));
@@ -199,7 +199,7 @@ describe('a round', () => {
     expectWhole(call);
   });
 
-  test('is begun again when it forms a group and nobody commits it', () => {
+  test('restarts when it forms a group and no member commits it', () => {
     const call = new DaveyCall(2);
     const clients = [call.join(user(0)), call.join(user(1))];
     for (const client of clients) client.isIdle = true;
@@ -210,7 +210,7 @@ describe('a round', () => {
     expectWhole(call);
   });
 
-  test('with an Add that nobody can commit ends without it', () => {
+  test('with an Add that no member can commit ends without it', () => {
     const call = callOf(3);
     const stranger = user(66);
     const inbox = call.invite(stranger);
@@ -304,7 +304,7 @@ describe('where encryption is not required', () => {
   });
 });
 
-test('where it is required, a client without it is refused and the call goes on', () => {
+test('a required DAVE version refuses a client without it, and the call continues', () => {
   const call = callOf(2);
   call.carry(call.delivery.join(user(7), 0, call.nowMs));
   expect(call.closes()).toEqual([{ userId: user(7), code: 4017 }]);

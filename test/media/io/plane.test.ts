@@ -65,7 +65,7 @@ const { addon, why } = builtAddon();
 describe.each(addon === null ? [false] : [true, false])(
   `a plane in this thread, with the addon: %s ${why}`,
   (isNative) => {
-    test('forwards what one says to one who only listens, byte for byte', async () => {
+    test('forwards the audio of one member to a listener, byte for byte', async () => {
       const { room, events } = await arrange({ isNative });
       const speaker = await member(room);
       const listener = await member(room, true);

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { SsrcPool } from '../../../media/io/ssrcs.ts';
 
-test('runs that are held never overlap, whatever chance says', () => {
+test('reserved runs never overlap, for any random numbers', () => {
   // A space of sixteen places at either end of the range makes collisions common.
   const places = fc.oneof(
     fc.integer({ min: 0, max: 15 }),

@@ -221,7 +221,7 @@ describe.each(SENDERS)(`the socket of %s ${why}`, (kind) => {
   });
 });
 
-test('a machine that cannot load the addon uses node:dgram and knows why', async () => {
+test('a machine that cannot load the addon uses node:dgram and reports the cause', async () => {
   expect(loadAddon('/nowhere/media.node')).toMatchObject({
     addon: null,
     reason: expect.stringContaining('nowhere'),
@@ -305,7 +305,7 @@ describe.skipIf(!isNative)(`the addon ${why}`, () => {
     return stdout.trim();
   }
 
-  test('keeps packets that the system does not take, and sends them in order when it does', () => {
+  test('queues packets that the system rejects, and sends them in order later', () => {
     const printed = injected(
       'EAGAIN EAGAIN',
       "for (const n of [1, 2, 3]) say('packet ' + n); soon(3, print);",

@@ -101,7 +101,7 @@ const speak = index.map((at) =>
   }, at),
 );
 
-test('each member hears exactly those whom the rule names, after any run of commands', () => {
+test('each member receives exactly the audio of the members that the rule allows, after any run of commands', () => {
   const step = fc.oneof(
     { arbitrary: speak, weight: 8 },
     { arbitrary: join, weight: 3 },

@@ -90,7 +90,7 @@ test('a subscriber waits for a keyframe, which is asked for at once and no more 
     ]);
 });
 
-test('a viewer who wants nothing and a sender who may show nothing cost nothing', () => {
+test('a viewer without requested layers and a sender without permission cause no packets', () => {
   const { arranged, sender, viewers, high, film } = call(0);
   film(high.ssrc, 1, 0, KEYFRAME);
   arranged.forwarder.setSinkWants(viewers[0]!.ssrc, 0, new Map([[high.ssrc, 100]]), arranged.nowMs);
@@ -219,7 +219,7 @@ describe('reports', () => {
       ).toEqual([rtcp(200, 0, 0, 11, 22, 5000, 33, 44)[1]]);
   });
 
-  test('receiver reports go to the sender they are about, and to nobody of another call', () => {
+  test('receiver reports are sent to their sender, and to no member of another call', () => {
     const { arranged, sender, viewers, high, film } = call(100, 0);
     const [viewer, other] = viewers as [Client, Client];
     arranged.forwarder.open('elsewhere');

@@ -34,7 +34,7 @@ describe('a fragment', () => {
     });
   });
 
-  test('may end its lines either way, and say what a retransmission is of', () => {
+  test('may end its lines with either line ending, and map retransmissions to their streams', () => {
     const text = fragment('a=rtpmap:96 VP8/90000', 'a=rtpmap:98 H264/90000', 'a=rtpmap:99 rtx/90000');
     const types = (sdp: string) => parseFragment(sdp)?.payloads.map(({ callType }) => callType);
     expect(types(text.replaceAll('\n', '\r\n'))).toEqual([120, 103, 101, 104]);
@@ -97,7 +97,7 @@ describe('the session description', () => {
     `a=ice-pwd:${'y'.repeat(22)}`,
   ].join('\r\n');
 
-  test('says how to reach this side, and nothing else', () => {
+  test('contains only the transport of this side', () => {
     expect(sessionSdp(local, '203.0.113.7', 3022)?.split('\n')).toEqual([
       'c=IN IP4 203.0.113.7',
       `a=fingerprint:${FINGERPRINT}`,

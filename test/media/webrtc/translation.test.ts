@@ -45,7 +45,7 @@ const words = (packet: Buffer): number[] =>
 const nameOf = (packet: Buffer): [number, number] => [packet[1]!, packet.readUInt32BE(8)];
 
 describe('RTP from a browser', () => {
-  test('takes the allotted SSRC and the payload type of the call', () => {
+  test('gets the allotted SSRC and the payload type of the call', () => {
     const translation = make();
     const named = [rtp(111, 7), rtp(96, 8, 0x80), rtp(97, 9), rtp(100, 10), rtp(111, 7)].map((packet) => {
       const before = Buffer.from(packet);
@@ -79,7 +79,7 @@ describe('RTP from a browser', () => {
 });
 
 describe('RTP to a browser', () => {
-  test('takes its payload type, the first where it has two, and keeps the speaker', () => {
+  test('gets its payload type, the first of two, and keeps the speaker', () => {
     const named = [rtp(120, 5), rtp(101, 6, 0x80), rtp(104, 7)].map((packet) => {
       expect(make().outbound(packet)).toBe(true);
       return nameOf(packet);
@@ -121,7 +121,7 @@ describe('RTCP', () => {
     expect(words(remb).slice(4)).toEqual([8, 4242]);
   });
 
-  test('is dropped when it is cut off or says a wrong length', () => {
+  test('is dropped when it is truncated or has a wrong length', () => {
     const report = rtcp(200, 0, 8, 1, 2, 3, 4, 5);
     expect(make().inbound(report.subarray(0, 24))).toBe(false);
     report.writeUInt16BE(7, 2);

@@ -122,7 +122,7 @@ describe('an activity', () => {
     ['of another origin', { origin: 'https://evil.example' }],
     ['of another application', { origin: 'http://5002.localhost' }],
     ['of another window', { source: {} }],
-  ])('is not heard in a message %s', async (_, from) => {
+  ])('is ignored in a message %s', async (_, from) => {
     post([0, { v: 1, encoding: 'json', client_id: APPLICATION, frame_id: frameId }], from);
     await settle();
     expect(sent).toEqual([]);
@@ -134,14 +134,14 @@ describe('an activity', () => {
   test.each([
     ['another application', { client_id: '5002' }],
     ['another frame', { frame_id: 'other' }],
-  ])('is cut off when it says that it is %s', async (_, more) => {
+  ])('is disconnected when it claims to be %s', async (_, more) => {
     post([0, { v: 1, encoding: 'json', client_id: APPLICATION, frame_id: frameId, ...more }]);
     await settle();
     expect(sent).toMatchObject([[2, { code: 4000 }]]);
     expect(endings).toEqual(['This frame belongs to another application.']);
   });
 
-  test('hears what is of its application, its channel and its person, and nothing else', async () => {
+  test('receives events of its application, channel and user only', async () => {
     await signIn();
     const events = ['CURRENT_USER_UPDATE', 'ENTITLEMENT_CREATE', 'RELATIONSHIP_UPDATE', 'SPEAKING_START'];
     for (const event of events)
@@ -336,7 +336,7 @@ describe('a command that an activity shares', () => {
 });
 
 describe('an activity that has subscribed', () => {
-  test('hears that the screen was turned', async () => {
+  test('receives orientation changes', async () => {
     await signIn();
     await ask('SUBSCRIBE', {}, 'ORIENTATION_UPDATE');
     for (const isLandscape of [true, false]) turn(isLandscape);
@@ -346,7 +346,7 @@ describe('an activity that has subscribed', () => {
     ]);
   });
 
-  test('receives the secret of a party whose invite the person accepts', async () => {
+  test('receives the join secret of a party when the user accepts its invite', async () => {
     await signIn();
     await ask('SUBSCRIBE', {}, 'ACTIVITY_JOIN');
     server.answer(`GET /users/${PEER}/sessions/s1/activities/${APPLICATION}/1`, () => ({
@@ -376,7 +376,7 @@ describe('the stock SDK', () => {
     Object.values(Commands)
       .map(String)
       .filter((name) => !OF_GAMES.includes(name)),
-  )('has its command %s answered, or refused as docs/activities.md says', async (name) => {
+  )('has its command %s answered, or refused as documented in docs/activities.md', async (name) => {
     await signIn();
     const { data } = await ask(name, { channel_id: CHANNEL, id: PEER, user_id: PEER });
     const isUnknown = data?.code === RPC_ERROR.INVALID_COMMAND;

@@ -63,7 +63,7 @@ describe('a call', () => {
     expect(call.getStatus()).toBe(CallStatus.Disconnected);
   });
 
-  test('goes by way of the gateway and the voice server until sound can travel', async () => {
+  test('connects through the gateway and the voice server until audio flows', async () => {
     const { world, call, statuses } = started();
     expect([call.getStatus(), world.places]).toEqual([CallStatus.Joining, [at()]]);
     const connecting = call.connected();
@@ -101,7 +101,7 @@ describe('a call', () => {
     ]);
   });
 
-  test('fails after ten seconds when nobody answers', async () => {
+  test('fails after ten seconds without a response', async () => {
     const { world, call, statuses } = started();
     const connecting = call.connected();
     connecting.catch(() => {});
@@ -156,7 +156,7 @@ describe('a broken connection', () => {
     expect(world.media.told).toContain('broken');
   });
 
-  test.each([[4006], [4009]])('closed with %i asks where the call is, then to be let in', async (code) => {
+  test.each([[4006], [4009]])('closed with %i requests the endpoint again, then identifies', async (code) => {
     const { world, statuses } = await connected();
     world.line.events.closed(code, '');
     expect([statuses, world.media.isClosed]).toEqual([['Reconnecting'], true]);
@@ -379,7 +379,7 @@ describe('settings of the application', () => {
     ]);
   });
 
-  test('a muted player is not heard, however loud', async () => {
+  test('a muted player sends no audio, however loud', async () => {
     const { world, call } = await connected();
     call.setVADThreshold(false, -50);
     expect(call.getVADThreshold()).toEqual({ automatic: false, vadThreshold: -50 });
@@ -426,7 +426,7 @@ describe('callbacks of the application', () => {
     expect(world.calls.getCallInfoHandle('701')).toBeNull();
   });
 
-  test('tell of players who speak, oneself among them', async () => {
+  test('report speaking players, the own player included', async () => {
     const { world, call } = await connected();
     const told: string[] = [];
     call.setSpeakingStatusChangedCallback((userId, speaks) => void told.push(`${userId} ${speaks}`));

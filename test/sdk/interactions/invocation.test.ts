@@ -38,7 +38,7 @@ describe('a typed invocation', () => {
   });
 
   test.each(['', '/', '/ping text:hello more', '/ping :x', '/ping text:"open'])(
-    '%j says what to type',
+    '%j returns the expected input',
     (text) => {
       expect(() => parseInvocation(text)).toThrow(/Type|no name/);
     },
@@ -84,7 +84,7 @@ describe('typed options', () => {
     ]);
   });
 
-  test('say what the command takes when they are wrong', () => {
+  test('return the options of the command when they are wrong', () => {
     expect(() => typedOptions(ping, [], { none: 'x' })).toThrow('text, count, flag, user, file');
     expect(() => typedOptions(ping, [], { count: 'many' })).toThrow('takes a number');
     expect(() => typedOptions(ping, [], { flag: 'maybe' })).toThrow('true or false');

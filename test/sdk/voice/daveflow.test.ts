@@ -166,7 +166,7 @@ describe('a DAVE member', () => {
     expect(sent).toEqual(['31 {"transition_id":5}', '26 [7,7]']);
   });
 
-  test('takes an object that JavaScript cannot convert as no number', () => {
+  test('reads an object that JavaScript cannot convert as no number', () => {
     const { flow, sent } = settled();
     const d = JSON.parse(
       '{"transition_id":{"valueOf":1,"toString":1},"protocol_version":1,"epoch":{"valueOf":1,"toString":1}}',

@@ -121,7 +121,7 @@ describe('the gateway link', () => {
   });
 
   test.each([['no number'], [-1], [0], [1e12]])(
-    'beats within bounds when it is told every %s',
+    'sends heartbeats within bounds for the interval %s',
     (interval) => {
       const { server } = gateway();
       server.say({ op: 10, d: { heartbeat_interval: interval } });
@@ -154,7 +154,7 @@ describe('the gateway link', () => {
   test.each([
     ['op 9', (server: Server) => server.say({ op: 9, d: false })],
     ['4009', (server: Server) => server.end(4009)],
-  ])('identifies anew after %s', (_, lose) => {
+  ])('identifies again after %s', (_, lose) => {
     const { server } = gateway();
     server.say(hello);
     server.say(ready);

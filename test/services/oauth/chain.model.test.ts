@@ -85,6 +85,6 @@ async function run(plan: readonly Step[]): Promise<void> {
   }
 }
 
-test('access and refresh tokens are valid exactly while the model of their chain says so', async () => {
+test('access and refresh tokens are valid exactly while the model of their chain has them', async () => {
   await fc.assert(fc.asyncProperty(steps, run), { numRuns: 150 });
 });

@@ -72,7 +72,7 @@ describe('a request', () => {
       { response_type: 'token', code_challenge: CHALLENGE, code_challenge_method: 'S256' },
       'invalid_request',
     ],
-  ])('%s is told to the application', async (_, change, error) => {
+  ])('%s is sent to the application', async (_, change, error) => {
     expect(await told(asking(change))).toBe(error);
   });
 

@@ -176,7 +176,7 @@ describe('a device that a person signs in', () => {
     expect(await oauth.devices.signedIn('short')).toMatchObject({ refusal: { oauthError: 'expired_token' } });
   });
 
-  test('does not take the code of a device of an application, nor the other way round', async () => {
+  test('rejects the code of a device of an application, and the reverse', async () => {
     const { oauth, begun, userCode, poll } = await waiting();
     await oauth.devices.finish(ANNA, userCode, true);
     expect(await oauth.devices.signedIn(begun.deviceCode.reveal())).toMatchObject({

@@ -174,7 +174,7 @@ describe('a merge', () => {
       async () => merge((await at.enter(game.id, 'p2')).userId, (await at.enter(game.id, 'p1')).token),
     ],
     [
-      'a person who has another identity here',
+      'a user with another identity here',
       530_023,
       async () => {
         const ada = await at.person(game.id);

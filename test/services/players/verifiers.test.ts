@@ -74,7 +74,7 @@ describe('an ID token of an OIDC issuer', () => {
     [{ iat: 1 }, {}, 530_004],
     [{ sub: undefined }, {}, 530_020],
     [{}, { kid: undefined }, 530_027],
-  ])('with claims %j and header %j ends with %i, and nobody is asked', async (claims, header, code) => {
+  ])('with claims %j and header %j is refused with %i, without a request', async (claims, header, code) => {
     expect(await check(await token(claims, header))).toBe(code);
     expect(issuer.requests).toEqual([]);
   });

@@ -135,7 +135,7 @@ describe('a block', () => {
     expect(codeOf(await doings(channelId, as(ann)).ring())).toBe(50007);
   });
 
-  it('lets nothing through after its reply, however many commands are pending', async () => {
+  it('blocks every message after its reply, however many commands are pending', async () => {
     for (let round = 0; round < 8; round += 1) {
       const { ann, bob, channelId } = await friends();
       const anns = doings(channelId, as(ann));

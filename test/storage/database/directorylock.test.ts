@@ -16,7 +16,7 @@ const startOf = async (pid: number): Promise<string> => {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
 };
 
-test('a directory is held once, until it is let go', async () => {
+test('a directory is locked once, until it is released', async () => {
   const directory = join(root, 'db');
   const unlock = await lockDirectory(directory);
   await expect(lockDirectory(`${directory}/`)).rejects.toThrow('in use by this very process');
@@ -33,10 +33,10 @@ test('the lock of a living process is respected', async () => {
 });
 
 test.each([
-  ['a process that is gone', '4194999 1'],
+  ['a process that has ended', '4194999 1'],
   ['an earlier process of our own number', `${process.pid} 1`],
-  ['nobody', ''],
-  ['no process', 'garbage'],
+  ['no process', ''],
+  ['a malformed mark', 'garbage'],
   ['all processes', '0 '],
 ])('the lock of %s is taken over', async (_, text) => {
   await writeFile(join(root, 'db.lock'), text);

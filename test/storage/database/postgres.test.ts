@@ -29,14 +29,14 @@ describe('a start with PostgreSQL', () => {
     ['3D000', 'database "nope" does not exist'],
     ['28000', 'role "me" does not exist'],
     ['57P03', 'the database system is starting up'],
-  ])('says in the words of the server why it was refused with %s', async (code, message) => {
+  ])('reports the message of the server for the refusal %s', async (code, message) => {
     const databaseUrl = await refusing(code, message);
     await expect(openPostgres({ databaseUrl })).rejects.toThrow(
       `The PostgreSQL server refused the connection: ${message}`,
     );
   });
 
-  test('says that the server does not answer when it cannot be reached', async () => {
+  test('reports that the server does not respond when it is unreachable', async () => {
     const opening = openPostgres({ databaseUrl: 'postgres://me@127.0.0.1:1/nope' });
     await expect(opening).rejects.toThrow('The PostgreSQL server does not answer: ');
   });

@@ -27,7 +27,7 @@ function archiveOf(files: readonly (readonly [string, Uint8Array])[]): Buffer {
   return Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK)]);
 }
 
-test('files come out with the bytes that went in', () => {
+test('files are extracted with the bytes that were packed', () => {
   const name = fc
     .stringMatching(/^[a-z0-9_.]{1,20}(\/[a-z0-9_]{1,20}){0,3}$/)
     .filter((n) => !n.startsWith('.'));

@@ -224,7 +224,7 @@ describe('the admin API', () => {
     ]);
   });
 
-  test('takes ids as integers with all their digits', async () => {
+  test('accepts ids as integers with all their digits', async () => {
     const { ask, calls } = await arrange();
     expect((await ask('POST', '/tokens/revoke', '{"user_id":175928847299117063}')).status).toBe(204);
     expect((await ask('POST', '/guilds/77/members', '{"user_id":3}')).status).toBe(204);

@@ -210,7 +210,7 @@ describe('batches', () => {
     );
   });
 
-  test('take no more than was reckoned', () => {
+  test('have at most the computed size', () => {
     fc.assert(
       fc.property(fc.array(frame, { maxLength: 12 }), (frames) => {
         const parcels = frames.map((each) => codec.encodeFrame(each));
@@ -283,10 +283,10 @@ describe('bytes that no shard has written', () => {
   });
 
   test.each([
-    ['a list that is said to be long', Buffer.from([0xdd, 0x01, 0xff, 0xff, 0xff])],
-    ['lists in lists that are said to be long', Buffer.from([0xdc, 0x00, 0x03, 0xdc, 0xff, 0xff, 0x00])],
-    ['a map that is said to be long', Buffer.from([0xdf, 0x7f, 0xff, 0xff, 0xff, 0x00])],
-    ['a text that is said to be long', Buffer.from([0xdb, 0xff, 0xff, 0xff, 0xff])],
+    ['a list with a long declared length', Buffer.from([0xdd, 0x01, 0xff, 0xff, 0xff])],
+    ['nested lists with long declared lengths', Buffer.from([0xdc, 0x00, 0x03, 0xdc, 0xff, 0xff, 0x00])],
+    ['a map with a long declared length', Buffer.from([0xdf, 0x7f, 0xff, 0xff, 0xff, 0x00])],
+    ['a text with a long declared length', Buffer.from([0xdb, 0xff, 0xff, 0xff, 0xff])],
     ['lists in lists without end', Buffer.alloc(100_000, 0x91)],
     ['the definition of a record', Buffer.from([0xd4, 0x72, 0x40, 0x91, 0xa1, 0x61, 0x01])],
     ['a regular expression', Buffer.from([0xd4, 0x78, 0x00, 0x92, 0xa1, 0x61, 0xa0])],

@@ -51,7 +51,7 @@ test('a watch is asked for with a leader', async () => {
   expect(metadata.get('hasleader')).toEqual(['true']);
 });
 
-test('the creation of a watch says nothing of the changes up to then', async () => {
+test('the creation response of a watch contains no earlier changes', async () => {
   const heard: number[] = [];
   // The fields of WatchResponse: header with the revision, and created.
   const madeAt5 = Buffer.from('0a0218051801', 'hex');

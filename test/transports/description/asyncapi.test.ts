@@ -39,7 +39,7 @@ describe('the gateway', () => {
     expect(messageOf('LOBBY_CREATE')).not.toHaveProperty('x-guildhall-extension');
   });
 
-  test('takes every opcode that a client may send', () => {
+  test('receives every opcode that a client may send', () => {
     const sent = Object.entries(gateway.messages).filter(([key]) => key.startsWith('client'));
     expect(sent.map(([, message]) => opOf(message))).toEqual([...OPCODES.keys(), ...USER_OPCODES.keys()]);
     expect(sent.map(([, message]) => opOf(message))).toEqual(
@@ -69,7 +69,7 @@ describe('the gateway', () => {
 });
 
 describe('the voice gateway', () => {
-  test('takes and sends every opcode that is implemented', () => {
+  test('receives and sends every implemented opcode', () => {
     const of = (side: string) =>
       Object.entries(voice.messages).flatMap(([key, message]) =>
         key.startsWith(side) ? [opOf(message)] : [],

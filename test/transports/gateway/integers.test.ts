@@ -33,7 +33,7 @@ describe('an opcode', () => {
     [8, { guild_id: id, user_ids: other }, ['members', expect.objectContaining({ userIds: [OTHER] })]],
     [31, { guild_ids: [id, other] }, ['soundboard', [ID, OTHER]]],
     [43, { guild_id: id, fields: [] }, ['channelInfo', { guildId: ID, fields: [] }]],
-  ] as const)('%i takes ids as integers with all their digits: %j', async (op, d, expected) => {
+  ] as const)('opcode %i accepts ids as integers with all their digits: %j', async (op, d, expected) => {
     for (const encoding of ['json', 'etf'] as const) {
       const arranged = arrange();
       const { socket, wire } = arranged.connect(encoding);

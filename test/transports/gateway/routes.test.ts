@@ -152,7 +152,7 @@ describe('the gateway over sockets', () => {
     ['/?v=x', 4012],
     ['/?v=10&encoding=xml', 4002],
     ['/?v=10&compress=gzip', 4002],
-  ])('says HELLO to %s and closes with %i', async (path, code) => {
+  ])('sends HELLO to %s and closes with %i', async (path, code) => {
     const { port } = await serve();
     const { closed, got } = client(port, path);
     expect(await closed).toBe(code);
@@ -162,7 +162,7 @@ describe('the gateway over sockets', () => {
   it.each([
     ['a payload of 5000 bytes', JSON.stringify({ op: 1, d: 'x'.repeat(5000) }), 4002],
     ['a payload of 60000 bytes', JSON.stringify({ op: 1, d: 'x'.repeat(60_000) }), 4002],
-    ['an opcode no one knows', '{"op":77}', 4001],
+    ['an unknown opcode', '{"op":77}', 4001],
     ['a payload before IDENTIFY', '{"op":8,"d":{"guild_id":"1","query":"","limit":0}}', 4003],
   ])('closes %s with its code', async (_, text, code) => {
     const { port } = await serve();
@@ -172,7 +172,7 @@ describe('the gateway over sockets', () => {
     expect(await closed).toBe(code);
   });
 
-  it('resumes a session whose connection was cut', async () => {
+  it('resumes a session after a lost connection', async () => {
     const { port, backend, sessions } = await serve();
     const first = client(
       port,

@@ -398,7 +398,7 @@ describe('opcodes', () => {
     ]);
   });
 
-  it('2 takes every form stock libraries send', async () => {
+  it('2 accepts every form that stock libraries send', async () => {
     for (const d of [
       { token: 'Bot bot', shard: null, presence: null, compress: true },
       { properties: undefined, large_threshold: 9999 },

@@ -204,7 +204,7 @@ test.each([
   ['HEAD /api/v10/users/@me', 200],
   ['GET /api/v10/nowhere', 404],
   ['OPTIONS /api/v10/users/@me', 204],
-])('%s that is said to be the last is answered with Connection: close, once', async (line, status) => {
+])('%s marked as the last is answered with Connection: close, once', async (line, status) => {
   const text = await talk(api.server, [request(line, { ...AUTH, Connection: 'close' })], (all) =>
     all.includes('\r\n\r\n'),
   );
@@ -270,7 +270,7 @@ test('2000 astral characters fit 2000', async () => {
   });
 });
 
-test('a body of another type is 415 and says which types there are', async () => {
+test('a body of another type is refused with 415 and the accepted types', async () => {
   const { status, body } = await send('content=hi', {
     ...AUTH,
     'Content-Type': 'application/x-www-form-urlencoded',
@@ -314,7 +314,7 @@ test('a form beyond its bounds is refused: files, bytes of a file, fields, broke
   });
 });
 
-test('a body that says it is too large is refused before it is sent, and one that lies is cut', async () => {
+test('a body with a too large Content-Length is refused before it is sent, and an endless chunked one is aborted', async () => {
   const announced = request('POST /api/v10/channels/7/messages', {
     ...JSON_AUTH,
     'Content-Length': String(26 << 20),
@@ -413,7 +413,7 @@ test('a body that dribbles in is cut with 408', async () => {
   slow.server.close();
 });
 
-test('bodies that together take more memory than there is for them are 503, and later ones are read again', async () => {
+test('bodies beyond the memory bound are refused with 503, and later ones are accepted again', async () => {
   const small = await startApi(operations, {
     settings: { bodies: { bytesMax: 1_000, reservedBytes: 0, addressBytesMax: 2_000, userBytesMax: 2_000 } },
   });

@@ -171,7 +171,7 @@ test('a client that asks first (Expect: 100-continue) gets the 413 before it sen
   expect(text).toMatch(/HTTP\/1\.1 413 [\s\S]*40005}/);
 });
 
-test('a client that asks first and is let sends its body', async () => {
+test('a client that sends Expect: 100-continue and is accepted sends its body', async () => {
   const status = await new Promise<number | undefined>((resolve, reject) => {
     const body = jsonOf(1_000);
     const headers = { ...JSON_TYPE, Expect: '100-continue', 'Content-Length': body.length };
@@ -197,7 +197,7 @@ test.each([
     });
 });
 
-test('outside of the interface, too, a large body that nobody reads does not cost its sender the answer', async () => {
+test('a large unread body outside of the API does not prevent the response either', async () => {
   const response = await fetch(`${api.url}/elsewhere`, { method: 'POST', body: 'x'.repeat(20 << 20) });
   expect([response.status, await response.json()]).toMatchObject([404, { code: 0 }]);
 });
@@ -276,7 +276,7 @@ test('a signed-in caller uploads while 22 strangers and 22 other users hold back
   expect(await post('/open', '{}', JSON_TYPE, busy)).toMatchObject({ status: 200 });
 });
 
-test('a caller whose held-back bodies fill its share is told 429 and when to come back', async () => {
+test('a caller whose pending bodies fill its share receives 429 with Retry-After', async () => {
   const busy = await start({ settings: { bodies: { ...BODIES, userBytesMax: 1 << 20 } } });
   const auth = { Authorization: 'Bearer good' };
   const type = { 'Content-Type': 'multipart/form-data; boundary=b' };

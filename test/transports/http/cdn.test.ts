@@ -142,7 +142,7 @@ test('a reader who has the file already is answered 304', async () => {
   expect([response.status, await response.text()]).toEqual([304, '']);
 });
 
-test('HEAD tells the length; other methods are not allowed; an empty file is empty', async () => {
+test('HEAD returns the length; other methods are not allowed; an empty file is empty', async () => {
   const head = await get('/attachments/1/3/large.mp4', {}, 'HEAD');
   expect([head.status, head.headers.get('content-length')]).toEqual([200, String(LARGE.length)]);
   expect((await get('/attachments/1/3/large.mp4', {}, 'DELETE')).status).toBe(405);

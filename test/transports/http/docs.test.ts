@@ -34,7 +34,7 @@ describe('/docs', () => {
     expect(await (await fetch(`${base}/docs/start/bot.html`)).text()).toBe('<h1>A bot</h1>');
   });
 
-  test('lets pages load nothing from other origins and run no inline script', async () => {
+  test('forbids pages resources of other origins and inline scripts', async () => {
     const { headers } = await fetch(`${base}/docs/`);
     const policy = headers.get('content-security-policy');
     expect(policy).toContain("default-src 'none'");

@@ -60,9 +60,9 @@ test('a refused body is drained for two seconds at most', async () => {
 });
 
 test.each<[string, boolean, (body: ReturnType<typeof refused>) => void]>([
-  ['the body has come to its end', true, ({ chunk }) => chunk(1, true)],
-  ['more has come than is drained', false, ({ chunk }) => chunk((1 << 20) + 1)],
-  ['the client has gone', false, ({ abort }) => abort()],
+  ['the body has ended', true, ({ chunk }) => chunk(1, true)],
+  ['more was received than is drained', false, ({ chunk }) => chunk((1 << 20) + 1)],
+  ['the client has disconnected', false, ({ abort }) => abort()],
 ])('no timer is left when %s', async (_, isWhole, end) => {
   const body = refused();
   expect(timers.size).toBe(1);

@@ -72,7 +72,7 @@ describe('JSON', () => {
     );
   });
 
-  test('nests at most 64 deep and has at most 20,000 values, else a 50109 that says so', () => {
+  test('nests at most 64 deep and has at most 20,000 values, else is refused with 50109 and the bound', () => {
     const deep = (depth: number) => bytesOf('['.repeat(depth) + ']'.repeat(depth));
     const refusedWith = (bytes: Uint8Array) => {
       const read = readJson(bytes);

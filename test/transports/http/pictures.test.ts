@@ -172,7 +172,7 @@ describe('rendering', () => {
     ).toBeNull();
   });
 
-  test('runs two at once, lets a number wait, and turns others away', async () => {
+  test('runs two at once, queues a bounded number, and rejects others', async () => {
     let running = 0;
     let most = 0;
     let release = () => {};

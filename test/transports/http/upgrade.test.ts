@@ -158,7 +158,7 @@ test.each([
   [1012, 1006],
   [3040, 1006],
 ])(
-  'is told of a close frame with code %i as %i: of 1012 to 3999 the library says nothing',
+  'receives a close frame with code %i as %i, because the library hides 1012 to 3999',
   async (sent, told) => {
     const { client, socket } = await connected();
     client.write(Buffer.from([0x88, 0x82, 0, 0, 0, 0, sent >> 8, sent & 255]));

@@ -87,7 +87,7 @@ async function mailServer(answers: Readonly<Record<string, string>> = {}) {
   return { told, url: `smtp://user:p%40ss@127.0.0.1:${port}` };
 }
 
-test('through a mail server a letter goes to its one recipient, under the account of the URL', async () => {
+test('an e-mail is sent through the mail server to its one recipient, with the account of the URL', async () => {
   const { told, url } = await mailServer();
   await createSmtpMailer({ url, from: FROM }).send(LETTER);
   expect(told).toContain(`AUTH PLAIN ${Buffer.from('\0user\0p@ss').toString('base64')}`);
@@ -98,7 +98,7 @@ test('through a mail server a letter goes to its one recipient, under the accoun
   expect(told.filter((line) => /^Bcc/i.test(line))).toEqual([]);
 });
 
-test('a mail server that takes nothing is a fault', async () => {
+test('a mail server that accepts nothing is a fault', async () => {
   const { url } = await mailServer({ RCPT: '550 nobody' });
   await expect(createSmtpMailer({ url, from: FROM }).send(LETTER)).rejects.toThrow(/550/);
 });

@@ -151,7 +151,7 @@ describe('a request to an application', () => {
   describe('whose answer is a form', () => {
     const form = { 'content-type': 'Multipart/Form-Data; boundary=x' };
 
-    test('takes as many bytes as a form may have, and no more', async () => {
+    test('accepts at most the bytes that a form may have', async () => {
       answer = (response) => response.writeHead(200, form).end(Buffer.alloc(4 << 20));
       expect(await post(origin())).toMatchObject({ ok: true, body: { length: 4 << 20 } });
       answer = (response) => response.writeHead(200, form).end(Buffer.alloc((4 << 20) + 1));
@@ -181,7 +181,7 @@ describe('a request to an application', () => {
     });
   });
 
-  test('has no answer where nobody listens', async () => {
+  test('has no response without a listening server', async () => {
     expect(await post('http://127.0.0.1:1/')).toEqual({ ok: false, reason: 'unreachable' });
   });
 

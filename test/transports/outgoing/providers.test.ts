@@ -84,7 +84,7 @@ describe('a request', () => {
     await expect(outgoing().json({ url })).rejects.toThrow('Only https URLs are allowed.');
   });
 
-  test('does not follow a redirect, and takes no other status for an answer', async () => {
+  test('does not follow a redirect, and rejects other statuses', async () => {
     issuer.override('/away', { status: 302, headers: { location: `${issuer.issuer}/jwks` } });
     const before = issuer.requests.length;
     await expect(outgoing().json({ url: `${issuer.issuer}/away` })).rejects.toThrow('status 302');
@@ -92,7 +92,7 @@ describe('a request', () => {
     await expect(outgoing().json({ url: `${issuer.issuer}/none` })).rejects.toThrow('status 404');
   });
 
-  test('ends when the answer is too large, or no JSON, or does not come', async () => {
+  test('fails when the response is too large, no JSON or missing', async () => {
     issuer.override('/large', { body: JSON.stringify('x'.repeat(2_000)) });
     await expect(outgoing().json({ url: `${issuer.issuer}/large` })).rejects.toThrow('too large');
     issuer.override('/text', { body: 'hello' });

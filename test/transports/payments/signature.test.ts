@@ -119,7 +119,7 @@ describe('a subscription at Stripe', () => {
     ['cancelled before its end', { cancel_at: END - 60 }, 'ending', END - 60],
     ['to be cancelled later', { cancel_at: END + 60 }, 'running', END],
     ['ended', { status: 'canceled', ended_at: END }, 'over', END],
-  ])('is paid as far as its invoice says: %s', async (_, changes, state, paidUntil) => {
+  ])('is paid according to its invoice: %s', async (_, changes, state, paidUntil) => {
     expect(await billing(changes)).toMatchObject({
       state,
       paidUntilMs: paidUntil * 1_000,

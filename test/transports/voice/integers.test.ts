@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { arrange } from './harness.ts';
 
 describe('a voice connection', () => {
-  it('takes ids as integers with all their digits', () => {
+  it('accepts ids as integers with all their digits', () => {
     const { sayRaw, calls } = arrange({ version: 9 });
     const ids = '"server_id":175928847299117063,"channel_id":175928847299117065';
     sayRaw(`{"op":0,"d":{${ids},"user_id":175928847299117067,"session_id":"abc","token":"ticket"}}`);

@@ -80,7 +80,7 @@ const dial = (endpoint: string, v: number | string | null = 8) =>
   VoiceClient.dial(endpoint, { v, caFile: null });
 
 describe('a client', () => {
-  it.each([false, true])('is let in; over TLS: %s', async (tls) => {
+  it.each([false, true])('is accepted; over TLS: %s', async (tls) => {
     const { calls, ticket, dialect, routes, faults } = await serve({}, { tls });
     const { client, ready } = await VoiceClient.ready(ticket, dialect, { max_dave_protocol_version: 1 });
     expect(ready).toEqual({ ssrc: 1 });
@@ -120,7 +120,7 @@ describe('a client', () => {
   });
 
   it.each([null, '3', '1', '10', '0', '', '08', 'x', '8&encoding=etf'])(
-    'is refused in version %j: nothing is said but 4012',
+    'is refused in version %j with close code 4012 only',
     async (v) => {
       const { endpoint } = await serve();
       const client = dial(endpoint, v);
@@ -185,7 +185,7 @@ describe('the address of a client', () => {
     [{ trustProxy: true }, { main: true }, true],
     [{ trustProxy: false }, { main: true }, false],
     [{ trustProxy: false }, { proxied: true }, true],
-  ])('with %j on %j is what a proxy says: %s', async (settings, options, isTold) => {
+  ])('with %j on %j is the address of a proxy header: %s', async (settings, options, isTold) => {
     const { endpoint } = await serve({ ...settings, socketsPerIpMax: 1 }, options);
     const from = (address: string) =>
       new Promise<boolean>((resolve) => {

@@ -201,13 +201,13 @@ describe('a client is closed', () => {
     ['nothing', '', 4002],
     ['null', 'null', 4002],
     ['an opcode that is no whole number', '{"op":1.5,"d":{}}', 4002],
-    ['an opcode that no one knows', '{"op":99,"d":{}}', 4001],
+    ['an unknown opcode', '{"op":99,"d":{}}', 4001],
     ['an opcode of the server', '{"op":2,"d":{}}', 4001],
     ['a binary opcode as text', '{"op":26,"d":{}}', 4001],
     ['an opcode before it identifies', '{"op":5,"d":{"speaking":1}}', 4003],
     ['an IDENTIFY without a token', '{"op":0,"d":{"server_id":"5","user_id":"7","session_id":"a"}}', 4020],
     [
-      'an IDENTIFY of nobody',
+      'an IDENTIFY of an unknown user',
       '{"op":0,"d":{"server_id":"5","user_id":"x","session_id":"a","token":"t"}}',
       4020,
     ],
@@ -443,7 +443,7 @@ const frame = fc.oneof(
   fc.uint8Array({ maxLength: 64 }).map((rest) => ({ bytes: Uint8Array.of(26, ...rest), binary: true })),
 );
 
-test('whatever a client sends is accepted or answered with a documented code, and its session is let go once', () => {
+test('any client frame is accepted or answered with a documented close code, and its session is released once', () => {
   const documented = new Set<number>(Object.values(VOICE_CLOSE).map(({ code }) => code));
   fc.assert(
     fc.property(

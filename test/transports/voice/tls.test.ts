@@ -148,7 +148,7 @@ describe('the development certificate', () => {
     for (const { tls } of [a, b]) expect((await certOf(tls!.certFile)).verify(ca.publicKey)).toBe(true);
   });
 
-  it('is made anew before it expires, and when it or the authority was spoilt', async () => {
+  it('is renewed before it expires, and when it or the authority is damaged', async () => {
     const nowMs = Date.now();
     const first = await voiceTls(settings(), [], nowMs);
     const leaf = await certOf(first.tls!.certFile);

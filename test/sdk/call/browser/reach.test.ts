@@ -23,13 +23,13 @@ test.each<[string, Partial<ReachFacts>, RegExp]>([
   ],
   ['WebRTC is turned off', { localCandidates: 0, pairs: 0 }, /no network address.*allow WebRTC/],
   [
-    'Firefox is told 127.0.0.1',
+    'Firefox receives the candidate 127.0.0.1',
     { isFirefox: true, pairs: 0 },
     /Firefox sends no calls to 127\.0\.0\.1.*--voice-address auto.*UDP port 3022/,
   ],
   ['packets vanish on this machine', {}, /Nothing came back from 127\.0\.0\.1, UDP port 3022/],
   [
-    'Firefox sends, and nothing comes back',
+    'Firefox sends, and receives nothing',
     { isFirefox: true, session: sdp('203.0.113.7'), pageHost: 'chat.example.org' },
     /Nothing came back from 203\.0\.113\.7, UDP port 3022.*Let UDP port 3022 through.*external_address/,
   ],

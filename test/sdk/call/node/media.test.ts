@@ -142,7 +142,7 @@ describe('received audio', () => {
     await goUp();
   });
 
-  test('is heard once and in order, of members who are known, as loud as was set', async () => {
+  test('is played once and in order, from known members, at the set volume', async () => {
     media.setGain('300', 0);
     media.speaks('300', 11);
     say(1, 1);
@@ -160,7 +160,7 @@ describe('received audio', () => {
     expect(media.levels().get(OTHER)).toBeCloseTo(700 / 32_768);
   });
 
-  test('is louder or softer before the application hears it, and nothing for who is deaf', async () => {
+  test('is scaled before the application receives it, and silent for a deafened user', async () => {
     media.setGain(OTHER, 2);
     say(1, 1);
     await heard.until(1);
@@ -182,7 +182,7 @@ describe('received audio', () => {
   });
 });
 
-test('what is captured goes out while the mouth is open, and ends with five frames of silence', async () => {
+test('captured audio is sent while the user speaks, and ends with five frames of silence', async () => {
   open({ received: () => {}, captured: ({ samples }) => void samples.fill(SPOKEN * 100) });
   await goUp();
   media.send(true);
