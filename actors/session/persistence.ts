@@ -58,6 +58,13 @@ const NOTHING: SessionPersistence = {
 export const replayAgeMs = (config: Config): number =>
   config.resume_window_ms + config.heartbeat_interval_ms + config.heartbeat_grace_ms;
 
+/** Share of the time to identify that a claim may take: a connection that is closed meanwhile would never be told that its session is lost. */
+const CLAIM_SHARE = 0.7;
+
+/** A crashed shard leaves the view once its lease has expired. */
+const claimDeadlineMs = (config: Config): number =>
+  Math.min(config.command_deadline_ms + config.lease_ttl_ms, config.identify_timeout_ms * CLAIM_SHARE);
+
 /** `sessions` is called lazily: the sessions are created with these dependencies, so later. */
 export function createSessionPersistence(
   foundation: PersistencePorts,
@@ -83,8 +90,7 @@ export function createSessionPersistence(
     ...{ ownership, router, clock, wheel },
     journals: crashed,
     transferOut: (claim, key) => sessions().transferOut(claim, key),
-    // A crashed shard leaves the view once its lease has expired.
-    deadlineMs: config.command_deadline_ms + config.lease_ttl_ms,
+    deadlineMs: claimDeadlineMs(config),
     onFault: (error) => onFault(error, 'journal'),
   });
   const ownFolder = ownership.self && { shardId: ownership.self.id, instance: ownership.self.instance };

@@ -28,10 +28,11 @@ const SWEEP_MS = 1_000;
 const DRAIN_MS = 1_500;
 /** For longer than any way takes: what a process has sent arrives although it ends. */
 const ANSWERED_MS = 500;
+const TIMES = { identify_timeout_ms: 10_000 };
 const SOCKETS = {
   heartbeatIntervalMs: 5_000,
   heartbeatGraceMs: 4_000,
-  identifyTimeoutMs: 10_000,
+  identifyTimeoutMs: TIMES.identify_timeout_ms,
   socketBufferBytesMax: 1 << 20,
   closeGraceMs: 1_000,
 };
@@ -82,7 +83,7 @@ export class SimShard {
     this.host = new Host(this.instance);
     this.clock = new HostClock(world, this.host, ways.skew());
     this.line = new DatabaseLine(world, this.host, database, ways.database);
-    const foundation = this.#founded({ ...DEFAULTS, rate_limits: false, ...ports.config });
+    const foundation = this.#founded({ ...DEFAULTS, rate_limits: false, ...TIMES, ...ports.config });
     const storage = simStorage(this.line, staleFault, foundation.config);
     const directory = new SimDirectory(registry, this.host, this.clock, ways.directory);
     this.#directory = directory;
