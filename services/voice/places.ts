@@ -93,13 +93,28 @@ const ofOwners = (ports: PlacePorts) => {
   };
 };
 
+/** The place of a session that moved from another shard is unknown: asks every place, and only the right one acts. */
+function leavingUnknown(
+  { notifier, storage }: PlacePorts,
+  leave: (session: LiveSession, place: VoicePlace) => void,
+) {
+  async function calls(session: LiveSession): Promise<void> {
+    for (const { id } of await storage.privateChannels.of(session.userId, CHANNELS_MAX))
+      leave(session, { kind: 'private', id });
+  }
+  async function any(session: LiveSession): Promise<void> {
+    for (const id of await notifier.guildIdsOf(session.userId)) leave(session, { kind: 'guild', id });
+    await calls(session);
+  }
+  return { calls, any };
+}
+
 export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
   const { guilds, inPrivate, onFault } = ports;
   const owners = ofOwners(ports);
   /** The place that each user session last asked for. */
   const places = new WeakMap<LiveSession, VoicePlace>();
   const moved = new WeakSet<LiveSession>();
-
   const askIn = askingIn(ports);
 
   function put(session: LiveSession, place: VoicePlace, wish: VoiceChangeRequest): void {
@@ -124,16 +139,7 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
   const leave = (session: LiveSession, place: VoicePlace): void =>
     owners.leave(place.id, place, session.sessionId, authorityOf(session.principal));
 
-  /** The place of a session that moved from another shard is unknown: asks every place, and only the right one acts. */
-  async function leaveAny(session: LiveSession): Promise<void> {
-    for (const id of await ports.notifier.guildIdsOf(session.userId)) leave(session, { kind: 'guild', id });
-    await leaveCalls(session);
-  }
-
-  async function leaveCalls(session: LiveSession): Promise<void> {
-    for (const { id } of await ports.storage.privateChannels.of(session.userId, CHANNELS_MAX))
-      leave(session, { kind: 'private', id });
-  }
+  const leaveUnknown = leavingUnknown(ports, leave);
 
   return {
     ask(session, { guildId, ...wish }) {
@@ -145,7 +151,7 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
         const place = places.get(session);
         if (place) leave(session, place);
         else if (!ports.routing.standalone)
-          leaveAny(session).catch((fault) => onFault(fault, session.sessionId));
+          leaveUnknown.any(session).catch((fault) => onFault(fault, session.sessionId));
       }
     },
 
@@ -160,7 +166,7 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
       const place = places.get(session);
       if (place?.kind === 'private') leave(session, place);
       else if (!place && !session.bot && moved.has(session))
-        leaveCalls(session).catch((fault) => onFault(fault, session.sessionId));
+        leaveUnknown.calls(session).catch((fault) => onFault(fault, session.sessionId));
     },
 
     drop({ callId, guildId, userId, sessionId }) {
