@@ -26,7 +26,8 @@ type SimConfig = ReturnType<typeof boundsOf>;
 export function scenarioOf(world: World, features: readonly Feature[]): Scenario {
   const drawn = drawnOf(world);
   // What a session has missed of lobbies and direct messages is sent at once: a link without room for it never catches up.
-  return features.length === 0 ? drawn : { ...drawn, framesMax: Math.max(drawn.framesMax, CATCHING_UP) };
+  const hasDirect = features.some((feature) => feature !== 'reads');
+  return !hasDirect ? drawn : { ...drawn, framesMax: Math.max(drawn.framesMax, CATCHING_UP) };
 }
 
 function drawnOf(world: World): Scenario {
@@ -43,7 +44,7 @@ function drawnOf(world: World): Scenario {
     faultEveryMs: world.between(700, 3_000),
     breaks: world.chance(0.5) ? 0.01 : 0,
     doubles: world.chance(0.5) ? 0.03 : 0,
-    framesMax: world.chance(0.2) ? 2 + random.below(60) : FRAMES_MAX,
+    framesMax: world.chance(0.2) ? 2 + random.below(45) : FRAMES_MAX,
     config: boundsOf(world),
   };
 }

@@ -319,15 +319,11 @@ describe('a session that is resumed at another shard', () => {
     const { session, sink: first } = await a.open();
     session.detach(first, true);
     net.state = 'suspended';
-    const windowMs = a.house.sessions.resumeWindowMs;
-    for (let came = 0; came < 3; came += 1) {
-      net.clock.advance(windowMs * 0.9);
-      await expect(a.resume(session.id, 4).outcome).rejects.toThrow(NotServed);
-    }
+    net.clock.advance(a.house.sessions.resumeWindowMs * 0.9);
+    await expect(a.resume(session.id, 4).outcome).rejects.toThrow(NotServed);
+    net.clock.advance(a.house.sessions.resumeWindowMs * 0.9);
     net.state = 'serving';
-    const { outcome, sink } = a.resume(session.id, 4);
-    expect((await outcome).kind).toBe('open');
-    expect(contents(sink)).toEqual(['RESUMED']);
+    await expect(a.resume(session.id, 4).outcome).resolves.toMatchObject({ kind: 'open' });
   });
 
   it('waits while no shard knows which runs have ended', async () => {
