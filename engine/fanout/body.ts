@@ -5,11 +5,16 @@ import type { Authorization } from '../oauth/authorization.ts';
 const ENTRY_BYTES = 1024;
 
 /** Dispatches made for one session, whose lists may be long. */
-const isLarge = (t: string): boolean => t === 'READY' || t === 'GUILD_CREATE' || t === 'GUILD_MEMBERS_CHUNK';
+const FOR_ONE: ReadonlySet<string> = new Set([
+  'READY',
+  'GUILD_CREATE',
+  'GUILD_MEMBERS_CHUNK',
+  'LOBBY_CREATE',
+]);
 
 /** Estimates the memory from the lengths of the payload's top-level lists. O(number of lists). */
 function weigh(t: string, d: unknown): number {
-  if (!isLarge(t)) return 0;
+  if (!FOR_ONE.has(t)) return 0;
   let entries = 1;
   for (const value of Object.values(d ?? {})) if (Array.isArray(value)) entries += value.length;
   return entries * ENTRY_BYTES;
@@ -77,8 +82,13 @@ export class DispatchBody {
   ): DispatchBody {
     const body = new DispatchBody(t, undefined, bornMs, origin, asOf);
     body.#json = json;
-    if (isLarge(t)) (body as { weightBytes: number }).weightBytes = json.length;
+    if (body.isForOne) (body as { weightBytes: number }).weightBytes = json.length;
     return body;
+  }
+
+  /** Whether it is made for one session: then its bytes are sent once. */
+  get isForOne(): boolean {
+    return FOR_ONE.has(this.t);
   }
 
   get d(): unknown {

@@ -94,10 +94,10 @@ describe('the replay buffer', () => {
 
   it('drops what was acknowledged up to the last large dispatch, and keeps small ones after it', () => {
     const buffer = bufferOf({});
-    const large = () => buffer.push(new DispatchBody('READY', {}, 0));
-    for (const push of [large, large]) push();
+    const large = (t: string) => buffer.push(new DispatchBody(t, {}, 0));
+    for (const t of ['READY', 'GUILD_CREATE']) large(t);
     for (let count = 0; count < 3; count += 1) buffer.push(body(0));
-    large();
+    large('LOBBY_CREATE');
     buffer.acknowledge(7);
     expect(buffer.size).toBe(6);
     buffer.acknowledge(1);

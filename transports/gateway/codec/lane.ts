@@ -130,7 +130,7 @@ class StreamLane implements Lane {
     const { tail } = this.#format;
     const plain = body.lanes[this.#plainIndex];
     const prefix = plain ? plain.subarray(0, plain.length - tail.length) : this.#format.prefix(body);
-    const frame = this.#splice.splice(prefix, tail);
+    const frame = this.#splice.splice(prefix, tail, !body.isForOne);
     body.lanes[this.#index] = frame;
     return frame;
   }
@@ -156,7 +156,7 @@ class PayloadLane implements Lane {
     const tailBytes = JSON_FORMAT.tail.length;
     let frame = body.lanes[this.#index];
     if (!frame) {
-      frame = standalone(plain.subarray(0, plain.length - tailBytes), JSON_FORMAT.tail);
+      frame = standalone(plain.subarray(0, plain.length - tailBytes), JSON_FORMAT.tail, !body.isForOne);
       body.lanes[this.#index] = frame;
     }
     sealStandalone(frame, plain, tailBytes);
