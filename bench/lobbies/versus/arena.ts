@@ -1,11 +1,12 @@
 import { fileURLToPath } from 'node:url';
 import { LOAD_CPU, SERVER_CPU, Worker } from '../../fanout/arena.ts';
 import {
-  BEAT_MS,
+  BEATS_MS,
   type CrowdNews,
   type CrowdOrder,
   type HostNews,
   type HostOrder,
+  type Life,
   type Manner,
   MEMBERS_EACH,
   messagesOf,
@@ -35,26 +36,25 @@ export interface Weight {
 export class Stand {
   readonly manner: Manner;
   connections = 0;
-  readonly #idle: boolean;
+  readonly #life: Life;
   readonly #host: Worker<HostOrder, HostNews>;
   readonly #load: Load;
   readonly #crowd: number;
   #url = '';
   #sent = 0;
 
-  private constructor(manner: Manner, idle: boolean, load: Load, crowd: number) {
+  private constructor(manner: Manner, life: Life, load: Load, crowd: number) {
     this.manner = manner;
-    this.#idle = idle;
+    this.#life = life;
     this.#load = load;
     this.#crowd = crowd;
     this.#host = new Worker(scriptOf('host'), [manner], SERVER_CPU, ['--expose-gc']);
   }
 
-  /** @param idle Whether its connections are going to be left alone. */
-  static async open(manner: Manner, idle: boolean, load: Load, crowd: number): Promise<Stand> {
-    const stand = new Stand(manner, idle, load, crowd);
+  static async open(manner: Manner, life: Life, load: Load, crowd: number): Promise<Stand> {
+    const stand = new Stand(manner, life, load, crowd);
     const opened = stand.#host.next('opened');
-    stand.#host.order({ kind: 'open', idle });
+    stand.#host.order({ kind: 'open', life });
     stand.#url = (await opened).url;
     return stand;
   }
@@ -73,7 +73,7 @@ export class Stand {
       manner,
       membersEach: MEMBERS_EACH,
       tokens,
-      beatMs: this.#idle ? BEAT_MS : null,
+      beatMs: BEATS_MS[this.#life],
     };
     this.#load.order({ kind: 'gather', crowd, ...seats });
     await gathered;

@@ -1,4 +1,5 @@
 import { CAPABILITY } from '../../../protocol/capabilities.ts';
+import { INTENTS } from '../../../protocol/intents.ts';
 import { present } from '../../../protocol/present.ts';
 import { WebSocketWire } from '../../wire/websocket.ts';
 import { Api, inParallel } from '../api.ts';
@@ -6,10 +7,21 @@ import type { CrowdNews, CrowdOrder } from './orders.ts';
 
 /** Connections being opened at a time. */
 const AT_ONCE = 16;
-const INTENTS = (1 << 27) | (1 << 28);
+const LOBBY_INTENTS = (1 << 27) | (1 << 28);
+const BOT_INTENTS = INTENTS.GUILDS | INTENTS.GUILD_MESSAGES | INTENTS.MESSAGE_CONTENT;
 /** First byte of the message that a room greets with, and of the answer to it. */
 const JOIN_ROOM = 10;
-const BEAT = JSON.stringify({ op: 1, d: null });
+/** Digits of a dispatch's number, and the brace after them, with which each of its frames ends. */
+const SEQ_BYTES = 11;
+/** With zlib-stream the number is uncompressed, and the mark of a flush follows. */
+const SYNC_BYTES = 5;
+
+/** Number of a dispatch of this server; null for other frames. */
+function sequenceOf(payload: Buffer, afterBytes: number): number | null {
+  const end = payload.length - afterBytes;
+  const tail = payload.toString('latin1', end - SEQ_BYTES, end);
+  return /^ *[0-9]+\}$/.test(tail) ? Number(tail.slice(0, -1)) : null;
+}
 
 type Gathering = Extract<CrowdOrder, { kind: 'gather' }>;
 
@@ -32,7 +44,12 @@ class Crowd {
     const { url, manner, tokens } = order;
     const first = this.#counts.length;
     for (const _ of tokens) this.#counts.push(0);
-    const open = manner === 'guildhall' ? this.#player(order) : this.#client(url);
+    const open =
+      manner === 'colyseus'
+        ? this.#client(url)
+        : manner === 'guildhall'
+          ? this.#player(order)
+          : this.#bot(order);
     await inParallel(tokens.length, AT_ONCE, (index) => open(first + index, present(tokens[index])));
   }
 
@@ -49,35 +66,48 @@ class Crowd {
   }
 
   /** Identifies at the gateway, then joins by secret. */
-  #player({ url, membersEach, beatMs }: Gathering): (index: number, token: string) => Promise<void> {
+  #player(order: Gathering): (index: number, token: string) => Promise<void> {
+    const { url, membersEach } = order;
     const api = new Api(new URL('/api', url), AT_ONCE);
-    const gateway = new URL('/?v=10&encoding=json', url.replace(/^http/, 'ws'));
-    const properties = { os: 'linux', browser: 'count', device: 'count' };
+    const form = { intents: LOBBY_INTENTS, capabilities: CAPABILITY.AUTO_LOBBY_CONNECT };
     return async (index, token) => {
       const authorization = `Bearer ${token}`;
-      await new Promise<void>((resolve) => {
-        let frames = 0;
-        const wire = this.#wire(gateway, index, () => {
-          frames += 1;
-          if (frames === 1) {
-            const d = {
-              token: authorization,
-              intents: INTENTS,
-              capabilities: CAPABILITY.AUTO_LOBBY_CONNECT,
-              properties,
-            };
-            wire.send(JSON.stringify({ op: 2, d }));
-          }
-          if (frames !== 2) return;
-          if (beatMs !== null) setInterval(() => wire.send(BEAT), beatMs);
-          resolve();
-        });
-      });
+      // HELLO and READY.
+      await this.#identify(order, index, { ...form, token: authorization }, 2);
       const secret = `lobby ${Math.floor(index / membersEach)}`;
       const body = { secret, idle_timeout_seconds: 3600 };
       const { status } = await api.ask('PUT', '/lobbies', authorization, body);
       if (status !== 200) this.#lost(`a join was answered ${status}`);
     };
+  }
+
+  /** Identifies at the gateway, and waits for HELLO, READY and its guild. */
+  #bot(order: Gathering): (index: number, token: string) => Promise<void> {
+    return (index, token) => this.#identify(order, index, { token, intents: BOT_INTENTS }, 3);
+  }
+
+  /** @param greetings Frames until the session is open. Heartbeats name the last dispatch, as clients do. */
+  #identify(
+    { url, manner, beatMs }: Gathering,
+    index: number,
+    form: object,
+    greetings: number,
+  ): Promise<void> {
+    const isCompressed = manner === 'zlib-stream';
+    const query = isCompressed ? '/?v=10&encoding=json&compress=zlib-stream' : '/?v=10&encoding=json';
+    const properties = { os: 'linux', browser: 'count', device: 'count' };
+    return new Promise((resolve) => {
+      let frames = 0;
+      let seq: number | null = null;
+      const wire = this.#wire(new URL(query, url.replace(/^http/, 'ws')), index, (payload) => {
+        frames += 1;
+        if (frames === 1) wire.send(JSON.stringify({ op: 2, d: { ...form, properties } }));
+        seq = (payload && sequenceOf(payload, isCompressed ? SYNC_BYTES : 0)) ?? seq;
+        if (frames !== greetings) return;
+        if (beatMs !== null) setInterval(() => wire.send(JSON.stringify({ op: 1, d: seq })), beatMs);
+        resolve();
+      });
+    });
   }
 
   /** Asks the match-maker for a seat, takes it, and says that it has the state's layout. */

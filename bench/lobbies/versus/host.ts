@@ -1,12 +1,14 @@
 import { nowNs } from '../../wire/pace.ts';
 import type { Contender } from './contender.ts';
-import type { HostNews, HostOrder, Manner } from './orders.ts';
+import type { HostNews, HostOrder, Life, Manner } from './orders.ts';
 
 const say = (news: HostNews): void => void process.send?.(news);
 
 /** Each is loaded in its own process alone: the other's modules would be weighed too. */
-const OPEN: Readonly<Record<Manner, (idle: boolean) => Promise<Contender>>> = {
-  guildhall: async (idle) => (await import('./house.ts')).openHouse(idle),
+const OPEN: Readonly<Record<Manner, (life: Life) => Promise<Contender>>> = {
+  guildhall: async (life) => (await import('./house.ts')).openHouse(life),
+  json: async (life) => (await import('./house.ts')).openBots(life),
+  'zlib-stream': async (life) => (await import('./house.ts')).openBots(life),
   colyseus: async () => (await import('./colyseus.ts')).openColyseus(),
 };
 
@@ -18,8 +20,8 @@ let cpu = process.cpuUsage();
 let sinceNs = nowNs();
 
 const HANDLERS: { readonly [K in HostOrder['kind']]: (order: Extract<HostOrder, { kind: K }>) => unknown } = {
-  open: async ({ idle }) => {
-    contender = await OPEN[process.argv[2] as Manner](idle);
+  open: async ({ life }) => {
+    contender = await OPEN[process.argv[2] as Manner](life);
     say({ kind: 'opened', url: contender.url });
   },
   prepare: async ({ count }) => say({ kind: 'prepared', tokens: await contender.prepare(count) }),

@@ -1,32 +1,55 @@
 import type { Engine, GameLobby } from '../../../embedding.ts';
 import { createEngine } from '../../../main.ts';
+import { present } from '../../../protocol/present.ts';
 import { inParallel } from '../api.ts';
 import { type Contender, textOf } from './contender.ts';
-import { BEAT_MS, messagesOf, type Update } from './orders.ts';
+import { BEAT_MS, type Life, messagesOf, type Update } from './orders.ts';
 
 const SIGNING_IN = 32;
 const GAME = 'bench';
-const IDLE = { heartbeat_interval_ms: BEAT_MS, heartbeat_grace_ms: 20_000, resume_window_ms: 5000 };
-/** Connections that only count send no heartbeats. */
-const COUNTING = { heartbeat_interval_ms: 600_000 };
+/** Bots that share the sessions. */
+const BOTS = 100;
 
-/**
- * The whole of this server, with what it writes to disk, as a program embeds it.
- *
- * @param idle Connections that are left alone, in lobbies that run no game.
- */
-export async function openHouse(idle: boolean): Promise<Contender> {
+const SETTINGS: Readonly<Record<Life, object>> = {
+  /** Connections that only count send no heartbeats. */
+  busy: { heartbeat_interval_ms: 600_000 },
+  idle: { heartbeat_interval_ms: BEAT_MS, heartbeat_grace_ms: 20_000, resume_window_ms: 5000 },
+  usual: {},
+};
+
+function openEngine(life: Life): Promise<Engine> {
   const databaseUrl = process.env.BENCH_DATABASE_URL;
-  const engine = await createEngine({
+  return createEngine({
     config: {
       ...(databaseUrl !== undefined && { database_url: databaseUrl }),
       ...{ log_level: 'error', listen_port: 0, rate_limits: false, voice: false },
-      ...(idle ? IDLE : COUNTING),
+      ...SETTINGS[life],
     },
   });
+}
+
+/** The same server with bots in one guild. */
+export async function openBots(life: Life): Promise<Contender> {
+  const engine = await openEngine(life);
+  const { api } = await engine.listen();
+  const { user } = await engine.admin.createUser({ username: `owner${Date.now()}` });
+  const { id: guildId } = await engine.admin.createGuild({ name: 'Bench', ownerId: user.id });
+  const tokens: string[] = [];
+  for (let at = 0; at < BOTS; at += 1)
+    tokens.push((await engine.admin.createApplication({ name: `Bot ${at}`, guildId })).botToken);
+  return {
+    url: new URL(api).origin,
+    prepare: async (count) => Array.from({ length: count }, (_, index) => present(tokens[index % BOTS])),
+    update: () => undefined,
+  };
+}
+
+/** The whole of this server, with what it writes to disk, as a program embeds it. `idle` and `usual` lobbies run no game. */
+export async function openHouse(life: Life): Promise<Contender> {
+  const engine = await openEngine(life);
   const { api } = await engine.listen();
   const { bot } = await engine.admin.createApplication({ name: 'Bench' });
-  const lobbies = watchLobbies(engine, bot.id, !idle);
+  const lobbies = watchLobbies(engine, bot.id, life === 'busy');
   let players = 0;
   return {
     url: new URL(api).origin,

@@ -1,3 +1,5 @@
+import { DEFAULTS } from '../../../config/config.ts';
+
 /** Members of every lobby. */
 export const MEMBERS_EACH = 10;
 
@@ -19,10 +21,22 @@ export const BEAT_MS = 15_000;
 /** Heartbeat interval and its grace, resume window, and the look at who has aged, one after the other. */
 export const SETTLE_MS = 75_000;
 
+/**
+ * How connections live: `busy` ones send no heartbeats, which would be counted; `idle` ones let go soon of what they keep for a
+ * resume; `usual` ones have the default intervals.
+ */
+export type Life = 'busy' | 'idle' | 'usual';
+
+/** Between heartbeats of a connection; null for none. */
+export const BEATS_MS: Readonly<Record<Life, number | null>> = {
+  busy: null,
+  idle: BEAT_MS,
+  usual: DEFAULTS.heartbeat_interval_ms,
+};
+
 /** What a contender's process is told. */
 export type HostOrder =
-  /** `idle`: as connections live that nothing is sent to, heartbeats and all; else without anything of its own. */
-  | { readonly kind: 'open'; readonly idle: boolean }
+  | { readonly kind: 'open'; readonly life: Life }
   /** Makes what so many more connections identify with. */
   | { readonly kind: 'prepare'; readonly count: number }
   /** Begins to measure. */
@@ -39,8 +53,11 @@ export type HostNews =
   | { readonly kind: 'ended'; readonly cpuMicros: number; readonly wallMicros: number }
   | { readonly kind: 'weighed'; readonly rssBytes: number; readonly heapBytes: number };
 
-/** Who takes part. */
-export type Manner = 'guildhall' | 'colyseus';
+/** Players' connections of both servers. */
+export type Rival = 'guildhall' | 'colyseus';
+
+/** All that takes part: also bots' sessions of this server, in JSON and with zlib-stream. */
+export type Manner = Rival | 'json' | 'zlib-stream';
 
 /** What the process with the connections is told. Crowds have a number each. */
 export type CrowdOrder =

@@ -1,7 +1,7 @@
 import type { Finding } from '../../fanout/parts.ts';
 import { ratiosOf, type Spread, show, spreadOf } from '../../fanout/spread.ts';
 import { Load, Stand, type Use, type Weight } from './arena.ts';
-import { type Manner, MEMBERS_EACH, SETTLE_MS } from './orders.ts';
+import { type Manner, MEMBERS_EACH, type Rival, SETTLE_MS } from './orders.ts';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -37,7 +37,7 @@ const fitting = (sample: Sample, budgetBytes: number): number => {
 /** Memory of joined, idle connections in lobbies of ten, and what their joins cost (G8). */
 export async function measureMemory(rounds: number): Promise<Finding> {
   const count = Number(process.env.BENCH_CONNECTIONS ?? CONNECTIONS);
-  const samples: Record<Manner, Sample[]> = { guildhall: [], colyseus: [] };
+  const samples: Record<Rival, Sample[]> = { guildhall: [], colyseus: [] };
   for (let round = 0; round < rounds; round += 1)
     for (const manner of ['guildhall', 'colyseus'] as const)
       samples[manner].push(await sample(manner, count));
@@ -104,7 +104,7 @@ function atLeast({ median, max }: Spread, bound: number): string {
 async function sample(manner: Manner, fullCount: number): Promise<Sample> {
   const firstCount = Math.round((fullCount * FIRST_SHARE) / MEMBERS_EACH) * MEMBERS_EACH;
   const load = new Load();
-  const stand = await Stand.open(manner, true, load, 0);
+  const stand = await Stand.open(manner, 'idle', load, 0);
   const start = await stand.weigh();
   await stand.join(firstCount);
   await settle();

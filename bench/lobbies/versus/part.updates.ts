@@ -27,7 +27,7 @@ export async function measureUpdates(rounds: number): Promise<Finding> {
   const load = new Load();
   const stands: Stand[] = [];
   for (const [crowd, manner] of (['guildhall', 'colyseus'] as const).entries()) {
-    const stand = await Stand.open(manner, false, load, crowd);
+    const stand = await Stand.open(manner, 'busy', load, crowd);
     await stand.join(CONNECTIONS);
     await stand.weigh();
     stands.push(stand);
