@@ -49,7 +49,8 @@ export const RESUMED_ELSEWHERE: Close = {
  */
 export class SessionFeed implements SessionFeedEffects {
   readonly #owner: FeedOwner;
-  readonly #kept: ReplayBuffer;
+  /** The dispatches that are kept for a RESUME. */
+  readonly kept: ReplayBuffer;
   /** The connection; null without one. */
   #sink: FrameSink | null;
   /** The connection, while it receives new dispatches directly. */
@@ -63,13 +64,13 @@ export class SessionFeed implements SessionFeedEffects {
 
   constructor(owner: FeedOwner, limits: ReplayLimits, sink: FrameSink | null) {
     this.#owner = owner;
-    this.#kept = new ReplayBuffer(limits);
+    this.kept = new ReplayBuffer(limits);
     this.#sink = sink;
   }
 
   /** The number of the latest dispatch. */
   get seq(): number {
-    return this.#kept.lastSeq;
+    return this.kept.lastSeq;
   }
 
   /** Whether dispatches wait for the end of the greeting. */
@@ -84,7 +85,7 @@ export class SessionFeed implements SessionFeedEffects {
 
   /** Numbers a dispatch, before those that wait for the end of the greeting. */
   push(body: DispatchBody): void {
-    const seq = this.#kept.push(body);
+    const seq = this.kept.push(body);
     this.#roundBytes += body.weightBytes;
     this.#owner.numbered(body);
     this.#live?.dispatch(body, seq);
@@ -100,31 +101,21 @@ export class SessionFeed implements SessionFeedEffects {
   /** Continues the feed of another shard and returns what it brought; called once, before anything is delivered. */
   restore(seq: number, missed: readonly MissedFrame[]): readonly DispatchBody[] {
     this.#early = null;
-    this.#kept.begin(seq - missed.length);
+    this.kept.begin(seq - missed.length);
     const nowMs = this.#owner.nowMs();
     const bodies = missed.map((frame) => bodyOf(frame, nowMs));
-    for (const body of bodies) this.#kept.push(body);
+    for (const body of bodies) this.kept.push(body);
     return bodies;
   }
 
   /** The dispatches after `seq`. */
   missedSince(seq: number): Missed {
-    return this.#kept.since(seq, this.#owner.nowMs());
+    return this.kept.since(seq, this.#owner.nowMs());
   }
 
   /** The newest dispatches that are kept, at most `max`. */
   latest(max: number): ReturnType<ReplayBuffer['latest']> {
-    return this.#kept.latest(max, this.#owner.nowMs());
-  }
-
-  /** The client has received the dispatches up to `seq`, a number from the client. */
-  acknowledge(seq: number): void {
-    this.#kept.acknowledge(seq);
-  }
-
-  /** Drops dispatches that are too old to be replayed. */
-  trim(nowMs: number): void {
-    this.#kept.trim(nowMs);
+    return this.kept.latest(max, this.#owner.nowMs());
   }
 
   /** Whether another large dispatch may be sent without waiting for `writable`. */
@@ -181,8 +172,8 @@ export class SessionFeed implements SessionFeedEffects {
   /** Replays in rounds, as fast as the connection accepts them; new dispatches only join the buffer in the meantime. */
   #replayTo(sink: FrameSink): void {
     if (sink !== this.#sink) return;
-    for (let round = 0; round < REPLAY_ROUND && this.#next <= this.#kept.lastSeq; round += 1) {
-      const body = this.#kept.get(this.#next);
+    for (let round = 0; round < REPLAY_ROUND && this.#next <= this.kept.lastSeq; round += 1) {
+      const body = this.kept.get(this.#next);
       // New dispatches evict old ones faster than the connection accepts them: it can never catch up.
       if (!body) {
         this.#owner.end(CLOSE.SESSION_TIMED_OUT);
@@ -192,7 +183,7 @@ export class SessionFeed implements SessionFeedEffects {
       this.#next += 1;
       if (body.weightBytes > 0) break;
     }
-    if (this.#next > this.#kept.lastSeq) this.#owner.caughtUp();
+    if (this.#next > this.kept.lastSeq) this.#owner.caughtUp();
     else sink.whenWritable(() => this.#replayTo(sink));
   }
 

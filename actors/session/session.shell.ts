@@ -210,7 +210,7 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
   }
 
   acknowledge(seq: number): void {
-    this.feed.acknowledge(seq);
+    this.feed.kept.acknowledge(seq);
   }
 
   ask(request: SessionRequest): void {

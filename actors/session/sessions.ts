@@ -463,7 +463,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     this.#trimming ??= this.wheel.add(() => {
       this.#trimming = null;
       const nowMs = this.nowMs();
-      for (const session of this.#sessions.values()) session.feed.trim(nowMs);
+      for (const session of this.#sessions.values()) session.feed.kept.trim(nowMs);
       if (this.#sessions.size > 0) this.#trimLater();
     }, TRIM_MS);
   }

@@ -1,5 +1,3 @@
-import type { Engine } from '../../embedding.ts';
-
 /*
  * A server for `part.identify.ts`, of the build whose entry point is the first argument: a bot in many guilds. It is set up with
  * the interface for embedding programs, which earlier builds have too.
@@ -17,6 +15,16 @@ export type IdentifyHostNews =
 /** A person may own no more. */
 const GUILDS_PER_OWNER = 100;
 
+/** What all builds have. */
+interface Engine {
+  listen(): Promise<{ readonly gateway: string }>;
+  readonly admin: {
+    createApplication(of: { name: string }): Promise<{ bot: { id: string }; botToken: string }>;
+    createUser(of: { username: string }): Promise<{ user: { id: string } }>;
+    createGuild(of: { name: string; ownerId: string }): Promise<{ id: string }>;
+    addMember(of: { guildId: string; userId: string }): Promise<void>;
+  };
+}
 type CreateEngine = (options: { readonly config: Readonly<Record<string, unknown>> }) => Promise<Engine>;
 
 async function open(main: string, guilds: number, databaseUrl?: string): Promise<IdentifyHostNews> {
@@ -33,7 +41,7 @@ async function open(main: string, guilds: number, databaseUrl?: string): Promise
     const { user } = await engine.admin.createUser({ username: `owner${made}` });
     for (let at = made; at < Math.min(guilds, made + GUILDS_PER_OWNER); at += 1) {
       const { id } = await engine.admin.createGuild({ name: `Guild ${at}`, ownerId: user.id });
-      await engine.admin.addMember({ guildId: id as never, userId: bot.id });
+      await engine.admin.addMember({ guildId: id, userId: bot.id });
     }
   }
   return { kind: 'opened', gateway, token: botToken, guilds };

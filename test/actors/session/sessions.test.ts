@@ -248,14 +248,10 @@ describe('RESUME', () => {
 
   it('replays what followed the READY and guilds that the client acknowledged', async () => {
     const arranged = arrange();
-    const { session, sink } = await open(arranged);
-    session.deliver(dispatchOf('a'));
+    const { session } = await open(arranged);
     session.acknowledge(4);
-    session.deliver(dispatchOf('b'));
-    session.detach(sink, true);
-    const again = await resume(arranged, session.id, 4);
-    expect(again.sink.seqs).toEqual([5, 6, 7]);
-    expect((await resume(arranged, session.id, 1)).outcome).toEqual({ kind: 'invalid' });
+    session.deliver(dispatchOf('a'));
+    expect((await resume(arranged, session.id, 4)).sink.seqs).toEqual([5, 6]);
   });
 
   it('is rejected after the resume window', async () => {
