@@ -186,13 +186,14 @@ export class AnswerReader {
     const isOld = found[1] === '0';
     // An answer that switches protocols was not asked for.
     if (status === 101) return false;
-    if (status < 200) {
-      this.#interim += 1;
-      return this.#interim <= INTERIM_MAX;
-    }
     const lines = linesOf(text);
     const framing = lines && framingOf(lines, isOld);
     if (!lines || !framing) return false;
+    if (status < 200) {
+      this.#interim += 1;
+      // It has no body and says nothing of one (RFC 9110, section 8.6; RFC 9112, section 6.1); readers differ in what else it means.
+      return this.#interim <= INTERIM_MAX && framing.bytes === null && !framing.isChunked;
+    }
     const isBodyless = this.#isHead || status === 204 || status === 304;
     const { bytes, isChunked } = framing;
     const isUntilEnd = !isBodyless && bytes === null && !isChunked;

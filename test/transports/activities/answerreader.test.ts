@@ -105,6 +105,7 @@ describe('an HTTP response', () => {
     expect(seen([text('1.0')]).idleSeconds).toBe(0);
   });
 
+  const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
   const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
   test.each([
     ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx'],
@@ -133,6 +134,12 @@ describe('an HTTP response', () => {
     ['a short status', 'HTTP/1.1 20 OK\r\n\r\n'],
     ['a long status', 'HTTP/1.1 2000 OK\r\n\r\n'],
     ['a change of protocol', 'HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n'],
+    [
+      'an interim answer with two lengths',
+      `HTTP/1.1 100 C\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n${OK}`,
+    ],
+    ['an interim answer with a length', `HTTP/1.1 100 C\r\nContent-Length: 0\r\n\r\n${OK}`],
+    ['an interim answer in chunks', `HTTP/1.1 100 C\r\nTransfer-Encoding: chunked\r\n\r\n${OK}`],
     ['17 interim answers', 'HTTP/1.1 102 P\r\n\r\n'.repeat(17)],
     ['257 headers', `HTTP/1.1 200 OK\r\n${'a:b\r\n'.repeat(257)}\r\n`],
     ['a start of 16 KiB', `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(16 << 10)}\r\n\r\n`],
