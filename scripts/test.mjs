@@ -15,7 +15,7 @@ const CONFORMANCE = 'test/conformance/';
 /** The files that took longest are named at the end. */
 const LONGEST = 20;
 /** Characters of the reason of a failure that are repeated at the end. */
-const REASON_CHARACTERS = 200;
+const REASON_CHARACTERS = 600;
 /** Folders of test/ that are a step of their own, or hold no tests. */
 const NOT_UNIT = ['test/e2e/', 'test/suites/', CONFORMANCE, TIDY];
 
