@@ -181,7 +181,7 @@ export class CrashedJournals {
     return { kind: 'taken', record };
   }
 
-  /** A cached segment is shorter than the index says when a shard that was taken for crashed has written on: reads it again. */
+  /** Reads a cached segment again when it is shorter than the index: a shard that was considered crashed may still write. */
   async #content(folder: JournalFolder, segment: number, from: number, to: number): Promise<Buffer> {
     const cached = await this.#segment(folder, segment);
     if (cached.length >= to) return cached.subarray(from, to);

@@ -62,7 +62,7 @@ export type TakeResult =
 
 /** Finds sessions on other shards, and in the journals of crashed ones. */
 export interface SessionArchive {
-  /** Whether no other shard may hold this one for crashed, and take its sessions from its journal. */
+  /** Whether this shard is in the cluster. If not, another shard may take its sessions from its journal. */
   readonly keepsSessions: boolean;
   /** This shard ends: its sessions can be taken from what the journal holds, once it has left the cluster. */
   close(): void;

@@ -54,7 +54,7 @@ export class Migrations {
    * shard has it, or when some missed dispatches are no longer available.
    *
    * @throws the failure; the session is kept, and may be claimed again. NotServed also for a local session while another shard may
-   * have taken it from the journal: of two copies that both count on, one would be lost.
+   * have taken it from the journal: if both copies numbered dispatches, those of one would be lost.
    */
   async migrate(claim: Claim): Promise<GatewaySessionActor | 'seqUnknown' | undefined> {
     // The caller that started the earlier work handles its failure.
@@ -69,7 +69,7 @@ export class Migrations {
     const { limiter, archive } = this.#ports;
     if (here && !isBehind && !archive.keepsSessions) {
       here.extendWindow();
-      throw new NotServed('This shard is not in the cluster now: another one may have the session.');
+      throw new NotServed('This shard is not in the cluster now; another shard may serve the session.');
     }
     if (here && !isBehind && !this.#unopened.has(here)) return here;
     const migrate = () => (here && !isBehind ? this.#open(here) : this.#take(claim, here));

@@ -58,7 +58,7 @@ const NOTHING: SessionPersistence = {
 export const replayAgeMs = (config: Config): number =>
   config.resume_window_ms + config.heartbeat_interval_ms + config.heartbeat_grace_ms;
 
-/** Share of the time to identify that a claim may take: a connection that is closed meanwhile would never be told that its session is lost. */
+/** Share of `identify_timeout_ms` that a claim may take, so that the client gets op 9 before its connection times out. */
 const CLAIM_SHARE = 0.7;
 
 /** A crashed shard leaves the view once its lease has expired. */

@@ -60,7 +60,7 @@ export interface GatewaySession {
   readonly intents: number;
   /** The socket closed. `resumable`: keep the session for the resume window; otherwise end it now. */
   detach(sink: FrameSink, resumable: boolean): void;
-  /** The client has received the dispatches up to this number, as it says: any integer. */
+  /** The client reports that it has received the dispatches up to `seq`, an unchecked integer. */
   acknowledge(seq: number): void;
   ask(request: SessionRequest): void;
 }

@@ -229,7 +229,7 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     );
   }
 
-  /** Restarts the resume window, if it runs: the client came, and could not be served yet. */
+  /** Restarts the resume window, if it runs: a RESUME was refused that the client will send again. */
   extendWindow(): void {
     if (!this.#window) return;
     this.stopWindow();

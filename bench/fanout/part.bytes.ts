@@ -70,7 +70,7 @@ export function measureBytes(): Finding {
 /** Mean bytes of a message in streams that share a history, without the bytes of private events. */
 function sharedBytes(bodies: readonly DispatchBody[], privateShare: number): number {
   const histories = new Histories();
-  const lanes = Array.from({ length: SHARING }, () => histories.laneFor(histories.alone));
+  const lanes = Array.from({ length: SHARING }, () => histories.laneOf(histories.alone));
   const chance = seeded(0);
   let total = 0;
   for (const [index, body] of bodies.entries()) {

@@ -25,7 +25,10 @@ export interface ApplicationAccess {
   applicationRefusal(caller: Requester, id: ApplicationId): Refusal | null;
   /** The refusal of an application that acts for a user and is another one, and of another application's bot. */
   userOrApplicationRefusal(caller: Requester, id: ApplicationId): Refusal | null;
-  /** The application, if the caller is the application or a person who may do this with it; 10002 for an unknown one. */
+  /**
+   * The application, if the caller is the application or a person who may do this with it; 10002 for an unknown one. An
+   * application that acts for a user may only attach files: the user holds its token.
+   */
   open(caller: Requester, id: ApplicationId, action: ApplicationAction): Promise<Reply<Application>>;
   /**
    * Whose entitlements the application may use for the caller: of all users (`userId` null) for its bot and for people who
@@ -57,8 +60,9 @@ export function createApplicationAccess({ applications, teams }: AccessPorts): A
       const application = await applications.get(id);
       if (!application) return refused(refusal('UNKNOWN_APPLICATION'));
       const isAllowed =
-        isApplication(caller, id) ||
-        (caller.authorization === null && (await teams.may(application, caller.userId, action)));
+        caller.authorization === null
+          ? isApplication(caller, id) || (await teams.may(application, caller.userId, action))
+          : isApplication(caller, id) && action === 'attach';
       return isAllowed
         ? { ok: true, value: application }
         : refused(refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION'));

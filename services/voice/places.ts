@@ -114,6 +114,7 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
   const owners = ofOwners(ports);
   /** The place that each user session last asked for. */
   const places = new WeakMap<LiveSession, VoicePlace>();
+  /** Sessions that were opened at another shard before. */
   const moved = new WeakSet<LiveSession>();
   const askIn = askingIn(ports);
 

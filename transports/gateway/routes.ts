@@ -116,7 +116,7 @@ export function createGatewayRoutes(app: TemplatedApp, deps: GatewayDeps): Gatew
     defer,
     onFault,
     hello: hellos(settings.heartbeatIntervalMs),
-    laneOf: (lane) => histories?.laneFor(lane) ?? lane,
+    laneOf: (lane) => histories?.laneOf(lane) ?? lane,
     recorder: deps.recorder ?? null,
     onGone: (socket) => upgrades.gone(socket),
     onRefused: ({ address }) => deps.watch?.count(address),

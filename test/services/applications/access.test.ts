@@ -54,7 +54,24 @@ describe('application access', () => {
 
   test.each<[string, Parameters<typeof access.open>[0], ApplicationAction, number | undefined]>([
     ["opens to the application's bot", bot(APPLICATION), 'update', ALLOWED],
-    ['opens to the application acting for a user', acting(STRANGER, APPLICATION), 'attach', ALLOWED],
+    [
+      'opens to the application acting for a user, to attach',
+      acting(STRANGER, APPLICATION),
+      'attach',
+      ALLOWED,
+    ],
+    [
+      'is closed to the application acting for a user, to update',
+      acting(STRANGER, APPLICATION),
+      'update',
+      DENIED,
+    ],
+    [
+      'is closed to the application acting for its owner, to update',
+      acting(OWNER, APPLICATION),
+      'update',
+      DENIED,
+    ],
     ['opens to its owner', user(OWNER), 'update', ALLOWED],
     ['opens to a team member for what the role allows', user(READER), 'view', ALLOWED],
     ['is closed to a team member for what the role does not allow', user(READER), 'update', DENIED],

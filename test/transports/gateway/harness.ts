@@ -90,7 +90,7 @@ export function arrange(
     defer,
     onFault: (error) => faults.push(error),
     hello: (lane) => lane.control(10, { heartbeat_interval: limits.heartbeatIntervalMs }),
-    laneOf: (lane) => histories?.laneFor(lane) ?? lane,
+    laneOf: (lane) => histories?.laneOf(lane) ?? lane,
     onGone: (socket) => gone.push(socket),
   };
   const connect = (encoding: 'json' | 'etf' = 'json') => {

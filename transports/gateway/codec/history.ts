@@ -143,7 +143,7 @@ export class Histories {
   }
 
   /** The lane for a new connection: a shared history where it can have one. */
-  laneFor(lane: Lane): Lane {
+  laneOf(lane: Lane): Lane {
     return lane === this.alone ? new HistoryLane(this) : lane;
   }
 

@@ -30,7 +30,7 @@ class Streams {
   readonly #queued = new Map<number, ((at: number) => void)[]>();
 
   join(): void {
-    const lane = this.histories.laneFor(this.histories.alone);
+    const lane = this.histories.laneOf(this.histories.alone);
     this.places.push({ lane, frames: [lane.header], texts: [], seq: 0 });
   }
 
@@ -268,6 +268,6 @@ describe('a shared history', () => {
 
   it('is not used by ETF, whose bytes may be any', () => {
     const etf = laneFor('etf', 'zlib-stream');
-    expect(etf && new Histories().laneFor(etf)).toBe(etf);
+    expect(etf && new Histories().laneOf(etf)).toBe(etf);
   });
 });
