@@ -98,6 +98,8 @@ function leavingUnknown(
   { notifier, storage }: PlacePorts,
   leave: (session: LiveSession, place: VoicePlace) => void,
 ) {
+  /** Sessions that were opened at another shard before. */
+  const moved = new WeakSet<LiveSession>();
   async function calls(session: LiveSession): Promise<void> {
     for (const { id } of await storage.privateChannels.of(session.userId, CHANNELS_MAX))
       leave(session, { kind: 'private', id });
@@ -106,7 +108,13 @@ function leavingUnknown(
     for (const id of await notifier.guildIdsOf(session.userId)) leave(session, { kind: 'guild', id });
     await calls(session);
   }
-  return { calls, any };
+  return {
+    any,
+    reopened: (session: LiveSession): void => void moved.add(session),
+    async ended(session: LiveSession): Promise<void> {
+      if (!session.bot && moved.has(session)) await calls(session);
+    },
+  };
 }
 
 export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
@@ -114,8 +122,6 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
   const owners = ofOwners(ports);
   /** The place that each user session last asked for. */
   const places = new WeakMap<LiveSession, VoicePlace>();
-  /** Sessions that were opened at another shard before. */
-  const moved = new WeakSet<LiveSession>();
   const askIn = askingIn(ports);
 
   function put(session: LiveSession, place: VoicePlace, wish: VoiceChangeRequest): void {
@@ -160,14 +166,13 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
       for (const { id } of channels) owners.greet(id, userId, sessionId);
     },
 
-    reopened: (session) => void moved.add(session),
+    reopened: leaveUnknown.reopened,
 
     ended(session, guildIds) {
       for (const id of guildIds) leave(session, { kind: 'guild', id });
       const place = places.get(session);
       if (place?.kind === 'private') leave(session, place);
-      else if (!place && !session.bot && moved.has(session))
-        leaveUnknown.calls(session).catch((fault) => onFault(fault, session.sessionId));
+      else if (!place) leaveUnknown.ended(session).catch((fault) => onFault(fault, session.sessionId));
     },
 
     drop({ callId, guildId, userId, sessionId }) {
