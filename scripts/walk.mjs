@@ -1,13 +1,15 @@
-// `node scripts/walk.mjs [--dist <folder>] [--functions]`: lists the files and functions of a built server that run
-// for one message, from the REST request to its MESSAGE_CREATE, and for one join of a lobby, to its LOBBY_MEMBER_ADD.
+// `node scripts/walk.mjs [--dist <folder>] [--functions]`: lists the files and functions of the server that run for one
+// message, from the REST request to its MESSAGE_CREATE, and for one join of a lobby, to its LOBBY_MEMBER_ADD.
 // Each walk is repeated; what does not run every time, or also runs while nothing is asked, is not of the walk.
-import { spawn } from 'node:child_process';
+// Without --dist the modules of the sources are built one by one: the bundle of a build cannot tell them apart.
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { cpSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import WebSocket from 'ws';
-import { ROOT } from './prepare.mjs';
+import { binOf, ensureBuilt, ROOT } from './prepare.mjs';
 
 const WARM_UPS = 30;
 const ROUNDS = 10;
@@ -16,13 +18,13 @@ const DISPATCH_TIMEOUT_MS = 60_000;
 
 const { values } = parseArgs({
   options: {
-    dist: { type: 'string', default: join(ROOT, 'dist') },
+    dist: { type: 'string' },
     functions: { type: 'boolean', default: false },
     set: { type: 'string', multiple: true, default: [] },
   },
 });
 
-const dist = resolve(values.dist);
+const dist = values.dist === undefined ? buildModules() : resolve(values.dist);
 const server = spawn(
   process.execPath,
   [
@@ -48,6 +50,17 @@ try {
 } finally {
   server.disconnect();
   server.kill('SIGTERM');
+}
+
+/** The folder of a build whose entries are single modules. It lies in node_modules/, where packages are found. */
+function buildModules() {
+  ensureBuilt();
+  const folder = join(ROOT, 'node_modules/.cache/walk');
+  cpSync(join(ROOT, 'dist'), folder, { recursive: true });
+  const args = [binOf('typescript', 'tsc'), '-p', 'tsconfig.build.json', '--outDir', folder];
+  const { status } = spawnSync(process.execPath, args, { cwd: ROOT, stdio: 'inherit' });
+  if (status !== 0) throw new Error('The modules could not be built; the lines above say why.');
+  return folder;
 }
 
 async function walkOfMessage(info) {
