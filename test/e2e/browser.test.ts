@@ -93,6 +93,15 @@ let rpc: ChildProcess | null = null;
 const pageUrl = () => `http://127.0.0.1:${server.port}/voice-room/`;
 const botId = () => server.info.bots[0]!.id;
 
+/** What a game asked for, or an error that names it when nothing answers. */
+async function answer<T>(asked: string, promise: Promise<T>): Promise<T> {
+  const late = new AbortController();
+  const silence = sleep(soon.timeout, null, { signal: late.signal }).then(() => {
+    throw new Error(`Nothing answered ${asked} within ${soon.timeout} ms.`);
+  });
+  return Promise.race([promise, silence]).finally(() => late.abort());
+}
+
 async function newPage({ browser }: TestBrowser) {
   const context = await browser.newContext();
   return { context, page: await context.newPage() };
@@ -227,6 +236,7 @@ describe.runIf(CHROMIUM !== null)('visitors', () => {
       ...{ redirect_uris: ['http://127.0.0.1/callback'], public_client: false, rpc_origins: [] },
       approved_scopes: ['rpc', 'rpc.voice.read', 'rpc.voice.write'],
     });
+    rpc?.kill('SIGKILL');
     rpc = spawn(
       process.execPath,
       [join(ROOT, 'dist/cli.js'), 'rpc', '--json', '--url', api, '--approve', application.id],
@@ -235,7 +245,7 @@ describe.runIf(CHROMIUM !== null)('visitors', () => {
         env: { ...process.env, GUILDHALL_USER_TOKEN: users[0]!.token },
       },
     );
-    const [line] = await once(createInterface({ input: rpc.stdout! }), 'line');
+    const [line] = await answer('the start of rpc', once(createInterface({ input: rpc.stdout! }), 'line'));
     const { room } = JSON.parse(String(line)) as { room: string };
     const { page } = juniper;
     await page.goto('about:blank');
@@ -244,29 +254,32 @@ describe.runIf(CHROMIUM !== null)('visitors', () => {
     expect(page.url()).toBe(pageUrl());
     const game = new classicRpc.Client({ transport: 'ipc' });
     game.fetch.endpoint = api;
-    await game.login({
+    const login = game.login({
       ...{ clientId: application.id, clientSecret: application.client_secret },
       ...{ redirectUri: 'http://127.0.0.1/callback', scopes: ['identify', 'rpc'] },
     });
+    await answer('the login', login);
+    const request = (command: string, args = {}) => answer(command, game.request(command, args));
+    const subscribe = (event: string, args: object) => answer(event, game.subscribe(event, args));
     const told: Record<string, unknown>[] = [];
     for (const event of ['SPEAKING_START', 'VOICE_SETTINGS_UPDATE'])
       game.on(event, (data) => void told.push({ event, ...(data as object) }));
-    await game.subscribe('VOICE_SETTINGS_UPDATE', {});
-    await game.subscribe('SPEAKING_START', { channel_id: guild.voice_channel_id });
-    await game.request('SELECT_VOICE_CHANNEL', { channel_id: guild.voice_channel_id });
+    await subscribe('VOICE_SETTINGS_UPDATE', {});
+    await subscribe('SPEAKING_START', { channel_id: guild.voice_channel_id });
+    await request('SELECT_VOICE_CHANNEL', { channel_id: guild.voice_channel_id });
     await page.locator('[data-phase=connected]').waitFor();
     await expect
       .poll(() => told, soon)
       .toContainEqual({ event: 'SPEAKING_START', channel_id: guild.voice_channel_id, user_id: rowan.id });
     // The event of the change follows at once: discord-rpc gets both, because the helper writes frames apart.
-    expect(await game.request('SET_VOICE_SETTINGS', { mute: true })).toMatchObject({ mute: true });
+    expect(await request('SET_VOICE_SETTINGS', { mute: true })).toMatchObject({ mute: true });
     await page.getByRole('button', { name: 'Unmute', exact: true }).waitFor();
     await expect.poll(() => rowan.hears(juniper.id, JUNIPER_HZ), soon).toBeLessThan(0.05);
     await juniper.press('Unmute');
     const settings = () => told.filter(({ event }) => event === 'VOICE_SETTINGS_UPDATE').at(-1);
     await expect.poll(settings, soon).toMatchObject({ mute: false });
-    expect(await game.request('GET_SELECTED_VOICE_CHANNEL')).toMatchObject({ id: guild.voice_channel_id });
-    await game.request('SELECT_VOICE_CHANNEL', { channel_id: null });
+    expect(await request('GET_SELECTED_VOICE_CHANNEL')).toMatchObject({ id: guild.voice_channel_id });
+    await request('SELECT_VOICE_CHANNEL', { channel_id: null });
     await page.getByRole('button', { name: /^General/ }).waitFor();
     await page.getByRole('button', { name: 'End this' }).click();
     await game.destroy();
