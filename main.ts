@@ -1,6 +1,6 @@
 /** The embedding interface of the package: `import { createEngine } from 'guildhall'`. */
 
-export { movableClock } from './actors/runtime/movableclock.ts';
+export { movableClock } from './actors/runtime/clock.ts';
 export { createEngine } from './compose/engine.ts';
 export type { Config } from './config/config.ts';
 export { DEFAULTS } from './config/config.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { movableClock } from '../actors/runtime/movableclock.ts';
+import { movableClock } from '../actors/runtime/clock.ts';
 import { type Config, DEFAULTS, publicSettings } from '../config/config.ts';
 import type { Addresses } from '../embedding.ts';
 import { CONTRACT_DATES } from '../protocol/dates.ts';

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Logger, pino, stdSerializers } from 'pino';
-import { type Clock, systemClock } from '../actors/runtime/clock.ts';
-import { Lifetime } from '../actors/runtime/lifetime.ts';
+import { type Clock, Lifetime, systemClock } from '../actors/runtime/clock.ts';
 import { type SnowflakeSource, snowflakeSource } from '../actors/runtime/snowflakes.ts';
 import { TimerWheel } from '../actors/runtime/wheel.ts';
 import { type Config, DEFAULTS, parseConfig } from '../config/config.ts';

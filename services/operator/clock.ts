@@ -1,5 +1,5 @@
 import type { Clock } from '../../actors/runtime/clock.ts';
-import { isMovable } from '../../actors/runtime/movableclock.ts';
+import { isMovable } from '../../actors/runtime/clock.ts';
 import { ApiError } from '../../protocol/apierror.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { DueClock } from '../dueclock.ts';

@@ -1,7 +1,7 @@
 // Goal: in the store of an application people buy, give, change and cancel, at a stand-in that speaks as Stripe does, and the
 // application hears of it as of what the operator gives.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { movableClock } from '../../actors/runtime/movableclock.ts';
+import { movableClock } from '../../actors/runtime/clock.ts';
 import { createEngine } from '../../compose/engine.ts';
 import type { Engine, NewApplication } from '../../embedding.ts';
 import type { UserId } from '../../protocol/ids.ts';

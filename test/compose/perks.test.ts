@@ -1,6 +1,6 @@
 // Goal: SKUs to which the operator gave perks raise the tier of a guild and the premium type of a person for as long as they give access.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { movableClock } from '../../actors/runtime/movableclock.ts';
+import { movableClock } from '../../actors/runtime/clock.ts';
 import { createEngine } from '../../compose/engine.ts';
 import type { Engine, NewApplication } from '../../embedding.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';

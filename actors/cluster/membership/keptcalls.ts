@@ -2,8 +2,7 @@ import type { PrivateChannelState } from '../../../engine/privatechannel/rules.t
 import type { ClusterStore } from '../../../storage/cluster/port.ts';
 import type { Ownership } from '../../placement/ports.ts';
 import type { PrivateChannelShell } from '../../privatechannel/privatechannel.shell.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Lifetime } from '../../runtime/lifetime.ts';
+import type { Clock, Lifetime } from '../../runtime/clock.ts';
 import type { Registry } from '../../runtime/registry.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
 

@@ -59,8 +59,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'storage/writer.ts':
     'The simulation has a model of the writer; test/suites runs the real one on both databases.',
   'storage/tables.ts': 'The simulation has a model of the database; test/suites runs the statements.',
-  'actors/runtime/clock.ts': 'The clock of a real process: test/e2e.',
-  'actors/runtime/lifetime.ts': 'The end of a real process: test/actors/runtime/lifetime.test.ts.',
+  'actors/runtime/clock.ts': 'The clock and the end of a real process: test/actors/runtime/clock.test.ts.',
 };
 
 /** One by one, for files that are otherwise part of the simulation. */

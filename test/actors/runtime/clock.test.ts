@@ -1,8 +1,7 @@
 // Goal: what is begun with a lifetime ends with it: after `close` nothing of it runs, and `close` has waited for all of it.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../../../actors/runtime/clock.ts';
-import { Lifetime } from '../../../actors/runtime/lifetime.ts';
+import { Lifetime, systemClock } from '../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 
