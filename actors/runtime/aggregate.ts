@@ -12,11 +12,10 @@ import type { AggregatePorts, OutgoingDispatch } from './aggregate.ports.ts';
 import type { AggregateOwnership } from './aggregateownership.ts';
 import { CommandKeys } from './commandkeys.ts';
 import type { Load } from './loadqueue.ts';
-import { OrderedCommits } from './ordered.ts';
 import type { RegisteredShell, Send } from './registry.ts';
 import type { End, Work, WorkRefusal } from './resident.machine.ts';
 import { DispatchStream, merged, type StreamDispatch } from './stream.ts';
-import { answeringBugs, asError, OpenWork, rethrow } from './work.ts';
+import { answeringBugs, asError, OpenWork, OrderedCommits, rethrow } from './work.ts';
 
 /** The part of an aggregate's rules that the runner needs. */
 interface Rules<State, Fact, Dispatch> {

@@ -1,6 +1,6 @@
 // What an aggregate shows leaves in the order in which it was decided, whatever sets it off.
 import { expect, test } from 'vitest';
-import { OrderedCommits } from '../../../actors/runtime/ordered.ts';
+import { OrderedCommits } from '../../../actors/runtime/work.ts';
 import type { Commit, Writer } from '../../../storage/ports.ts';
 
 function ordering() {
