@@ -1,13 +1,7 @@
 import { type ActorRefFrom, createActor } from 'xstate';
 import { NotServed } from '../../protocol/faults.ts';
 import type { Clock } from './clock.ts';
-import {
-  type ResidentEvent,
-  type ResidentShell,
-  type residentMachine,
-  runsWork,
-  type Work,
-} from './resident.machine.ts';
+import type { ResidentEvent, ResidentShell, residentMachine, Work } from './resident.machine.ts';
 import type { Supervisor } from './supervisor.ts';
 import type { TimerWheel } from './wheel.ts';
 import { asError, rethrow } from './work.ts';
@@ -240,6 +234,10 @@ function take<State, Shell extends RegisteredShell<State>>(
     actor.send({ type: 'work', work: rethrow(asError(error)) });
   }
 }
+
+/** Whether work runs at once, without a transition: in every state after `loading` until the end. */
+const runsWork = ({ value }: { readonly value: string }): boolean =>
+  value === 'active' || value === 'draining' || value === 'handingOver';
 
 const ended = <State, Shell>({ actor }: Cell<State, Shell>): Promise<void> =>
   new Promise((resolve) => actor.subscribe({ complete: resolve, error: () => resolve() }));

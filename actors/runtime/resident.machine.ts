@@ -171,7 +171,3 @@ export function residentMachine<State>(id: string) {
     },
   });
 }
-
-/** Whether work runs at once, without a transition: in every state after `loading` until the end. */
-export const runsWork = ({ value }: { readonly value: string }): boolean =>
-  value === 'active' || value === 'draining' || value === 'handingOver';
