@@ -9,7 +9,7 @@ import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { ChannelId, MessageId } from '../../protocol/ids.ts';
 import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
-import { Window, type WindowRead } from '../runtime/window.ts';
+import { Window, type WindowRead } from '../runtime/cache.ts';
 
 /** Bounds of the windows of one aggregate: channels whose pins are loaded, and reactions with votes. */
 const [PINS_MAX, REACTIONS_MAX] = [20, 10_000];

@@ -11,7 +11,7 @@ import type { ThreadStore } from '../../storage/thread/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
 import type { WebhookStore } from '../../storage/webhook/port.ts';
 import { messageReads, recentReads } from '../channel/messagereads.ts';
-import { keep, Window, type WindowRead } from '../runtime/window.ts';
+import { keep, Window, type WindowRead } from '../runtime/cache.ts';
 
 export interface GuildReads {
   readonly guilds: Pick<

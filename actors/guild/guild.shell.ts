@@ -25,11 +25,11 @@ import {
 import type { Subscribed } from '../placement/ports.ts';
 import type { AggregatePorts, OutgoingDispatch, Signing } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
+import { PinningWindow, Window, WindowReader } from '../runtime/cache.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { Wheel } from '../runtime/wheel.ts';
-import { PinningWindow, Window, WindowReader } from '../runtime/window.ts';
 import {
   type HandoverState,
   handoverStateOf,

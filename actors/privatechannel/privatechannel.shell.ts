@@ -35,11 +35,11 @@ import {
 import { VoiceSnapshotWriter } from '../guild/guild.handover.ts';
 import type { AggregatePorts, OutgoingDispatch, Signing } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
+import { keep, Window, type WindowRead, WindowReader } from '../runtime/cache.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { Wheel } from '../runtime/wheel.ts';
-import { keep, Window, type WindowRead, WindowReader } from '../runtime/window.ts';
 import { acquaintanceOf, type ReachPorts } from './acquaintance.ts';
 
 export interface PrivateChannelPorts extends AggregatePorts, Signing, ReachPorts {

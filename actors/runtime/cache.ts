@@ -1,4 +1,7 @@
+/** Copies in memory of rows of the database, each bounded, and the reads that fill them. */
+
 import { dropOldest } from '../../protocol/oldest.ts';
+
 export interface CacheBounds {
   /** Most keys in the cache. */
   readonly kept_max: number;
@@ -114,4 +117,227 @@ export function createCache<Key, Value>(
       for (const key of new Set([...atHand.keys(), ...readings.keys()])) if (which(key)) forget(key);
     },
   };
+}
+
+/** Most keys in one read. */
+const KEYS_MAX = 500;
+
+/**
+ * Reads by key, many keys with one query: keys requested in one turn, or while a read is under way, share the next
+ * read. A burst of callers costs a few queries, and a result is never older than its request.
+ *
+ * @returns Answers undefined for a key that `read` does not answer; rejects with what `read` rejects with.
+ */
+export function batchReads<Value>(
+  read: (keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>,
+): (key: string) => Promise<Value | undefined> {
+  let waiting = new Map<string, PromiseWithResolvers<Value | undefined>>();
+  let running = false;
+
+  async function run(): Promise<void> {
+    while (waiting.size > 0) {
+      const all = [...waiting];
+      const now = all.slice(0, KEYS_MAX);
+      waiting = new Map(all.slice(KEYS_MAX));
+      try {
+        const found = await read(now.map(([key]) => key));
+        for (const [key, { resolve }] of now) resolve(found.get(key));
+      } catch (error) {
+        for (const [, { reject }] of now) reject(error);
+      }
+    }
+    running = false;
+  }
+
+  return (key) => {
+    const known = waiting.get(key);
+    if (known) return known.promise;
+    const asked = withResolvers<Value | undefined>();
+    waiting.set(key, asked);
+    if (!running) {
+      running = true;
+      queueMicrotask(() => void run());
+    }
+    return asked.promise;
+  };
+}
+
+interface PromiseWithResolvers<T> {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** `Promise.withResolvers` of later Node versions. */
+function withResolvers<T>(): PromiseWithResolvers<T> {
+  let resolve!: (value: T) => void;
+  let reject!: (error: unknown) => void;
+  const promise = new Promise<T>((fulfil, refuse) => {
+    resolve = fulfil;
+    reject = refuse;
+  });
+  return { promise, resolve, reject };
+}
+
+/**
+ * A bounded window on rows of the database, kept as a Map so that pure rules can read and write it.
+ *
+ * An entry may be evicted only when no commit that depends on it is under way: each `set` is stamped with the number of
+ * the commit that it becomes part of, and `trim` evicts only entries whose stamp is settled. `pinned` entries stay.
+ */
+export class Window<K, V> extends Map<K, V> {
+  /** Number of the commit that the next `set` is part of; 0 for rows that were read. Written by the owner. */
+  nextCommit = 0;
+  readonly #stamps = new Map<K, number>();
+  /** Keys that were evicted while a read of many rows was under way. */
+  #evicted: Set<K> | null = null;
+
+  /**
+   * Call when a read of many rows begins. Returns, when it has ended, the keys that were evicted meanwhile: their rows may be older
+   * than what a command wrote before the eviction.
+   */
+  watchEvictions(): () => ReadonlySet<K> {
+    const evicted = new Set<K>();
+    this.#evicted = evicted;
+    return () => {
+      if (this.#evicted === evicted) this.#evicted = null;
+      return evicted;
+    };
+  }
+
+  override set(key: K, value: V): this {
+    this.#stamps?.set(key, this.nextCommit);
+    return super.set(key, value);
+  }
+
+  override delete(key: K): boolean {
+    this.#stamps.delete(key);
+    return super.delete(key);
+  }
+
+  override clear(): void {
+    this.#stamps.clear();
+    super.clear();
+  }
+
+  /**
+   * Evicts the oldest entries until `max` are left, but none that is younger than an entry whose commit is under way:
+   * for a window in which an entry describes the entries after it.
+   */
+  trimInOrder(max: number, settledCommit: number): void {
+    for (const key of this.keys()) {
+      if (this.size <= max || (this.#stamps.get(key) ?? 0) > settledCommit) return;
+      this.delete(key);
+    }
+  }
+
+  /**
+   * Evicts the oldest entries until `max` unpinned ones are left. Looks at no more than 64 entries beyond those it
+   * evicts, so a call is cheap however many are pinned; pinned entries that it meets move to the young end.
+   */
+  trim(max: number, settledCommit: number, pinnedCount: number, pinned: (key: K) => boolean): void {
+    let excess = this.size - pinnedCount - max;
+    let patience = 64;
+    if (excess <= 0) return;
+    for (const [key, value] of this) {
+      if (excess <= 0 || patience <= 0) return;
+      if ((this.#stamps.get(key) ?? 0) <= settledCommit && !pinned(key)) {
+        this.#evicted?.add(key);
+        this.delete(key);
+        excess -= 1;
+        continue;
+      }
+      patience -= 1;
+      // Moves the row to the end of the map; its stamp stays.
+      super.delete(key);
+      super.set(key, value);
+    }
+  }
+}
+
+/** A window in which the value decides whether its row is pinned. It counts the pinned rows, so that `trimUnpinned` is cheap. */
+export class PinningWindow<K, V> extends Window<K, V> {
+  readonly #isPinned: (value: V) => boolean;
+  #pinned = 0;
+
+  constructor(isPinned: (value: V) => boolean) {
+    super();
+    this.#isPinned = isPinned;
+  }
+
+  override set(key: K, value: V): this {
+    this.#pinned += Number(this.#isPinned(value)) - Number(this.#isPinnedAt(key));
+    return super.set(key, value);
+  }
+
+  override delete(key: K): boolean {
+    this.#pinned -= Number(this.#isPinnedAt(key));
+    return super.delete(key);
+  }
+
+  override clear(): void {
+    this.#pinned = 0;
+    super.clear();
+  }
+
+  /** Evicts the oldest rows until `max` unpinned ones are left. */
+  trimUnpinned(max: number, settledCommit: number): void {
+    this.trim(max, settledCommit, this.#pinned, (key) => this.#isPinnedAt(key));
+  }
+
+  /** Whether the row of the key is pinned; false for an absent row. */
+  #isPinnedAt(key: K): boolean {
+    const value = this.get(key);
+    return value !== undefined && this.#isPinned(value);
+  }
+}
+
+/** A read of one window: the absent keys, and how to fetch and keep their rows. */
+export interface WindowRead<K extends string = string> {
+  /** Names one of the aggregate's windows. */
+  readonly kind: string;
+  readonly keys: readonly K[];
+  fetch(keys: readonly K[]): Promise<void>;
+}
+
+/**
+ * Reads rows into an aggregate's windows. Concurrent reads of one row share one query, so a result that is older than a
+ * command cannot overwrite what that command has written.
+ */
+export class WindowReader {
+  readonly #underWay = new Map<string, Promise<void>>();
+
+  /** Null when nothing must be read; otherwise resolves when all rows are in the windows. */
+  read(reads: Iterable<WindowRead>): Promise<void> | null {
+    const waits: Promise<void>[] = [];
+    for (const read of reads) {
+      const fresh: string[] = [];
+      for (const key of new Set(read.keys)) {
+        const running = this.#underWay.get(read.kind + key);
+        if (running) waits.push(running);
+        else fresh.push(key);
+      }
+      if (fresh.length > 0) waits.push(this.#start(read, fresh));
+    }
+    return waits.length > 0 ? Promise.all(waits).then(() => undefined) : null;
+  }
+
+  #start(read: WindowRead, keys: readonly string[]): Promise<void> {
+    const running = read.fetch(keys).finally(() => {
+      for (const key of keys) this.#underWay.delete(read.kind + key);
+    });
+    for (const key of keys) this.#underWay.set(read.kind + key, running);
+    return running;
+  }
+}
+
+/** Adds rows, and null for keys without a row, to the window. An entry that a command has written meanwhile stays. */
+export function keep<K extends string, Row>(
+  window: Map<K, Row | null>,
+  keys: readonly K[],
+  rows: readonly Row[],
+  keyOf: (row: Row) => K,
+): void {
+  for (const row of rows) if (!window.has(keyOf(row))) window.set(keyOf(row), row);
+  for (const key of keys) if (!window.has(key)) window.set(key, null);
 }

@@ -3,7 +3,7 @@ import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { FreshLobbies } from '../../actors/lobby/fresh.ts';
 import type { LobbyShell } from '../../actors/lobby/lobby.shell.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
-import { batchReads } from '../../actors/runtime/batchreads.ts';
+import { batchReads } from '../../actors/runtime/cache.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import type { Registry } from '../../actors/runtime/registry.ts';
 import type { TimerWheel } from '../../actors/runtime/wheel.ts';

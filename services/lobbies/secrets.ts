@@ -1,4 +1,4 @@
-import { batchReads } from '../../actors/runtime/batchreads.ts';
+import { batchReads } from '../../actors/runtime/cache.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';

@@ -1,7 +1,7 @@
 // Goal: what is read of a guild never takes the place of what a command has written since the read began.
 import { expect, it } from 'vitest';
 import { guildReads } from '../../../actors/guild/guild.reader.ts';
-import { Window } from '../../../actors/runtime/window.ts';
+import { Window } from '../../../actors/runtime/cache.ts';
 import type { Guild, Member } from '../../../engine/guild/guild.ts';
 import type { UserId } from '../../../protocol/ids.ts';
 

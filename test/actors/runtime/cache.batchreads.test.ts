@@ -1,6 +1,6 @@
 // Goal: callers who ask at the same time share a read, nobody gets an answer older than the question, all get one.
 import { describe, expect, it } from 'vitest';
-import { batchReads } from '../../../actors/runtime/batchreads.ts';
+import { batchReads } from '../../../actors/runtime/cache.ts';
 
 function arrange() {
   const reads: { readonly keys: readonly string[]; answer(): void; fail(): void }[] = [];

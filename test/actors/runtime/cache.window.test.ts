@@ -1,9 +1,9 @@
 // Goal: a window is bounded, yet never drops a row that a commit under way depends on, or one that is pinned.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { PinningWindow, Window } from '../../../actors/runtime/cache.ts';
 import { snowflakeSource } from '../../../actors/runtime/snowflakes.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
-import { PinningWindow, Window } from '../../../actors/runtime/window.ts';
 import { compareIds } from '../../../protocol/ids.ts';
 
 describe('Window', () => {
