@@ -5,7 +5,7 @@ export const SESSIONS: readonly Patch[] = [
   {
     name: 'sessions-number-too-low',
     about: 'A session goes on one number below where it was.',
-    file: 'actors/session/feed.ts',
+    file: 'actors/session/session.shell.ts',
     kind: 'expression',
     from: 'seq - missed.length',
     to: 'seq - missed.length - 1',
@@ -29,7 +29,7 @@ export const SESSIONS: readonly Patch[] = [
   {
     name: 'sessions-overtaken-replay',
     about: 'New dispatches overtake those that are being sent again.',
-    file: 'actors/session/feed.ts',
+    file: 'actors/session/session.shell.ts',
     kind: 'expression',
     from: 'this.#live?.dispatch(body, seq)',
     to: 'this.#sink?.dispatch(body, seq)',
@@ -37,7 +37,7 @@ export const SESSIONS: readonly Patch[] = [
   {
     name: 'sessions-one-further',
     about: 'The first dispatch that a client has missed is not sent again.',
-    file: 'actors/session/feed.ts',
+    file: 'actors/session/session.shell.ts',
     kind: 'expression',
     from: 'seq + 1',
     to: 'seq + 2',
