@@ -1,4 +1,3 @@
-import type { ChannelDirectory } from '../actors/channel/directory.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Routing } from '../actors/placement/routing.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
@@ -14,7 +13,7 @@ import { createAppCommands } from '../services/applications/appcommands.ts';
 import { createCommandIndexes } from '../services/applications/commandindex.ts';
 import { createCommandNotices } from '../services/applications/commandnotices.ts';
 import { createApplicationEmojis } from '../services/applications/emojis.ts';
-import { channelCalls } from '../services/channels/channels.ts';
+import { type ChannelDirectory, channelCalls } from '../services/channels/channels.ts';
 import { createExpressions } from '../services/channels/expressions.ts';
 import { createLinkRefusal } from '../services/channels/linkedlobby.ts';
 import { createMessageFiles, type UploadedImage } from '../services/channels/messagefiles.ts';

@@ -1,5 +1,4 @@
 import type { VoiceListener } from '../actors/call/ports.ts';
-import { ChannelDirectory } from '../actors/channel/directory.ts';
 import { createCommitAndNotify } from '../actors/cluster/delivery/commitandnotify.ts';
 import { createDirectDelivery, type DirectDelivery } from '../actors/cluster/delivery/direct.ts';
 import type { Membership } from '../actors/cluster/delivery/membership.ts';
@@ -33,6 +32,7 @@ import { nearest } from '../config/nearest.ts';
 import type { Guild } from '../engine/guild/guild.ts';
 import type { PrivateChannelState } from '../engine/privatechannel/rules.ts';
 import { isAnyId } from '../protocol/ids.ts';
+import { ChannelDirectory } from '../services/channels/channels.ts';
 import {
   createPrivateChannels,
   PRIVATE_ROUTES,

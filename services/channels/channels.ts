@@ -1,11 +1,11 @@
-import type { ChannelDirectory } from '../../actors/channel/directory.ts';
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { type PrivateCommands, privateRules } from '../../engine/privatechannel/rules.ts';
-import type { ChannelId, MessageId } from '../../protocol/ids.ts';
+import type { ChannelId, GuildId, MessageId } from '../../protocol/ids.ts';
+import { dropOldest } from '../../protocol/oldest.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import type { Storage } from '../../storage/ports.ts';
+import type { DirectoryStore, Storage } from '../../storage/ports.ts';
 import type { InPrivate } from '../privatechannels/privatechannels.ts';
 import { carrierApplication } from '../social/messagerules.ts';
 
@@ -58,4 +58,38 @@ export function channelCalls(ports: ChannelPorts): ChannelCall {
     if ('private' in owner) return privately(channelId, type, whole, authority);
     return guilds.call(owner.guildId, type, whole, { ...authority, channelId });
   };
+}
+
+type ChannelOwner = { readonly guildId: GuildId } | { readonly private: true };
+
+const REMEMBERED_MAX = 100_000;
+
+/**
+ * Looks up which aggregate owns a channel. A channel never changes its owner, so results are cached: up to 100,000
+ * channels, evicting the least recently used first. Unknown ids are not cached.
+ */
+export class ChannelDirectory {
+  readonly #store: Pick<DirectoryStore, 'channelOwner'>;
+  readonly #known = new Map<ChannelId, ChannelOwner>();
+
+  constructor(store: Pick<DirectoryStore, 'channelOwner'>) {
+    this.#store = store;
+  }
+
+  /** The owner if it is cached, else a promise that reads it. Null when the channel does not exist. */
+  owner(channelId: ChannelId): ChannelOwner | Promise<ChannelOwner | null> {
+    const known = this.#known.get(channelId);
+    if (!known) return this.#read(channelId);
+    this.#known.delete(channelId);
+    this.#known.set(channelId, known);
+    return known;
+  }
+
+  async #read(channelId: ChannelId): Promise<ChannelOwner | null> {
+    const owner = await this.#store.channelOwner(channelId);
+    if (!owner) return null;
+    this.#known.set(channelId, owner);
+    dropOldest(this.#known, REMEMBERED_MAX);
+    return owner;
+  }
 }

@@ -1,4 +1,3 @@
-import type { ChannelDirectory } from '../../actors/channel/directory.ts';
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { FreshLobbies } from '../../actors/lobby/fresh.ts';
 import type { LobbyShell } from '../../actors/lobby/lobby.shell.ts';
@@ -19,6 +18,7 @@ import type { APIUser } from '../../protocol/objects.ts';
 import { present } from '../../protocol/present.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Storage, StoredFact } from '../../storage/ports.ts';
+import type { ChannelDirectory } from '../channels/channels.ts';
 import type { Attachments } from './attachments.ts';
 import type { Deadlines } from './deadlines.ts';
 import type { Links } from './links.ts';

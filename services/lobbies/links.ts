@@ -1,4 +1,3 @@
-import type { ChannelDirectory } from '../../actors/channel/directory.ts';
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
@@ -18,6 +17,7 @@ import { refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../../protocol/timestamps.ts';
 import type { GuildStore } from '../../storage/guild/port.ts';
 import type { LobbyStore } from '../../storage/lobby/port.ts';
+import type { ChannelDirectory } from '../channels/channels.ts';
 import type { LobbyOperations } from './ports.ts';
 
 interface LinkPorts {
