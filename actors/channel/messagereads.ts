@@ -1,15 +1,15 @@
 import type { Written } from '../../engine/channel/draft.ts';
 import { keepReaction, knownReaction } from '../../engine/channel/reactions.ts';
-import { RECENT_MAX, RecentMessages } from '../../engine/channel/recent.ts';
+import { RECENT_MAX } from '../../engine/channel/recent.ts';
 import { keepVote, knownVote } from '../../engine/channel/votes.ts';
 import { keepPins, type Messages } from '../../engine/channel/window.ts';
-import type { Guild, StoredMessage } from '../../engine/guild/guild.ts';
+import type { Guild } from '../../engine/guild/guild.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
-import type { ChannelId, MessageId } from '../../protocol/ids.ts';
+import type { ChannelId } from '../../protocol/ids.ts';
 import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
-import { Window, type WindowRead } from '../runtime/cache.ts';
+import type { WindowRead, Windows } from '../runtime/cache.ts';
 
 /** Bounds of the windows of one aggregate: channels whose pins are loaded, and reactions with votes. */
 const [PINS_MAX, REACTIONS_MAX] = [20, 10_000];
@@ -51,16 +51,6 @@ export function* messageReads(
   }
 }
 
-/** A window on messages that keeps the newest of some channels up to date. */
-export class MessageWindow extends Window<MessageId, StoredMessage | null> {
-  readonly recent = new RecentMessages<StoredMessage>();
-
-  override set(id: MessageId, message: StoredMessage | null): this {
-    this.recent.note(id, message);
-    return super.set(id, message);
-  }
-}
-
 /** The read that brings the newest messages of a channel into memory; nothing for a channel that is kept. */
 export function* recentReads(
   { id, messages, recent }: Pick<Guild, 'id' | 'messages' | 'recent'>,
@@ -81,16 +71,10 @@ export function* recentReads(
   }
 }
 
-/** Entries set from now on are part of this commit. */
-export function numberMessageWindows(owner: Owner, commit: number): void {
-  const { pins, reacted } = owner;
-  for (const window of [pins, reacted]) if (window instanceof Window) window.nextCommit = commit;
-}
-
-export function trimMessageWindows(owner: Owner, settledCommit: number): void {
-  const { pins, reacted } = owner;
-  if (pins instanceof Window) pins.trim(PINS_MAX, settledCommit, 0, () => false);
-  if (reacted instanceof Window) reacted.trimInOrder(REACTIONS_MAX, settledCommit);
+/** Adds the windows of an aggregate that owns messages, except the one on the messages themselves. */
+export function addMessageWindows(windows: Windows, { pins, reacted }: Owner): void {
+  windows.add(pins, (window, settled) => window.trim(PINS_MAX, settled));
+  windows.add(reacted, (window, settled) => window.trimInOrder(REACTIONS_MAX, settled));
 }
 
 /** Restores the nonces of the messages that recorded commands have written, and that a client may send again. */

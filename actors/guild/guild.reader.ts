@@ -1,5 +1,6 @@
+import { RecentMessages } from '../../engine/channel/recent.ts';
 import { copyKey } from '../../engine/guild/crossposts.ts';
-import type { Guild, Member } from '../../engine/guild/guild.ts';
+import type { Guild, Member, StoredMessage } from '../../engine/guild/guild.ts';
 import { threadRecord } from '../../engine/guild/threads.state.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import { rsvpKey } from '../../engine/scheduledevent/event.ts';
@@ -29,6 +30,16 @@ export interface GuildReads {
   readonly users: Pick<UserStore, 'get'>;
   readonly webhooks: Pick<WebhookStore, 'ofGuild' | 'copies'>;
   readonly scheduledEvents: Pick<ScheduledEventStore, 'rsvps'>;
+}
+
+/** A window on messages that keeps the newest of some channels up to date. */
+export class MessageWindow extends Window<MessageId, StoredMessage | null> {
+  readonly recent = new RecentMessages<StoredMessage>();
+
+  override set(id: MessageId, message: StoredMessage | null): this {
+    this.recent.note(id, message);
+    return super.set(id, message);
+  }
 }
 
 /** Omits members who were evicted during the read: their rows may be older than what a command has written. */
@@ -111,7 +122,7 @@ export function* guildReads(guild: Guild, needs: Needs, stores: GuildReads): Ite
       keep(messages, missing.map(absence), found, (message) => message.id);
     });
   if (needs.recent) yield* recentReads(guild, needs.recent, stores.messages);
-  yield* messageReads(guild, id, needs, stores.messages);
+  if (needs.pins || needs.reactions || needs.votes) yield* messageReads(guild, id, needs, stores.messages);
 }
 
 /** The reads of threads with their members. */

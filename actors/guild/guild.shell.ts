@@ -16,16 +16,11 @@ import { type ScheduledEvent, scheduledEventsOf } from '../../engine/scheduledev
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { GuildSnapshot, GuildStore } from '../../storage/guild/port.ts';
-import {
-  MessageWindow,
-  numberMessageWindows,
-  recallNonces,
-  trimMessageWindows,
-} from '../channel/messagereads.ts';
+import { addMessageWindows, recallNonces } from '../channel/messagereads.ts';
 import type { Subscribed } from '../placement/ports.ts';
 import type { AggregatePorts, OutgoingDispatch, Signing } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
-import { PinningWindow, Window, WindowReader } from '../runtime/cache.ts';
+import { PinningWindow, Window, Windows } from '../runtime/cache.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
@@ -38,7 +33,7 @@ import {
   VoiceSnapshotWriter,
   voiceHandoverStateOf,
 } from './guild.handover.ts';
-import { type GuildReads, guildReads } from './guild.reader.ts';
+import { type GuildReads, guildReads, MessageWindow } from './guild.reader.ts';
 import { dismiss, type Entering, subscription } from './guild.subscription.ts';
 import { type GuildVoiceListener, GuildVoiceMembers } from './guild.voicemembers.ts';
 
@@ -97,7 +92,7 @@ const THREADS_MAX = 64;
 /** Runs the effects of one guild. */
 export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, GuildId> {
   readonly #ports: GuildPorts;
-  readonly #reader = new WindowReader();
+  readonly #windows = new Windows();
   readonly #voiceMembers: GuildVoiceMembers;
   /** Subscribed sessions that have not received the earlier dispatches yet. */
   readonly #arriving = new Set<Recipient>();
@@ -197,7 +192,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   }
 
   protected read(guild: Guild, needs: Needs): Promise<void> | null {
-    return this.#reader.read(guildReads(guild, needs, this.#ports));
+    return this.#windows.read(guildReads(guild, needs, this.#ports));
   }
 
   /** Restores the last owner's handover state, with the members in voice loaded. */
@@ -211,6 +206,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
 
   override adopt(guild: Guild): void {
     super.adopt(guild);
+    addWindows(this.#windows, guild, this.#ports.windows);
     if (!this.#restored) return;
     this.#settleIn(guild);
     if (guild.voiceStates.size > 0 || guild.presences.size > 0)
@@ -311,39 +307,12 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       if (!this.#arriving.has(subscriber)) subscriber.following?.(this.id, n);
   }
 
-  protected number(guild: Guild, commit: number): void {
-    const { members, messages, bans, joinRequests, invites, copies, users, threads } = guild;
-    for (const window of [
-      ...[members, messages, bans, joinRequests, invites, copies, users, threads],
-      guild.scheduledEvents.rsvps,
-      guild.onboardingAnswers,
-      guild.formerMembers,
-    ])
-      if (window instanceof Window) window.nextCommit = commit;
-    numberMessageWindows(guild, commit);
+  protected number(_guild: Guild, commit: number): void {
+    this.#windows.number(commit);
   }
 
-  protected trim(guild: Guild): void {
-    const { members: membersMax, messages: messagesMax } = this.#ports.windows;
-    const { settled } = this.commits;
-    const { sessionCounts, voiceStates } = guild;
-    const { members, messages, bans, invites, copies, users } = guild;
-    // A member in voice has a session here, except between the end of the session and leaving voice.
-    if (members instanceof Window)
-      members.trim(
-        membersMax,
-        settled,
-        sessionCounts.size,
-        (key) => sessionCounts.has(key) || voiceStates.has(key),
-      );
-    const { threads } = guild;
-    if (threads instanceof PinningWindow) threads.trimUnpinned(THREADS_MAX, settled);
-    if (messages instanceof Window) messages.trim(messagesMax, settled, 0, () => false);
-    const { formerMembers, joinRequests, onboardingAnswers, scheduledEvents } = guild;
-    const newcomers = [formerMembers, joinRequests, onboardingAnswers];
-    for (const window of [bans, ...newcomers, invites, copies, users, scheduledEvents.rsvps])
-      if (window instanceof Window) window.trim(membersMax, settled, 0, () => false);
-    trimMessageWindows(guild, settled);
+  protected trim(): void {
+    this.#windows.trim(this.commits.settled);
   }
 
   /** Reports durable changes of membership, by which sessions are subscribed to guilds. */
@@ -421,6 +390,23 @@ const ignore = (): void => undefined;
 /** A fact that changes when the clock must look at an event again. */
 const isTimed = (fact: GuildFact): fact is Extract<GuildFact, { event: ScheduledEvent }> =>
   'event' in fact && fact.event.due_ms !== null;
+
+/** Adds the guild's windows with their bounds. */
+function addWindows(windows: Windows, guild: Guild, max: GuildPorts['windows']): void {
+  const { members, sessionCounts, voiceStates, threads } = guild;
+  // A member in voice has a session here, except between the end of the session and leaving voice.
+  const stays = (key: UserId): boolean => sessionCounts.has(key) || voiceStates.has(key);
+  windows.add(members, (window, settled) => window.trim(max.members, settled, sessionCounts.size, stays));
+  windows.add(threads, (window, settled) => {
+    if (window instanceof PinningWindow) window.trimUnpinned(THREADS_MAX, settled);
+  });
+  windows.add(guild.messages, (window, settled) => window.trim(max.messages, settled));
+  const { bans, invites, copies, users, formerMembers, joinRequests, onboardingAnswers } = guild;
+  const { rsvps } = guild.scheduledEvents;
+  for (const rows of [bans, invites, copies, users, formerMembers, joinRequests, onboardingAnswers, rsvps])
+    windows.add<string, unknown>(rows, (window, settled) => window.trim(max.members, settled));
+  addMessageWindows(windows, guild);
+}
 
 function guildOf(snapshot: GuildSnapshot): Guild {
   const messages = new MessageWindow();

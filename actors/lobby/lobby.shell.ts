@@ -35,7 +35,7 @@ import type { LobbyStore } from '../../storage/lobby/port.ts';
 import type { VoiceListener } from '../call/ports.ts';
 import type { AggregatePorts, OutgoingDispatch } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
-import { keep, Window, WindowReader } from '../runtime/cache.ts';
+import { keep, Window, Windows } from '../runtime/cache.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
@@ -90,7 +90,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   protected override readonly keptMax = 1;
   /** Until this time members without a known session may have one, Unix milliseconds. */
   #newUntilMs = 0;
-  readonly #reader = new WindowReader();
+  readonly #windows = new Windows();
   readonly #send: Send<LobbyState>;
   /** The session of each reference in the state. Rules know sessions by reference; only deliveries need the session. */
   readonly #routes = new WeakMap<SessionRef, Recipient>();
@@ -124,6 +124,8 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
 
   override adopt(state: LobbyState): void {
     super.adopt(state);
+    const { messageWindowMax } = this.#ports;
+    this.#windows.add(state.messages, (window, settled) => window.trim(messageWindowMax, settled));
     this.#newUntilMs = this.#ports.clock.now() + NEW_MS;
     this.play();
   }
@@ -222,7 +224,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
       const found = rows.filter((row) => row !== null);
       keep(state.messages, ids, found, ({ id }) => id);
     };
-    return this.#reader.read([{ kind: 'message', keys, fetch }]);
+    return this.#windows.read([{ kind: 'message', keys, fetch }]);
   }
 
   protected outgoing(
@@ -276,13 +278,12 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     return { userIds, isForAll: !isForOne };
   }
 
-  protected number(state: LobbyState, commit: number): void {
-    if (state.messages instanceof Window) state.messages.nextCommit = commit;
+  protected number(_state: LobbyState, commit: number): void {
+    this.#windows.number(commit);
   }
 
-  protected trim(state: LobbyState): void {
-    if (state.messages instanceof Window)
-      state.messages.trim(this.#ports.messageWindowMax, this.commits.settled, 0, () => false);
+  protected trim(): void {
+    this.#windows.trim(this.commits.settled);
   }
 
   protected follow(facts: readonly LobbyOutcomeFact[]): void {

@@ -26,16 +26,11 @@ import type { MessageStore } from '../../storage/message/port.ts';
 import type { PrivateChannelStore } from '../../storage/privatechannel/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
 import type { VoiceListener } from '../call/ports.ts';
-import {
-  messageReads,
-  numberMessageWindows,
-  recallNonces,
-  trimMessageWindows,
-} from '../channel/messagereads.ts';
+import { addMessageWindows, messageReads, recallNonces } from '../channel/messagereads.ts';
 import { VoiceSnapshotWriter } from '../guild/guild.handover.ts';
 import type { AggregatePorts, OutgoingDispatch, Signing } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
-import { keep, Window, type WindowRead, WindowReader } from '../runtime/cache.ts';
+import { keep, Window, type WindowRead, Windows } from '../runtime/cache.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
@@ -76,7 +71,7 @@ export class PrivateChannelShell extends AggregateShell<
   readonly #ports: PrivateChannelPorts;
   /** Clients look up what they have missed, so only the last stream number matters here. */
   protected override readonly keptMax = 1;
-  readonly #reader = new WindowReader();
+  readonly #windows = new Windows();
   readonly #send: Send<PrivateChannelState>;
   #ringing: Timer | null = null;
   /** Incremented when the relations are invalidated, so that the result of an earlier read is discarded. */
@@ -183,6 +178,9 @@ export class PrivateChannelShell extends AggregateShell<
   /** A call of the previous owner continues: every voice member receives the new endpoint. */
   override adopt(state: PrivateChannelState): void {
     super.adopt(state);
+    const { messageWindowMax } = this.#ports;
+    this.#windows.add(state.messages, (window, settled) => window.trim(messageWindowMax, settled));
+    addMessageWindows(this.#windows, state);
     const { call } = state;
     if (!call) return;
     // Keep the snapshot fresh from now on.
@@ -212,7 +210,7 @@ export class PrivateChannelShell extends AggregateShell<
       waits.push(
         readAcquaintance(this.#ports, state, acquaintance.by).then((found) => acquaintance.keep(found)),
       );
-    const rows = this.#reader.read([
+    const rows = this.#windows.read([
       ...(needs.relations && !state.relations ? [this.#relationsRead(state)] : []),
       ...this.#messagesRead(state, needs),
       ...messageReads(state, this.id, needs, this.#ports.messages),
@@ -264,15 +262,12 @@ export class PrivateChannelShell extends AggregateShell<
     if (type === 'relationsForgotten' || type === 'recipientReplaced') this.#relationsVersion += 1;
   }
 
-  protected number(state: PrivateChannelState, commit: number): void {
-    if (state.messages instanceof Window) state.messages.nextCommit = commit;
-    numberMessageWindows(state, commit);
+  protected number(_state: PrivateChannelState, commit: number): void {
+    this.#windows.number(commit);
   }
 
-  protected trim(state: PrivateChannelState): void {
-    if (state.messages instanceof Window)
-      state.messages.trim(this.#ports.messageWindowMax, this.commits.settled, 0, () => false);
-    trimMessageWindows(state, this.commits.settled);
+  protected trim(): void {
+    this.#windows.trim(this.commits.settled);
   }
 
   protected follow(): void {}

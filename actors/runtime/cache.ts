@@ -235,7 +235,7 @@ export class Window<K, V> extends Map<K, V> {
    * Evicts the oldest entries until `max` unpinned ones are left. Looks at no more than 64 entries beyond those it
    * evicts, so a call is cheap however many are pinned; pinned entries that it meets move to the young end.
    */
-  trim(max: number, settledCommit: number, pinnedCount: number, pinned: (key: K) => boolean): void {
+  trim(max: number, settledCommit: number, pinnedCount = 0, pinned: (key: K) => boolean = NONE): void {
     let excess = this.size - pinnedCount - max;
     let patience = 64;
     if (excess <= 0) return;
@@ -254,6 +254,8 @@ export class Window<K, V> extends Map<K, V> {
     }
   }
 }
+
+const NONE = (): boolean => false;
 
 /** A window in which the value decides whether its row is pinned. It counts the pinned rows, so that `trimUnpinned` is cheap. */
 export class PinningWindow<K, V> extends Window<K, V> {
@@ -300,12 +302,34 @@ export interface WindowRead<K extends string = string> {
   fetch(keys: readonly K[]): Promise<void>;
 }
 
+/** Evicts what is too much in one window. Commits up to `settledCommit` are settled. */
+type Trim = (settledCommit: number) => void;
+
 /**
- * Reads rows into an aggregate's windows. Concurrent reads of one row share one query, so a result that is older than a
- * command cannot overwrite what that command has written.
+ * The windows of one aggregate, which are stamped, trimmed and read together. Concurrent reads of one row share one
+ * query, so a result that is older than a command cannot overwrite what that command has written.
  */
-export class WindowReader {
+export class Windows {
+  readonly #stamped: { nextCommit: number }[] = [];
+  readonly #trims: Trim[] = [];
   readonly #underWay = new Map<string, Promise<void>>();
+
+  /** Adds a window, with what bounds it. Called once for each; a plain Map is not bounded. */
+  add<K, V>(rows: Map<K, V>, trim: (window: Window<K, V>, settledCommit: number) => void): void {
+    if (!(rows instanceof Window)) return;
+    const window: Window<K, V> = rows;
+    this.#stamped.push(window);
+    this.#trims.push((settledCommit) => trim(window, settledCommit));
+  }
+
+  /** Entries that are set from now on are part of this commit; 0 for rows that are read. */
+  number(commit: number): void {
+    for (const window of this.#stamped) window.nextCommit = commit;
+  }
+
+  trim(settledCommit: number): void {
+    for (const trim of this.#trims) trim(settledCommit);
+  }
 
   /** Null when nothing must be read; otherwise resolves when all rows are in the windows. */
   read(reads: Iterable<WindowRead>): Promise<void> | null {

@@ -277,7 +277,7 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
 }
 
 /** A close code for the client, and why. */
-export interface Close {
+interface Close {
   readonly code: number;
   readonly reason: string;
 }
@@ -308,7 +308,7 @@ const HYDRATION_ROUND_BYTES = 64 << 10;
  * hangs.
  */
 const EARLY_MAX = 1024;
-export const RESUMED_ELSEWHERE: Close = {
+const RESUMED_ELSEWHERE: Close = {
   code: CLOSE.UNKNOWN_ERROR.code,
   reason: 'The session was resumed elsewhere.',
 };
@@ -317,7 +317,7 @@ export const RESUMED_ELSEWHERE: Close = {
  * The dispatches of one session on their way to its client: numbers them, keeps them for RESUME and writes them to the
  * connection, if any. `deliver` is the hot path: an addition, a slot of the replay buffer and a call of the sink.
  */
-export class SessionFeed implements SessionFeedEffects {
+class SessionFeed implements SessionFeedEffects {
   readonly #owner: FeedOwner;
   /** The dispatches that are kept for a RESUME. */
   readonly kept: ReplayBuffer;

@@ -2,7 +2,7 @@
 // also while a channel is being read.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { MessageWindow } from '../../../actors/channel/messagereads.ts';
+import { MessageWindow } from '../../../actors/guild/guild.reader.ts';
 import { type MessagePage, RECENT_MAX, type RecentMessages } from '../../../engine/channel/recent.ts';
 import type { StoredMessage } from '../../../engine/guild/guild.ts';
 import { type ChannelId, compareIds, type MessageId } from '../../../protocol/ids.ts';
