@@ -132,9 +132,9 @@ export class Answering {
       written = await ephemeral.create(answered, sent);
     } else {
       const state = { kind: 'answering', messageId, isLoading } as const;
-      written = await this.#together({ ...interaction, state }, () =>
-        this.#ports.places.write(interaction, sent),
-      );
+      // Durable before the message is decided: no message may be stored without the interaction that names it.
+      await write({ ...interaction, state });
+      written = await this.#ports.places.write(interaction, sent);
     }
     if (!written.ok) {
       if (!isHidden) await write(interaction);
@@ -155,16 +155,6 @@ export class Answering {
     return this.#message(interaction, { draft, attachments: [] }, false, type);
   }
 
-  /** Commits the interaction and then the message: no message may be stored without the interaction that names it. */
-  async #together(answering: Interaction, change: () => Promise<Reply<Written>>): Promise<Reply<Written>> {
-    const named = this.#ports.write(answering);
-    const [message, name] = await Promise.allSettled([change(), named]);
-    // Waits for both, so that nothing else is decided about the interaction meanwhile.
-    if (name.status === 'rejected') throw name.reason;
-    if (message.status === 'rejected') throw message.reason;
-    return message.value;
-  }
-
   async #update(interaction: Interaction, callback: Callback): Promise<Reply<CallbackResult>> {
     const { source } = interaction;
     if (!source) return UNKNOWN_MESSAGE;
@@ -177,8 +167,8 @@ export class Answering {
     };
     const { messageId, isEphemeral: isHidden } = source;
     const state = { kind: 'answering', messageId, isLoading: false, changedMs: nowMs() } as const;
-    const changed = () => this.#change(interaction, source, change, answered);
-    const written = isHidden ? await changed() : await this.#together({ ...interaction, state }, changed);
+    if (!isHidden) await write({ ...interaction, state });
+    const written = await this.#change(interaction, source, change, answered);
     if (!written.ok) {
       if (!isHidden) await write(interaction);
       return no(refusedIn('data', written.refusal));

@@ -279,6 +279,17 @@ describe('the press of a button', () => {
   });
 });
 
+test('a first answer writes no message when its interaction could not be stored', async () => {
+  const { house, person } = at;
+  const sent = await at.use(await at.command(PING));
+  const before = person.sink.dispatches.length;
+  house.steer.drop = 'interactionChanged';
+  await expect(at.answer(sent, CALLBACK.MESSAGE, { content: 'lost' })).rejects.toThrow('gone');
+  wellDone(await at.answer(sent, CALLBACK.MESSAGE, { content: 'answered' }));
+  const messages = person.sink.dispatches.slice(before).filter(({ t }) => t === 'MESSAGE_CREATE');
+  expect(messages.map(({ d }) => d)).toMatchObject([{ content: 'answered' }]);
+});
+
 describe('a follow-up', () => {
   const deferred = async (flags = 0) => {
     const sent = await at.use(await at.command(PING));
