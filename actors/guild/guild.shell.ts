@@ -96,7 +96,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   readonly #voiceMembers: GuildVoiceMembers;
   /** Subscribed sessions that have not received the earlier dispatches yet. */
   readonly #arriving = new Set<Recipient>();
-  readonly #shown = new WeakSet<Recipient>();
+  readonly #subscribed = { shown: new WeakSet<Recipient>(), at: new WeakMap<Recipient, number>() };
   /** Sessions of removed members, which are notified when the removal is durable; null before the first. */
   #leaving: Map<GuildFact, readonly Recipient[]> | null = null;
   /** Stores voice states for the next owner; null in standalone mode. */
@@ -166,7 +166,8 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       after: (run) => this.commits.after(run),
       stream: () => this.stream,
       arriving: this.#arriving,
-      shown: this.#shown,
+      shown: this.#subscribed.shown,
+      subscribedAt: this.#subscribed.at,
       returned: (guild, sessions) => this.#returned(guild, sessions),
       displaced: (session, n) => listener.subscriberReplaced?.(this.id, session, n),
       done,

@@ -11,7 +11,7 @@ import type { UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
 import type { Subscribed } from '../placement/ports.ts';
 import type { Work } from '../runtime/resident.machine.ts';
-import { type DispatchStream, epochOf, type StreamDispatch } from '../runtime/stream.ts';
+import type { DispatchStream, StreamDispatch } from '../runtime/stream.ts';
 import { missingOr } from '../runtime/work.ts';
 
 /** A session that may end while it is being subscribed. */
@@ -47,6 +47,8 @@ interface Ports {
   readonly arriving: Set<Recipient>;
   /** Subscribed sessions that were sent GUILD_CREATE by this actor. */
   readonly shown: WeakSet<Recipient>;
+  /** The stream position at which each session was subscribed to this actor, under whichever object. */
+  readonly subscribedAt: WeakMap<Recipient, number>;
   /** Called with the new subscribers; the returned function reports the voice members among them. */
   returned(guild: Guild, sessions: readonly Recipient[]): (() => void) | null;
   /** Another object represents the session now; it has the stream up to `n`. */
@@ -83,11 +85,12 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
         ({ subscriber }) => guild.subscribers.get(subscriber.sessionId) !== subscriber,
       );
       const displaced = stream ? behind.flatMap(({ subscriber }) => sessionsNamed(guild, subscriber)) : [];
-      // A session that subscribed over an earlier link or from another shard has been in the audiences all the time.
-      const isSubscribed = ({ subscriber }: Entering) => guild.subscribers.has(subscriber.sessionId);
-      const inAudiences = new Set(stream ? behind.filter(isSubscribed) : []);
       const deliveredUpTo = stream?.last ?? 0;
       for (const { subscriber } of arrived) {
+        // A session that subscribed over an earlier link or from another shard has been in the audiences since then.
+        const before = guild.subscribers.get(subscriber.sessionId);
+        const at = (before && ports.subscribedAt.get(before)) ?? deliveredUpTo;
+        ports.subscribedAt.set(subscriber, at);
         addSubscriber(guild, subscriber);
         ports.arriving.add(subscriber);
       }
@@ -95,7 +98,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       // A position in the stream of an actor that ended without a successor cannot be resumed.
       const resuming = behind.filter(({ after }) => after === null || !stream?.isOrphan(after));
       const catchUp = missed(guild, resuming, stream, nowMs);
-      const stale = stream ? behind.filter((each) => isStale(each, stream, inAudiences.has(each))) : [];
+      const stale = stream ? behind.filter((each) => isStale(each, stream, ports.subscribedAt)) : [];
       const withdrawn = stream && stale.length > 0 ? unavailable(guild, stale, stream) : [];
       const upTo = withdrawn.length > 0 && stream ? stream.next() : (stream?.last ?? 0);
       const origin = stream && { ownerId: ports.id, n: upTo };
@@ -196,14 +199,19 @@ const CHANGES_VISIBILITY: ReadonlySet<string> = new Set([
 
 /**
  * Whether the client may know other channels than its session can see now. CHANNEL_CREATE and CHANNEL_DELETE for a change
- * of visibility are computed for subscribed sessions only. A session may have missed them unless it has been subscribed
- * with this owner all the time: an earlier owner cannot be asked, and an actor of the same epoch may have ended in between.
+ * of visibility are computed for subscribed sessions only. A session may have missed them unless it was subscribed to this
+ * actor at its position: an earlier owner cannot be asked, an actor of the same epoch may have ended in between, and the
+ * answer to an earlier request, which subscribed the session later, may be lost.
  */
-function isStale({ subscriber, after }: Entering, stream: DispatchStream, wasInAudiences: boolean): boolean {
+function isStale(
+  { subscriber, after }: Entering,
+  stream: DispatchStream,
+  subscribedAt: Ports['subscribedAt'],
+): boolean {
   const dispatches = after === null ? 'tooOld' : stream.since(after);
   if (after === null || dispatches === 'tooOld') return false;
   if (stream.isOrphan(after)) return true;
-  const isComputed = wasInAudiences && epochOf(after) === epochOf(stream.last);
+  const isComputed = (subscribedAt.get(subscriber) ?? Number.POSITIVE_INFINITY) <= after;
   const isOwn = (d: object) => userIdOf(d) === subscriber.userId;
   return dispatches.some(
     ({ t, d }) =>
