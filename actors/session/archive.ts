@@ -105,9 +105,9 @@ export class ClusterArchive implements SessionArchive {
     const { claim } = request;
     const hinted = this.#peers().find(({ worker }) => worker === workerOf(claim.sessionId));
     let answer = hinted ? await this.#ask(hinted, 'sessions.take', request, without) : UNKNOWN;
-    if (answer.kind !== 'unknown' && answer.kind !== 'busy') return answer;
+    if (isDecisive(answer)) return answer;
     answer = bestAnswer([await this.#takeFromJournals(request, false), answer]);
-    if (answer.kind !== 'unknown' && answer.kind !== 'busy') return answer;
+    if (isDecisive(answer)) return answer;
     const others = this.#peers().filter(({ id }) => id !== hinted?.id);
     answer = bestAnswer([answer, ...(await this.#askAll(others, 'sessions.take', request, without))]);
     if (answer.kind !== 'unknown') return answer;
@@ -212,8 +212,11 @@ export class ClusterArchive implements SessionArchive {
   }
 }
 
-/** A decisive answer if there is one, otherwise `busy`, otherwise `unknown`. */
+/** A shard whose copy is behind the client may have lost the session: another shard continued it from the journal. */
+const isDecisive = ({ kind }: Answer): boolean => kind === 'taken' || kind === 'seqTooOld';
+
+/** A decisive answer if there is one, otherwise `busy`, `seqUnknown` or `unknown`. */
 function bestAnswer(answers: readonly Answer[]): Answer {
-  const decisive = answers.find(({ kind }) => kind !== 'unknown' && kind !== 'busy');
-  return decisive ?? answers.find(({ kind }) => kind === 'busy') ?? UNKNOWN;
+  const of = (wanted: Answer['kind']) => answers.find(({ kind }) => kind === wanted);
+  return answers.find(isDecisive) ?? of('busy') ?? of('seqUnknown') ?? UNKNOWN;
 }

@@ -16,11 +16,12 @@ import type { TakenSession } from '../../../storage/journal/port.ts';
 import { actingFor, arrange, dispatchOf, FakeSink, identifyWith, settled } from './harness.ts';
 
 type Handler = (args: never, context: never) => unknown;
+type Shard = ReturnType<typeof shard>;
 
 /** Shards that ask each other; each can be made silent, gone, or to lose its answers. */
 class Net {
   readonly clock = new VirtualClock();
-  readonly shards: ReturnType<typeof shard>[] = [];
+  readonly shards: Shard[] = [];
   readonly silent = new Set<string>();
   readonly gone = new Set<string>();
   readonly losing = new Set<string>();
@@ -162,11 +163,7 @@ const contents = (sink: FakeSink) =>
 
 function three() {
   const net = new Net(3);
-  const [a, b, c] = net.shards as [
-    ReturnType<typeof shard>,
-    ReturnType<typeof shard>,
-    ReturnType<typeof shard>,
-  ];
+  const [a, b, c] = net.shards as [Shard, Shard, Shard];
   return { net, a, b, c };
 }
 
@@ -237,26 +234,32 @@ describe('a session that is resumed at another shard', () => {
     expect(contents(sink)).toEqual(['RESUMED']);
   });
 
-  it('continues at the other shard when an earlier shard still has an old copy of it', async () => {
-    const { net, a, b } = three();
+  /** The first shard is cut off, and the second one continues the session from the journal. */
+  async function continued() {
+    const { net, a, b, c } = three();
     const { session } = await a.open();
-    // The first shard is cut off, and the second one continues the session from the journal.
     net.gone.add('shard-0');
-    b.buried.set(`${session.id} false`, {
-      kind: 'taken',
-      record: { ...session.record, missed: [], cursors: [] },
-    });
+    const record = { ...session.record, missed: [], cursors: [] };
+    b.buried.set(`${session.id} false`, { kind: 'taken', record });
     const first = b.resume(session.id, 4);
     await net.pass(100);
     const there = await first.outcome;
     if (there.kind !== 'open') throw new Error(there.kind);
     (there.session as GatewaySessionActor).deliver(dispatchOf('seen'));
-    // The client returns to the first shard, which does not know yet that it lost the session.
-    const { outcome, sink } = a.resume(session.id, 6);
-    await net.pass(100);
+    net.gone.delete('shard-0');
+    return { net, a, b, c, session };
+  }
+
+  it.each([
+    ['returns to', 'a'],
+    ['moves to a third shard past', 'c'],
+  ] as const)('continues when its client %s the first shard, which has an old copy', async (_, at) => {
+    const shards = await continued();
+    const { outcome, sink } = shards[at].resume(shards.session.id, 6);
+    await shards.net.pass(100);
     expect((await outcome).kind).toBe('open');
     expect([contents(sink), sink.seqs]).toEqual([['RESUMED'], [7]]);
-    expect([a.house.sessions.size, b.house.sessions.size]).toEqual([1, 0]);
+    expect([shards[at].house.sessions.size, shards.b.house.sessions.size]).toEqual([1, 0]);
   });
 
   it('waits while its shard does not respond, and then resumes from the journal of that shard', async () => {
