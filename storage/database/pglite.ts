@@ -44,11 +44,22 @@ const START = [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB'];
 /** Start parameters for a synced database on disk: without the flag that turns syncing off. */
 const START_SYNCED = [...START.filter((flag) => flag !== '-F'), '-c', 'wal_sync_method=fsync'];
 
+/** Start parameters for a database in memory, whose log is never read: no more of it than must be, and none kept for reuse. */
+const START_IN_MEMORY = [
+  ...START,
+  ...['full_page_writes=off', 'wal_recycle=off', 'wal_init_zero=off'].flatMap((setting) => ['-c', setting]),
+];
+
+const MIB = 1024 * 1024;
+
 /**
- * Segments of the write-ahead log, 16 MB each, after which a checkpoint is made. Without background processes PostgreSQL
- * never makes one by itself: the log would grow without bound, and a start after a crash would read all of it.
+ * Length of the write-ahead log after which a checkpoint is made, on disk and in memory. Without background processes
+ * PostgreSQL never makes one by itself: the log would grow without bound, and a start after a crash would read all of it.
  */
-const SEGMENTS_MAX = 16;
+const LOG_BYTES_MAX = { onDisk: 256 * MIB, inMemory: 32 * MIB };
+
+/** Statements between two looks at the length of the log. */
+const STATEMENTS_PER_LOOK = 256;
 
 /** Most damaged files named in an error. */
 const NAMED_MAX = 5;
@@ -91,7 +102,7 @@ export async function openPglite(
     const parsers = { [types.INT8]: (text: string) => text };
     db = await PGlite.create({
       parsers,
-      startParams: synced ? START_SYNCED : START,
+      startParams: synced ? START_SYNCED : START_IN_MEMORY,
       ...(fs && { fs }),
     });
     await db.exec(PLANNER);
@@ -116,6 +127,24 @@ async function firstDatabase({ contents, onUnprepared }: FirstOpening): Promise<
   return makeDatabase(contents.at(-1) ?? EMPTY);
 }
 
+/** To be called after each statement: makes a checkpoint when the log has grown by so many bytes since the last one. */
+function boundedLog(db: PGlite, bytesMax: number): () => Promise<void> | null {
+  let statements = 0;
+  let checkpointAt = 0;
+  const look = async (): Promise<void> => {
+    const { rows } = await db.query<{ bytes: string }>("SELECT pg_current_wal_lsn() - '0/0' AS bytes");
+    const bytes = Number(rows[0]?.bytes);
+    if (checkpointAt === 0) checkpointAt = bytes + bytesMax;
+    if (bytes < checkpointAt) return;
+    checkpointAt = bytes + bytesMax;
+    await db.exec('CHECKPOINT');
+  };
+  return () => {
+    statements += 1;
+    return statements % STATEMENTS_PER_LOOK === 1 ? look() : null;
+  };
+}
+
 interface Opened {
   /** Absent for a database in memory. */
   readonly directory: string | undefined;
@@ -124,17 +153,15 @@ interface Opened {
 }
 
 function driverOver(db: PGlite, { directory, synced, unlock }: Opened): Driver {
+  const { query, script } = sqlOver(db);
+  const bounded = boundedLog(db, synced ? LOG_BYTES_MAX.onDisk : LOG_BYTES_MAX.inMemory);
   /** Delays a result until the log up to it is synced, so that no loss of power can undo what was reported. */
   const answered = async <T>(answer: Promise<T>): Promise<T> => {
     const value = await answer;
     await synced?.settled();
-    if (synced && synced.segmentsBegun > SEGMENTS_MAX) {
-      synced.segmentsBegun = 0;
-      await db.exec('CHECKPOINT');
-    }
+    await bounded();
     return value;
   };
-  const { query, script } = sqlOver(db);
   return {
     kind: 'pglite',
     query: (text, values) => answered(query(text, values)),

@@ -41,8 +41,6 @@ export class SyncedFs extends NodeFS {
   #segment: { readonly path: string; readonly fd: number } | null = null;
   #running: Promise<void> | null = null;
   #fault: StorageFault | null = null;
-  /** Segments of the log started since this was last set to 0. */
-  segmentsBegun = 0;
 
   override async init(...[pg, options]: Parameters<NodeFS['init']>) {
     const { emscriptenOpts } = await super.init(pg, options);
@@ -142,7 +140,6 @@ export class SyncedFs extends NodeFS {
       this.#syncNow();
       const last = this.#segment;
       this.#segment = { path, fd: fs.openSync(path, 'r+') };
-      this.segmentsBegun += 1;
       // Another thread may still be syncing the previous segment.
       if (last) void Promise.resolve(this.#running).then(() => fs.closeSync(last.fd));
     }
