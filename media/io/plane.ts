@@ -14,6 +14,7 @@ import type {
   VideoStream,
 } from '../plane.ts';
 import type { PeerEvents, PeerPort } from '../webrtc/ports.ts';
+import { releaseMemory } from './addon.ts';
 import { unpack } from './batch.ts';
 import { startInline } from './inline.ts';
 import type { LaneFinding, LaneOrder, StartLane } from './orders.ts';
@@ -83,6 +84,9 @@ export async function createMediaPlane(options: MediaPlaneOptions): Promise<Runn
   return plane;
 }
 
+/** When what a start needs has been compiled and collected, so that the memory of that is free. */
+const SETTLED_MS = 60_000;
+
 class Plane implements RunningMediaPlane {
   readonly #options: MediaPlaneOptions;
   readonly #lanes: SupervisedLane[] = [];
@@ -90,6 +94,7 @@ class Plane implements RunningMediaPlane {
   readonly placed = new Map<number, Placed>();
   readonly ssrcs = new SsrcPool(() => randomBytes(4).readUInt32BE());
   readonly peers: PeerPort | null;
+  #cancelRelease = (): void => undefined;
 
   constructor(options: MediaPlaneOptions) {
     this.#options = options;
@@ -115,6 +120,7 @@ class Plane implements RunningMediaPlane {
         });
         this.#lanes.push(lane);
       }
+      if (isNative) this.#cancelRelease = timers.after(SETTLED_MS, releaseMemory);
     } catch (error) {
       await this.close();
       throw error;
@@ -199,6 +205,7 @@ class Plane implements RunningMediaPlane {
   }
 
   async close(): Promise<void> {
+    this.#cancelRelease();
     this.#rooms.clear();
     this.placed.clear();
     this.peers?.closeAll();

@@ -55,5 +55,6 @@ NAPI_MODULE_INIT() {
     return NULL;
   }
   if (udp_define(env, exports) != napi_ok || cipher_define(env, exports) != napi_ok) return NULL;
+  if (memory_define(env, exports) != napi_ok) return NULL;
   return exports;
 }

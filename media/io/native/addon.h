@@ -1,4 +1,4 @@
-/* The media addon: batched UDP and transport encryption. JavaScript falls back to node:dgram and node:crypto without it. */
+/* The media addon: batched UDP, transport encryption, and memory. JavaScript falls back to node:dgram and node:crypto. */
 #ifndef GUILDHALL_MEDIA_ADDON_H
 #define GUILDHALL_MEDIA_ADDON_H
 
@@ -104,6 +104,7 @@ void udp_send_waiting(udp *socket);
 void udp_watch(udp *socket);
 
 napi_status udp_define(napi_env env, napi_value exports);
+napi_status memory_define(napi_env env, napi_value exports);
 napi_status cipher_define(napi_env env, napi_value exports);
 
 /* Returns false with a pending exception when a Node-API call failed. */

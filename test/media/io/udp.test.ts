@@ -237,6 +237,22 @@ test('a machine that cannot load the addon uses node:dgram and reports the cause
 const isNative = addon !== null;
 
 describe.skipIf(!isNative)(`the addon ${why}`, () => {
+  test('gives freed memory back to the system', () => {
+    // Below the size that glibc maps by itself, and with one block left at the end of the heap.
+    const program = `
+      const { releaseMemory } = require(${JSON.stringify(file)});
+      const allocate = () => Buffer.allocUnsafeSlow(100_000).fill(1);
+      const last = (() => Array.from({ length: 600 }, allocate).at(-1))();
+      gc();
+      setTimeout(() => {
+        const before = process.memoryUsage.rss();
+        releaseMemory();
+        console.log(before - process.memoryUsage.rss(), last.length);
+      }, 50);`;
+    const { stdout } = spawnSync(process.execPath, ['--expose-gc', '-e', program], { encoding: 'utf8' });
+    expect(Number.parseInt(stdout, 10)).toBeGreaterThan(20_000_000);
+  });
+
   test('refuses an address that is no address, and foreign objects as its sockets', async () => {
     const plan = { host: 'example.org', port: 0, isNative };
     await expect(openSocket(plan, { datagram: () => {}, settled: () => {} })).rejects.toThrow('EINVAL');
