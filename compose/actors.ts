@@ -37,7 +37,7 @@ import {
   createSocial,
 } from './features.ts';
 import type { Foundation } from './foundation.ts';
-import { createOwners } from './owners.ts';
+import { createOwners, rulesMsOf } from './owners.ts';
 import { createSessions } from './sessions.ts';
 
 const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The token was revoked.' };
@@ -202,7 +202,7 @@ function createPremium(
   const { stripe_key: key, stripe_webhook_secret: secret, stripe_url: url } = config;
   const isConfigured = key !== null && secret !== null;
   const provider = isConfigured ? createStripe({ call: stripeCalls({ url, key }), publicUrl }) : null;
-  const premium = startPremium({ ...context, provider, rulesMs: context.aggregate.rulesMs });
+  const premium = startPremium({ ...context, provider, rulesMs: (nowMs) => rulesMsOf(config, nowMs) });
   const store = createStore({
     storage,
     payments: premium.payments,

@@ -64,7 +64,7 @@ function engineOver(
   const signUrl = (url: string) => signer.sign(url, clock.now());
   const actors = createActors(foundation, storage, {
     ...{ cluster, blobs },
-    ...{ gatewayUrl: () => network.urls().gateway, publicUrl: () => network.urls().origin },
+    ...{ gatewayUrl: () => network.urls.gateway, publicUrl: () => network.urls.origin },
     voiceListener: () => voice?.voiceListener ?? NO_CALLS,
     stream: (session, request) => voice?.ask(session, request),
     sign: dispatchSigner(signUrl),
@@ -73,13 +73,13 @@ function engineOver(
   const invalid = watchAddresses(foundation.security);
   const watch = config.rate_limits ? addressWatch(invalid, () => clock.monotonic()) : null;
   const voice = config.voice ? createVoice({ ...foundation, ...actors, watch }) : null;
-  const publicUrl = () => network.urls().origin;
+  const publicUrl = () => network.urls.origin;
   const stored = { storage, blobs, signer, secret, pictures: createPictures() };
   const common = { ...actors, ...stored, nextId, randomBytes, nowMs: () => clock.now() };
   const services = createServices({
     ...{ ...common, config, rulesMs: () => rulesMsOf(config, clock.now()) },
     ...actors.features,
-    gateway: gatewayOf(() => network.urls().gateway, sessions),
+    gateway: gatewayOf(() => network.urls.gateway, sessions),
     ...{ isExplicit: options.isExplicit, activityOrigin: (id) => network.activityOrigin(id) },
   });
   const api = createApi({

@@ -69,17 +69,8 @@ export function createNetwork(ports: NetworkPorts) {
   let gateway: Gateway | null = null;
   let activities: ActivityProxy | null = null;
 
-  /** Built once the server listens: until then the port may be unknown. */
-  let known: { readonly origin: string; readonly gateway: string } | null = null;
-
-  function urls() {
-    if (known) return known;
-    const host = config.listen_host.includes(':') ? `[${config.listen_host}]` : config.listen_host;
-    const origin = config.public_url ?? `http://${host}:${server?.port ?? config.listen_port}`;
-    const found = { origin, gateway: origin.replace(/^http/, 'ws') };
-    if (server) known = found;
-    return found;
-  }
+  /** Written again once the server listens: until then the port may be unknown. */
+  const urls = urlsOf(config, config.listen_port);
 
   /**
    * @param enter Joins the cluster. Calls already listen then, because calls of other shards may move here at once and
@@ -91,11 +82,11 @@ export function createNetwork(ports: NetworkPorts) {
     lifetime.check();
     await enter();
     lifetime.check();
-    const proxy = openActivities(ports, () => urls().origin);
+    const proxy = openActivities(ports, () => urls.origin);
     activities = proxy && (await lifetime.opening(proxy));
     const installers = installersOf(
       { ...ports, activityOrigins: activities?.origins ?? null },
-      () => urls().origin,
+      urls,
       (app) => {
         gateway = createGatewayRoutes(app, gatewayDeps(ports));
       },
@@ -104,8 +95,8 @@ export function createNetwork(ports: NetworkPorts) {
     server = await lifetime.opening(
       startServer({ ...{ host, port, lifetime, installers }, shared: ports.sharedPort }),
     );
-    const { origin, gateway: gatewayUrl } = urls();
-    return { api: `${origin}/api`, gateway: gatewayUrl, cdn: origin, voice };
+    Object.assign(urls, urlsOf(config, server.port));
+    return { api: `${urls.origin}/api`, gateway: urls.gateway, cdn: urls.origin, voice };
   }
 
   return {
@@ -126,6 +117,12 @@ export function createNetwork(ports: NetworkPorts) {
       server?.close();
     },
   };
+}
+
+/** Base URLs of this server as clients should use them, without a slash. */
+function urlsOf({ public_url: publicUrl, listen_host: host }: Foundation['config'], port: number) {
+  const origin = publicUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return { origin, gateway: origin.replace(/^http/, 'ws') };
 }
 
 /** The proxy of activities; null when it is not configured. */
@@ -164,15 +161,16 @@ const LOCAL_PAGES = ['http://localhost:*', 'http://127.0.0.1:*'];
 /** All routes of the port. */
 const installersOf = (
   ports: NetworkPorts & { readonly activityOrigins: string | null },
-  origin: () => string,
+  urls: { readonly origin: string },
   install: (app: TemplatedApp) => void,
 ): Installer[] => {
   const { config, clock, logger } = ports;
+  const origin = () => urls.origin;
   return [
     apiRoutes({
       ...ports.api,
       authenticate: callersBy(ports.authenticate),
-      publicUrl: origin,
+      urls,
       settings: httpSettings(config),
       clock,
       logger,
@@ -249,7 +247,7 @@ function gatewayDeps({
     wheel,
     realTime: systemClock,
     nowMs: () => clock.monotonic(),
-    defer: (run) => clock.defer(run),
+    defer: clock.defer.bind(clock),
     onFault: (error) => onFault(error, 'gateway'),
     ...{ watch, chaos, recorder },
     sharesHistory: config.gateway_shared_history,

@@ -68,7 +68,7 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
   const aggregateOwnership = createAggregateOwnership(foundation, storage.cluster, ownership);
   const aggregate = {
     ...{ writer, ownership: aggregateOwnership, clock, nextId, tap: hooks.tap },
-    rulesMs: (nowMs: number) => rulesMsOf(config, nowMs),
+    rulesMs: config.contract_date === null ? null : Date.parse(config.contract_date),
     ...(sign && { sign }),
   };
   const residents = createResidents({

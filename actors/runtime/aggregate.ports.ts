@@ -9,8 +9,8 @@ export interface AggregatePorts {
   readonly writer: Writer;
   readonly clock: Clock;
   readonly nextId: () => FreshId;
-  /** A moment of the day whose dated rules apply at a time, by the setting `contract_date`; Unix milliseconds. */
-  readonly rulesMs: (nowMs: number) => number;
+  /** A moment of the day whose dated rules apply, by the setting `contract_date`, Unix milliseconds; null for today. */
+  readonly rulesMs: number | null;
   /**
    * Receives every dispatch once, for hooks of an embedding program. `listening` is false while no hook is registered.
    */

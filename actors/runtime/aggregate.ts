@@ -316,7 +316,7 @@ export abstract class AggregateShell<
     commandKey: string | null,
   ): void {
     const nowMs = this.#ports.clock.now();
-    const env = { nowMs, nextId: this.#ports.nextId, rulesMs: this.#ports.rulesMs(nowMs) };
+    const env = { nowMs, nextId: this.#ports.nextId, rulesMs: this.#ports.rulesMs ?? nowMs };
     const outcome = decide(state, env);
     const reply: Reply<Value> = outcome.ok
       ? { ok: true, value: outcome.value }

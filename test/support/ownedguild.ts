@@ -197,7 +197,7 @@ class Owner {
       writer: this.#writer(),
       clock,
       nextId: () => messageEnv(clock.now()).nextId(),
-      rulesMs: () => Number.MAX_VALUE,
+      rulesMs: Number.MAX_VALUE,
       tap: { listening: false, see: () => undefined },
       ownership: aggregateOwnership,
       guilds: {

@@ -120,7 +120,7 @@ export async function startApi(
         catalog,
         clock,
         logger: pino({ level: 'silent' }),
-        publicUrl: () => 'http://127.0.0.1',
+        urls: { origin: 'http://127.0.0.1' },
         authenticate: async (scheme, token) => {
           for (let turn = 0; turn < (options.lookUpTurns ?? 0); turn += 1) await setImmediate();
           const [, userId] = /^user-(\d+)$/.exec(token) ?? [];

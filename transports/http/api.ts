@@ -39,8 +39,8 @@ export interface ApiDeps {
   readonly catalog: Catalog;
   /** The owner of a token; null when the token is unknown or does not match the scheme. Rejects on a fault. */
   authenticate(scheme: Scheme, token: string): Promise<Caller | null>;
-  /** Base URL for clients, without a trailing slash. */
-  publicUrl(): string;
+  /** `origin` is the base URL for clients, without a trailing slash. It is known once the server listens. */
+  readonly urls: { readonly origin: string };
   readonly settings: ApiSettings;
   readonly clock: { monotonic(): number; setTimer(run: () => void, delayMs: number): { cancel(): void } };
   readonly logger: Pick<Logger, 'error'>;
@@ -182,7 +182,7 @@ async function serve(
     reason: reasonOf(exchange),
     address,
     locales: languagesOf(exchange.headers),
-    publicUrl: deps.publicUrl(),
+    publicUrl: deps.urls.origin,
   };
   if (exchange.over) return GONE;
   const target = targetFor(routed, context.caller);
