@@ -11,23 +11,21 @@ import type { Needs } from '../../engine/kernel/needs.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import { extensionDueMs, extensionSettling } from '../../engine/lobby/extensions.ts';
 import {
+  callingMember,
+  followsTime,
   idleAtMs,
+  isRefusal,
   type LobbyLink,
   type LobbyMember,
   type LobbyMessage,
   type LobbyState,
   newLobbyState,
+  settled,
 } from '../../engine/lobby/lobby.ts';
 import { METADATA, metadataRefusal } from '../../engine/lobby/metadata.ts';
 import { type LobbyCommands, lobbyRules } from '../../engine/lobby/rules.ts';
-import { settled } from '../../engine/lobby/sessions.ts';
 import { settingsOf } from '../../engine/lobby/settings.ts';
-import {
-  callingMember,
-  isRefusal,
-  type LobbyDispatch,
-  type LobbyOutcomeFact,
-} from '../../engine/lobby/topic.ts';
+import type { LobbyDispatch, LobbyOutcomeFact } from '../../engine/lobby/topic.ts';
 import { lobbyVoiceMember } from '../../engine/lobby/voice.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
@@ -326,7 +324,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   ): (() => void) | null {
     const voiceListener = this.#seatsAfter(state, facts);
     const unsettled = !state.gone && settled(state, nowMs) !== state.lobby;
-    const beyond = !state.gone && extensionSettling(state, nowMs).length > 0;
+    const beyond = !state.gone && followsTime(state) && extensionSettling(state, nowMs).length > 0;
     this.#watch(state);
     if (voiceListener.length === 0 && !unsettled && !beyond) return null;
     return () => {
@@ -342,7 +340,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
 
   /** Schedules the next change that depends on time alone. */
   #watch(state: LobbyState): void {
-    const atMs = state.gone ? null : extensionDueMs(state);
+    const atMs = state.gone || !followsTime(state) ? null : extensionDueMs(state);
     if (atMs === (this.#due?.atMs ?? null)) return;
     this.#due?.timer.cancel();
     this.#due = null;

@@ -2,11 +2,10 @@ import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, refused } from '../kernel/outcome.ts';
-import { everyone } from './dispatches.ts';
 import { electedHost, hostChange, hostDueMs, hostFacts } from './host.ts';
 import { isConnected, type LobbyState, type ReadyCheck } from './lobby.ts';
 import { type MemberDraft, type Person, shownWith, upsert } from './members.ts';
-import { type LobbyObject, lobbyObject } from './objects.ts';
+import { everyone, type LobbyObject, lobbyObject } from './objects.ts';
 import { type ReadyCheckObject, readyFacts, readyObject } from './ready.ts';
 import {
   capacityOf,

@@ -2,10 +2,9 @@ import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { GuildChannel } from '../guild/guild.ts';
 import { accepted, type Outcome, refused } from '../kernel/outcome.ts';
-import { lobbyUpdate } from './dispatches.ts';
-import { LOBBY_MEMBER_FLAGS, type LobbyLink, type LobbyState } from './lobby.ts';
-import { type LobbyObject, lobbyObject } from './objects.ts';
-import { callingMember, isRefusal, type LobbyOutcomeFact, type LobbyTopic } from './topic.ts';
+import { callingMember, isRefusal, LOBBY_MEMBER_FLAGS, type LobbyLink, type LobbyState } from './lobby.ts';
+import { type LobbyObject, lobbyObject, lobbyUpdate } from './objects.ts';
+import type { LobbyOutcomeFact, LobbyTopic } from './topic.ts';
 
 type LinkCommands = {
   /** Checks whether the caller may link or unlink this lobby; the value is its current link. */

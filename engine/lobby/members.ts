@@ -6,16 +6,27 @@ import { cleanText } from '../channel/text.ts';
 import type { SessionRef } from '../fanout/direct.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
-import { aboutMember, attach, enter, everyone, lobbyUpdate, others } from './dispatches.ts';
-import { changedLobby, type LobbyChange, sameMetadata } from './fields.ts';
-import type { Lobby, LobbyMember, LobbyState } from './lobby.ts';
+import {
+  changedLobby,
+  type Lobby,
+  type LobbyChange,
+  type LobbyMember,
+  type LobbyState,
+  sameMetadata,
+} from './lobby.ts';
 import { cleanMetadata, METADATA, type Metadata, metadataRefusal } from './metadata.ts';
 import {
+  aboutMember,
+  attach,
+  enter,
+  everyone,
   gatewayLobby,
   type LobbyMemberObject,
   type LobbyObject,
   lobbyObject,
+  lobbyUpdate,
   memberObject,
+  others,
 } from './objects.ts';
 import { capacityOf, joinRefusal, settingsOf } from './settings.ts';
 import type { LobbyOutcomeFact, LobbyTopic } from './topic.ts';
@@ -86,11 +97,11 @@ export const TOO_MANY_LOBBIES: Refusal = {
 };
 
 export const lobbyChangeRefusal = (change: LobbyChange, key: string): Refusal | null =>
-  metadataRefusal(change.metadata, METADATA, [key]);
+  change.metadata ? metadataRefusal(change.metadata, METADATA, [key]) : null;
 
 /** Why a draft is invalid; null when it is valid. `path` leads to it in the request. */
 export function memberDraftRefusal(draft: MemberDraft, path: readonly (string | number)[]): Refusal | null {
-  const no = metadataRefusal(draft.metadata, METADATA, [...path, 'metadata']);
+  const no = draft.metadata ? metadataRefusal(draft.metadata, METADATA, [...path, 'metadata']) : null;
   if (no || draft.additional_name == null || cleanText(draft.additional_name).trim() !== '') return no;
   return invalidField([...path, 'additional_name'], 'BASE_TYPE_REQUIRED', 'This field is required');
 }

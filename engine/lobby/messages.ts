@@ -8,12 +8,11 @@ import { cleanText, isBlank, textLength } from '../channel/text.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import type { Application } from '../user/facts.ts';
-import { everyone } from './dispatches.ts';
 import type { ChannelMessageNews } from './facts.ts';
-import type { LobbyMessage, LobbyState } from './lobby.ts';
+import { callingMember, isRefusal, type LobbyMessage, type LobbyState } from './lobby.ts';
 import { cleanMetadata, METADATA, type Metadata, MODERATION_METADATA, metadataRefusal } from './metadata.ts';
-import { type LobbyMessageObject, messageObject, toldMessage, updatedMessage } from './objects.ts';
-import { callingMember, isRefusal, type LobbyOutcomeFact, type LobbyTopic } from './topic.ts';
+import { everyone, type LobbyMessageObject, messageObject, toldMessage, updatedMessage } from './objects.ts';
+import type { LobbyOutcomeFact, LobbyTopic } from './topic.ts';
 
 export interface LobbyMessageDraft {
   readonly content: string;

@@ -2,11 +2,12 @@ import { refusal } from '../../protocol/refusal.ts';
 import { aggregate, type CommandsOf } from '../kernel/aggregate.ts';
 import { extensions } from './extensions.ts';
 import { linking } from './linking.ts';
-import { listingUpdates } from './listing.ts';
+import { callerRefusal } from './lobby.ts';
 import { members } from './members.ts';
 import { messages } from './messages.ts';
 import { sessions } from './sessions.ts';
-import { foreign, type LobbyShape, type LobbyTopic, systemOnly } from './topic.ts';
+import { listingUpdates } from './settings.ts';
+import type { LobbyShape, LobbyTopic } from './topic.ts';
 import { voice } from './voice.ts';
 
 /** Webhook events for the application's own server; they are stored until they are sent. */
@@ -19,10 +20,7 @@ const events: LobbyTopic<Record<never, never>, 'webhookEventQueued'> = {
 export const lobbyRules = aggregate<LobbyShape>()({
   name: 'lobby',
   missing: refusal('UNKNOWN_LOBBY'),
-  authorize: (state, { row, authority: { by } }) => {
-    if (state.gone) return refusal('UNKNOWN_LOBBY');
-    return row.server ? systemOnly(by) : foreign(state, by);
-  },
+  authorize: callerRefusal,
   consequences: [listingUpdates],
   topics: [members, messages, linking, voice, sessions, extensions, events],
 });

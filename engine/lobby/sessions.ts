@@ -2,10 +2,9 @@ import type { UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { SessionRef } from '../fanout/direct.ts';
 import { accepted, type Env } from '../kernel/outcome.ts';
-import { aboutMember, attach, connectionDispatches, enter, everyone } from './dispatches.ts';
-import { idleAtMs, type Lobby, type LobbyState } from './lobby.ts';
+import { idleAtMs, type LobbyState, settled } from './lobby.ts';
 import { deletion } from './members.ts';
-import { gatewayLobby } from './objects.ts';
+import { aboutMember, attach, connectionDispatches, enter, everyone, gatewayLobby } from './objects.ts';
 import type { LobbyOutcomeFact, LobbyTopic } from './topic.ts';
 import { leavingVoice } from './voice.ts';
 
@@ -28,14 +27,6 @@ type SessionCommands = {
   /** Ends the lobby if its idle time has passed; the store may hold an older state. The value says whether it ended. */
   expire: { input: object; value: boolean };
 };
-
-/** The lobby as it should be stored; the same object when it is already. */
-export function settled(state: LobbyState, nowMs: number): Lobby {
-  const { lobby } = state;
-  const inUse = lobby.linked !== null || state.sessions.size > 0;
-  if (inUse === (lobby.idle_since_ms === null)) return lobby;
-  return { ...lobby, idle_since_ms: inUse ? null : nowMs };
-}
 
 const settling = (state: LobbyState, env: Env): LobbyOutcomeFact[] => {
   const lobby = settled(state, env.nowMs);

@@ -1,13 +1,11 @@
 import type { DispatchName } from '../../protocol/dispatches.ts';
-import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { WebhookEventFact } from '../application/webhookevents.ts';
 import type { SessionRef } from '../fanout/direct.ts';
-import type { By } from '../kernel/authority.ts';
 import type { Needs } from '../kernel/needs.ts';
 import type { Env } from '../kernel/outcome.ts';
 import type { Commands, Topic } from '../kernel/topic.ts';
 import type { LobbyFact, LobbyFacts } from './facts.ts';
-import type { LobbyMember, LobbyState } from './lobby.ts';
+import type { LobbyState } from './lobby.ts';
 
 /** A lobby's own facts, and webhook events for its application. */
 export type LobbyOutcomeFact = LobbyFact | WebhookEventFact;
@@ -34,17 +32,3 @@ export interface LobbyShape {
 
 /** One topic of the lobby: the commands `C`, and the facts named `K`. */
 export type LobbyTopic<C extends Commands, K extends keyof LobbyShape['facts']> = Topic<LobbyShape, C, K>;
-
-/** Hides a lobby from all other applications. Every command checks this, or `systemOnly`, before its own rule. */
-export const foreign = ({ lobby }: LobbyState, by: By): Refusal | null =>
-  by.system || by.applicationId === lobby.application_id ? null : refusal('UNKNOWN_LOBBY');
-
-/** Refuses everyone but the server itself. */
-export const systemOnly = (by: By): Refusal | null => (by.system ? null : refusal('UNKNOWN_LOBBY'));
-
-/** The caller's member; MISSING_ACCESS for callers who are not members. */
-export function callingMember(state: LobbyState, by: By): LobbyMember | Refusal {
-  return foreign(state, by) ?? state.members.get(by.userId) ?? refusal('MISSING_ACCESS');
-}
-
-export const isRefusal = (value: LobbyMember | Refusal): value is Refusal => 'status' in value;

@@ -3,9 +3,8 @@ import { refusal } from '../../protocol/refusal.ts';
 import type { VoiceMember } from '../call/voicemember.ts';
 import { ownVoiceState, sameVoiceState, type VoiceWish } from '../call/voicestate.ts';
 import { accepted, refused } from '../kernel/outcome.ts';
-import { everyone } from './dispatches.ts';
 import type { LobbyState, LobbyVoiceState } from './lobby.ts';
-import { gatewayMember } from './objects.ts';
+import { everyone, gatewayMember } from './objects.ts';
 import type { LobbyDispatch, LobbyOutcomeFact, LobbyTopic } from './topic.ts';
 
 type VoiceCommands = {

@@ -8,8 +8,14 @@ import type { Registry } from '../../actors/runtime/registry.ts';
 import type { TimerWheel } from '../../actors/runtime/wheel.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
-import { changedLobby, INITIAL_FIELDS, type LobbyChange } from '../../engine/lobby/fields.ts';
-import { idleAtMs, type Lobby, type LobbyState } from '../../engine/lobby/lobby.ts';
+import {
+  changedLobby,
+  INITIAL_FIELDS,
+  idleAtMs,
+  type Lobby,
+  type LobbyChange,
+  type LobbyState,
+} from '../../engine/lobby/lobby.ts';
 import type { Person } from '../../engine/lobby/members.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, ChannelId, FreshId, UserId } from '../../protocol/ids.ts';
@@ -152,7 +158,10 @@ export async function personsOf(
     value: (lobbyId, userId) => ({
       user: present(byId.get(userId)).user,
       // Sessions of users of other shards are attached by their owner when it learns of the new member.
-      sessions: routing.owns(userId) ? attachments.entering(lobbyId, applicationId, userId) : [],
+      sessions:
+        routing.standalone || routing.owns(userId)
+          ? attachments.entering(lobbyId, applicationId, userId)
+          : [],
       full: full(userId),
     }),
   };

@@ -1,8 +1,7 @@
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { LobbyExtensionObject } from '../../engine/lobby/extensions.ts';
-import type { LobbyChange } from '../../engine/lobby/fields.ts';
-import type { Listing } from '../../engine/lobby/lobby.ts';
+import type { Listing, LobbyChange } from '../../engine/lobby/lobby.ts';
 import type { MemberDraft } from '../../engine/lobby/members.ts';
 import type { Metadata } from '../../engine/lobby/metadata.ts';
 import type { LobbyObject } from '../../engine/lobby/objects.ts';

@@ -4,7 +4,7 @@ import type { VoiceMember } from '../../engine/call/voicemember.ts';
 import type { LinkUpdate } from '../../engine/guild/lobbylinks.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
-import type { LobbyChange } from '../../engine/lobby/fields.ts';
+import type { LobbyChange } from '../../engine/lobby/lobby.ts';
 import type { MemberDraft } from '../../engine/lobby/members.ts';
 import type { LobbyMessageDraft } from '../../engine/lobby/messages.ts';
 import type { Metadata } from '../../engine/lobby/metadata.ts';

@@ -1,9 +1,8 @@
 // Goal: search finds the listed lobbies that match, in the order asked for, on every database.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { INITIAL_FIELDS } from '../../engine/lobby/fields.ts';
-import { listingOf } from '../../engine/lobby/listing.ts';
-import { NO_SETTINGS, type SettingsChange } from '../../engine/lobby/settings.ts';
+import { INITIAL_FIELDS } from '../../engine/lobby/lobby.ts';
+import { listingOf, NO_SETTINGS, type SettingsChange } from '../../engine/lobby/settings.ts';
 import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
 import type { LobbyFilter, LobbySearch } from '../../storage/lobby/port.ts';
 import { commit, id } from './builders.ts';

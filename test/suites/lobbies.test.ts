@@ -1,8 +1,7 @@
 // Goal: what lobbies' facts say is what their store reads back, on every database.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { INITIAL_FIELDS } from '../../engine/lobby/fields.ts';
-import type { Lobby, LobbyMember, LobbyMessage } from '../../engine/lobby/lobby.ts';
+import { INITIAL_FIELDS, type Lobby, type LobbyMember, type LobbyMessage } from '../../engine/lobby/lobby.ts';
 import {
   type ApplicationId,
   type ChannelId,

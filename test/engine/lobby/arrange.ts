@@ -1,8 +1,13 @@
 import type { DispatchBody, Recipient } from '../../../engine/fanout/body.ts';
 import type { By } from '../../../engine/kernel/authority.ts';
 import type { Outcome } from '../../../engine/kernel/outcome.ts';
-import { INITIAL_FIELDS } from '../../../engine/lobby/fields.ts';
-import { type Lobby, type LobbyMember, type LobbyState, newLobbyState } from '../../../engine/lobby/lobby.ts';
+import {
+  INITIAL_FIELDS,
+  type Lobby,
+  type LobbyMember,
+  type LobbyState,
+  newLobbyState,
+} from '../../../engine/lobby/lobby.ts';
 import type { Person } from '../../../engine/lobby/members.ts';
 import { type LobbyCommands, lobbyRules } from '../../../engine/lobby/rules.ts';
 import type { LobbyDispatch, LobbyOutcomeFact } from '../../../engine/lobby/topic.ts';

@@ -3,9 +3,13 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { extensionDueMs } from '../../../engine/lobby/extensions.ts';
 import { electedHost } from '../../../engine/lobby/host.ts';
-import { listingUpdates, numberOf } from '../../../engine/lobby/listing.ts';
 import type { LobbyState } from '../../../engine/lobby/lobby.ts';
-import { NO_SETTINGS, type SettingsChange } from '../../../engine/lobby/settings.ts';
+import {
+  listingUpdates,
+  NO_SETTINGS,
+  numberOf,
+  type SettingsChange,
+} from '../../../engine/lobby/settings.ts';
 import type { LobbyOutcomeFact } from '../../../engine/lobby/topic.ts';
 import type { UserId } from '../../../protocol/ids.ts';
 import { envAt, NOW_MS } from '../../support/people.ts';

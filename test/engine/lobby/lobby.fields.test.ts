@@ -1,8 +1,14 @@
 // Goal: each field of a lobby starts, changes and is shown as its row says, and a lobby that was stored before a field existed gets it.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { changedLobby, INITIAL_FIELDS, type LobbyChange, shownFields } from '../../../engine/lobby/fields.ts';
-import { type Lobby, newLobbyState } from '../../../engine/lobby/lobby.ts';
+import {
+  changedLobby,
+  INITIAL_FIELDS,
+  type Lobby,
+  type LobbyChange,
+  newLobbyState,
+  shownFields,
+} from '../../../engine/lobby/lobby.ts';
 
 const names = Object.keys(INITIAL_FIELDS);
 const changes: fc.Arbitrary<LobbyChange> = fc.record(
