@@ -8,10 +8,10 @@ import { type LinkUpdate, linksEnded, linkUpdates } from '../../engine/guild/lob
 import { slowmodeRuns } from '../../engine/guild/messages.scope.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';
 import { isActive, threadsOf } from '../../engine/guild/threads.state.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import { type ScheduledEvent, scheduledEventsOf } from '../../engine/scheduledevent/event.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { CommandRecord } from '../../storage/cluster/port.ts';

@@ -1,9 +1,9 @@
 import type { Recipient } from '../../engine/fanout/body.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { GuildId } from '../../protocol/ids.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 import type { Ownership, Router, Subscribed } from '../placement/ports.ts';

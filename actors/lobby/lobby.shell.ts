@@ -6,9 +6,9 @@ import {
   type SessionFilter,
   type SessionRef,
 } from '../../engine/fanout/direct.ts';
+import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
-import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import { extensionDueMs, extensionSettling } from '../../engine/lobby/extensions.ts';
 import {
   callingMember,

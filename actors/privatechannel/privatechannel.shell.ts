@@ -1,9 +1,9 @@
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import type { Recipient } from '../../engine/fanout/body.ts';
 import { ALL_SESSIONS } from '../../engine/fanout/direct.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, type By, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import {
   callAudience,
   callDelete,

@@ -1,7 +1,7 @@
 import { DispatchBody, type Origin, type Recipient } from '../../engine/fanout/body.ts';
 import { directStream } from '../../engine/fanout/direct.ts';
+import { type Env, factsOf, type Outcome, type Reply } from '../../engine/kernel/aggregate.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
-import { type Env, factsOf, type Outcome, type Reply } from '../../engine/kernel/outcome.ts';
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
 import type { AnyId, UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';

@@ -1,7 +1,7 @@
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import type { Recipient } from '../../engine/fanout/body.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { SessionPresence } from '../../engine/presence/merge.ts';
 import { type UserChange, type UserDispatch, type UserUpdated, userRules } from '../../engine/user/user.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';

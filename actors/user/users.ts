@@ -1,4 +1,4 @@
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { mergePresences, type Presence, type SessionPresence } from '../../engine/presence/merge.ts';
 import type { UserChange } from '../../engine/user/user.ts';
 import { USERNAME_TAKEN } from '../../engine/user/usernames.ts';

@@ -1,5 +1,5 @@
 import type { UserId } from '../../protocol/ids.ts';
-import type { FactOf } from '../kernel/topic.ts';
+import type { FactOf } from '../kernel/aggregate.ts';
 
 /** A person's credentials. Nobody can sign in without a password, as with accounts that an operator made. */
 export interface Account {

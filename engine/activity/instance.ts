@@ -9,8 +9,7 @@ import {
 } from '../../protocol/activityinstances.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { accepted, type Outcome, refused } from '../kernel/outcome.ts';
-import type { FactOf } from '../kernel/topic.ts';
+import { accepted, type FactOf, type Outcome, refused } from '../kernel/aggregate.ts';
 
 /** One window of a user that shows the activity. */
 interface ActivityConnection {

@@ -8,7 +8,7 @@ import type {
   OverwriteType,
 } from '../../protocol/appcommands.ts';
 import type { ApplicationId, GuildId } from '../../protocol/ids.ts';
-import type { FactOf } from '../kernel/topic.ts';
+import type { FactOf } from '../kernel/aggregate.ts';
 
 /** Translations of a text by locale. */
 export type Localizations = Readonly<Partial<Record<Locale, string>>>;

@@ -12,7 +12,7 @@ import { isRecord } from '../../protocol/present.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { type FieldPath, Form } from '../channel/form.ts';
 import { textLength } from '../channel/text.ts';
-import { type Reply, refused } from '../kernel/outcome.ts';
+import { type Reply, refused } from '../kernel/aggregate.ts';
 import type { CommandDraft, CommandOption, Localizations } from './appcommand.ts';
 import {
   type Json,

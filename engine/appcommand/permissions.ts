@@ -4,7 +4,7 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { isRecord } from '../../protocol/present.ts';
 import { Form } from '../channel/form.ts';
-import { accepted, type Outcome, type Reply, refused } from '../kernel/outcome.ts';
+import { accepted, type Outcome, type Reply, refused } from '../kernel/aggregate.ts';
 import type { AppCommandFact, CommandOverwrite, CommandPermissions } from './appcommand.ts';
 import { notObject, readChoice, readList } from './fields.ts';
 

@@ -4,7 +4,7 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { isRecord } from '../../protocol/present.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { Form } from '../channel/form.ts';
-import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { AppCommand, AppCommandFact, CommandDraft, Creates } from './appcommand.ts';
 import { type DraftScope, readDraft, readDraftAt } from './draft.ts';
 import type { Json } from './fields.ts';

@@ -3,8 +3,7 @@ import { LIMITS } from '../../protocol/limits.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import type { Emoji } from '../guild/expressions.ts';
-import { accepted, type Outcome, refused } from '../kernel/outcome.ts';
-import type { FactOf } from '../kernel/topic.ts';
+import { accepted, type FactOf, type Outcome, refused } from '../kernel/aggregate.ts';
 
 export type ApplicationEmojiFacts = {
   applicationEmojiWritten: { readonly applicationId: ApplicationId; readonly emoji: Emoji };

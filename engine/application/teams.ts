@@ -1,8 +1,7 @@
 import type { ApplicationId, FreshId, UserId } from '../../protocol/ids.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import { TEAM_ROLES, type TeamRole } from '../../protocol/teams.ts';
-import type { Outcome } from '../kernel/outcome.ts';
-import type { FactOf } from '../kernel/topic.ts';
+import type { FactOf, Outcome } from '../kernel/aggregate.ts';
 import type { Application } from '../user/facts.ts';
 
 /** @source https://docs.discord.com/developers/topics/teams#data-models-membership-state-enum */

@@ -1,7 +1,6 @@
 import type { ApplicationId } from '../../protocol/ids.ts';
 import { EVENTS_STATUS } from '../../protocol/webhookevents.ts';
-import type { Env } from '../kernel/outcome.ts';
-import type { FactOf } from '../kernel/topic.ts';
+import type { Env, FactOf } from '../kernel/aggregate.ts';
 import type { Application } from '../user/facts.ts';
 
 /**

@@ -2,7 +2,7 @@ import type { APIMessageTopLevelComponent } from 'discord-api-types/v10';
 import { BUTTON_STYLE, COMPONENT, COMPONENT_ROOTS, SELECTS } from '../../protocol/components.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { invalidField, type Refusal } from '../../protocol/refusal.ts';
-import { type Reply, refused } from '../kernel/outcome.ts';
+import { type Reply, refused } from '../kernel/aggregate.ts';
 import { resolveMedia, type Uploads } from './components.media.ts';
 import { type FoundComponent, type Reading, readComponents } from './components.read.ts';
 import { assignIds, repeatedIds, ruleBroken } from './components.rules.ts';

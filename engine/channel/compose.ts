@@ -14,8 +14,8 @@ import { P } from '../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../../protocol/timestamps.ts';
 import type { StoredMessage } from '../guild/guild.ts';
+import { accepted, type Env, type Outcome, type Reply, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
-import { accepted, type Env, type Outcome, type Reply, refused } from '../kernel/outcome.ts';
 import {
   buildContent,
   componentsOf,

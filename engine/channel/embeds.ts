@@ -2,7 +2,7 @@ import { type APIAttachment, type APIEmbed, type APIEmbedImage, EmbedType } from
 import { LIMITS } from '../../protocol/limits.ts';
 import { readLink } from '../../protocol/links.ts';
 import { isoTimestamp } from '../../protocol/timestamps.ts';
-import type { Reply } from '../kernel/outcome.ts';
+import type { Reply } from '../kernel/aggregate.ts';
 import { ATTACHMENT_SCHEME, isNamed } from './files.ts';
 import { type FieldPath, Form } from './form.ts';
 import { cleanText, textLength } from './text.ts';

@@ -4,8 +4,8 @@ import { isInForce } from '../../protocol/dates.ts';
 import { readsContent } from '../../protocol/intents.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { StoredMessage } from '../guild/guild.ts';
+import type { Env } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
-import type { Env } from '../kernel/outcome.ts';
 import type { ForwardSource } from './draft.ts';
 
 const NO_FLAGS = 0 as MessageFlags;

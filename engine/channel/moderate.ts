@@ -10,7 +10,7 @@ import { type MessageId, snowflakeMs } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
 import { systemMessage } from './compose.ts';
 import type { Written } from './draft.ts';
 import { can, type MessageFact, type Scope, whereOf } from './scope.ts';

@@ -2,7 +2,7 @@ import { type APIPoll, type APIPollMedia, PollLayoutType } from 'discord-api-typ
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../../protocol/timestamps.ts';
-import { type Reply, refused } from '../kernel/outcome.ts';
+import { type Reply, refused } from '../kernel/aggregate.ts';
 import { type CustomEmoji, emojiKey } from './emoji.ts';
 import { Form } from './form.ts';
 import { cleanText, textLength } from './text.ts';

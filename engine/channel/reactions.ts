@@ -3,8 +3,8 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { ReactionCount, StoredMessage } from '../guild/guild.ts';
+import { accepted, type Env, type Outcome, type Reply, refused } from '../kernel/aggregate.ts';
 import type { Needs } from '../kernel/needs.ts';
-import { accepted, type Env, type Outcome, type Reply, refused } from '../kernel/outcome.ts';
 import { type CustomEmoji, customEmojiId, reactionKey } from './emoji.ts';
 import { can, type ReactionFact, type Scope } from './scope.ts';
 

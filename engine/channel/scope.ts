@@ -2,7 +2,7 @@ import type { ChannelId, GuildId, MessageId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { MessageFacts, ReactionFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
-import type { FactOf } from '../kernel/topic.ts';
+import type { FactOf } from '../kernel/aggregate.ts';
 
 export type MessageFact = FactOf<MessageFacts>;
 export type ReactionFact = FactOf<ReactionFacts>;

@@ -1,5 +1,5 @@
 import type { ChannelId } from '../../protocol/ids.ts';
-import { accepted } from '../kernel/outcome.ts';
+import { accepted } from '../kernel/aggregate.ts';
 import type { GuildActivityFacts } from './facts.ts';
 import type { GuildTopic } from './topic.ts';
 

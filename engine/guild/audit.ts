@@ -1,4 +1,4 @@
-import { accepted } from '../kernel/outcome.ts';
+import { accepted } from '../kernel/aggregate.ts';
 import type { AuditFacts } from './facts.ts';
 import type { GuildTopic } from './topic.ts';
 

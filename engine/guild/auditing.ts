@@ -1,6 +1,6 @@
 import type { APIAuditLogChange, APIAuditLogOptions, AuditLogEvent } from 'discord-api-types/v10';
+import type { Env } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
-import type { Env } from '../kernel/outcome.ts';
 import type { AuditFacts, GuildFact } from './facts.ts';
 
 /** One changed field of the affected object: without `new_value` it was reset, without `old_value` it was unset. */

@@ -4,8 +4,8 @@ import { snowflakeMs } from '../../protocol/ids.ts';
 import type { APIRole } from '../../protocol/objects.ts';
 import { ALL_PERMISSIONS, P, splitsAt, TWO_FACTOR_PERMISSIONS } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { Env } from '../kernel/aggregate.ts';
 import type { Authority, By } from '../kernel/authority.ts';
-import type { Env } from '../kernel/outcome.ts';
 import {
   channelIn,
   channelPermissions,

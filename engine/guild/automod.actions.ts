@@ -8,7 +8,7 @@ import { isoTimestamp } from '../../protocol/timestamps.ts';
 import { ACTION, type Rule, type RuleAction } from '../automod/rule.ts';
 import type { Hit } from '../automod/verdicts.ts';
 import { newMessage } from '../channel/compose.ts';
-import type { Env } from '../kernel/outcome.ts';
+import type { Env } from '../kernel/aggregate.ts';
 import { standingPermissions, timedOutUntilMs } from '../permissions/permissions.ts';
 import { auditEntry } from './auditing.ts';
 import type { Execution, GuildFact } from './facts.ts';

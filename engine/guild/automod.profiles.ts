@@ -1,4 +1,4 @@
-import type { Env } from '../kernel/outcome.ts';
+import type { Env } from '../kernel/aggregate.ts';
 import { applies, consequences, isExempt, QUARANTINED } from './automod.actions.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, Member } from './guild.ts';

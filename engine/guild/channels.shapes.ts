@@ -3,7 +3,7 @@ import { CHANNEL, FORUMS, VOICE_LIKE } from '../../protocol/channeltypes.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
-import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { OverwriteDraft } from './channels.overwrites.ts';
 import { chosenEmoji, type EmojiDraft } from './expressions.emoji.ts';
 import type { Guild, GuildChannel } from './guild.ts';

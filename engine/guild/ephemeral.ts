@@ -2,7 +2,7 @@ import type { GatewayPresenceUpdate } from 'discord-api-types/v10';
 import { WITH_MESSAGES } from '../../protocol/channeltypes.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { accepted, refused } from '../kernel/outcome.ts';
+import { accepted, refused } from '../kernel/aggregate.ts';
 import { channelIn } from '../permissions/permissions.ts';
 import type { Presence } from '../presence/merge.ts';
 import { sameValue } from './auditing.ts';

@@ -1,6 +1,6 @@
 import { refusal } from '../../protocol/refusal.ts';
 import { emojiKey } from '../channel/emoji.ts';
-import { accepted, type Outcome, refused } from '../kernel/outcome.ts';
+import { accepted, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { Guild } from './guild.ts';
 
 /** An emoji of the guild by its id, or a Unicode emoji by itself, as requests name one; the id wins. */

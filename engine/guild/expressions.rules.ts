@@ -1,7 +1,7 @@
 import type { APIUser } from '../../protocol/objects.ts';
 import { P, splitsAt } from '../../protocol/permissions.ts';
+import type { Env } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
-import type { Env } from '../kernel/outcome.ts';
 import { holds } from '../permissions/permissions.ts';
 import { bitsOf } from './authorize.ts';
 import type { Guild } from './guild.ts';

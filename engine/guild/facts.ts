@@ -3,7 +3,7 @@ import type { ApplicationId, ChannelId, MessageId, RoleId, UserId, WebhookId } f
 import type { APIRole, APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
 import type { EventResponse } from '../../protocol/scheduledevents.ts';
 import type { Rule, RuleAction } from '../automod/rule.ts';
-import type { FactOf } from '../kernel/topic.ts';
+import type { FactOf } from '../kernel/aggregate.ts';
 import type { EventException, RsvpKey, ScheduledEvent } from '../scheduledevent/event.ts';
 import type { Thread, ThreadMember } from '../thread/thread.ts';
 import type { Webhook } from '../webhook/webhook.ts';

@@ -1,6 +1,6 @@
 import { AUDIT } from '../../protocol/audit.ts';
 import type { UserId } from '../../protocol/ids.ts';
-import { accepted } from '../kernel/outcome.ts';
+import { accepted } from '../kernel/aggregate.ts';
 import { auditEntry, type Change, sameValue } from './auditing.ts';
 import type { GuildInteractionFacts, SetPermissions } from './facts.ts';
 import type { GuildTopic } from './topic.ts';

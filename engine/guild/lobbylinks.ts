@@ -4,9 +4,9 @@ import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/i
 import type { APIUser } from '../../protocol/objects.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import { newMessage } from '../channel/compose.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
-import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import type { ChannelMessage, ChannelMessageNews } from '../lobby/facts.ts';
 import { timedOutUntilMs } from '../permissions/permissions.ts';
 import { judgedMessage } from './automod.messages.ts';

@@ -1,8 +1,8 @@
 import { AUDIT } from '../../protocol/audit.ts';
 import { TWO_FACTOR_PERMISSIONS } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import { accepted, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
-import { accepted, refused } from '../kernel/outcome.ts';
 import { standingPermissions } from '../permissions/permissions.ts';
 import { auditEntry } from './auditing.ts';
 import type { Guild } from './guild.ts';

@@ -1,8 +1,8 @@
 import { GuildMemberFlags } from 'discord-api-types/v10';
 import type { GuildId, RoleId, UserId } from '../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import { accepted, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
-import { accepted, type Outcome, refused } from '../kernel/outcome.ts';
 import { sameValue } from './auditing.ts';
 import type { GuildFact, OnboardingAnswerFacts } from './facts.ts';
 import type { Guild, Member } from './guild.ts';

@@ -13,8 +13,8 @@ import {
   votePayload,
   votersOf,
 } from '../channel/votes.ts';
+import { accepted, refused } from '../kernel/aggregate.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
-import { accepted, refused } from '../kernel/outcome.ts';
 import { verificationRefusal } from './authorize.ts';
 import type { GuildFact, PollFacts } from './facts.ts';
 import type { Guild } from './guild.ts';

@@ -1,5 +1,5 @@
 import { refusal } from '../../protocol/refusal.ts';
-import { accepted, refused } from '../kernel/outcome.ts';
+import { accepted, refused } from '../kernel/aggregate.ts';
 import type { GuildTopic } from './topic.ts';
 
 type PremiumTierCommands = {

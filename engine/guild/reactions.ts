@@ -11,9 +11,9 @@ import {
 } from '../channel/reactions.ts';
 import type { ReactionFact } from '../channel/scope.ts';
 import { reactionPayload } from '../channel/wire.ts';
+import { accepted, refused } from '../kernel/aggregate.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
-import { accepted, refused } from '../kernel/outcome.ts';
 import { verificationRefusal } from './authorize.ts';
 import type { ReactionFacts } from './facts.ts';
 import type { Guild } from './guild.ts';

@@ -1,8 +1,7 @@
 import { refusal } from '../../protocol/refusal.ts';
-import { aggregate, type CommandsOf } from '../kernel/aggregate.ts';
+import { aggregate, type CommandsOf, refused } from '../kernel/aggregate.ts';
 import type { Authority } from '../kernel/authority.ts';
 import type { Needs } from '../kernel/needs.ts';
-import { refused } from '../kernel/outcome.ts';
 import { activities } from './activities.ts';
 import { audit } from './audit.ts';
 import { forbidden } from './authorize.ts';

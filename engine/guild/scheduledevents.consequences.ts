@@ -1,8 +1,7 @@
-import type { ChannelId } from '../../protocol/ids.ts';
-import { compareIds } from '../../protocol/ids.ts';
+import { type ChannelId, compareIds } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { EVENT_ENTITY, EVENT_STATUS } from '../../protocol/scheduledevents.ts';
-import type { Env } from '../kernel/outcome.ts';
+import type { Env } from '../kernel/aggregate.ts';
 import { isFinished, type ScheduledEvent } from '../scheduledevent/event.ts';
 import { begun, ended, finished, watched } from '../scheduledevent/schedule.ts';
 import type { GuildFact, StageFacts } from './facts.ts';

@@ -8,7 +8,7 @@ import {
   type EventStatus,
 } from '../../protocol/scheduledevents.ts';
 import { isoTimestamp } from '../../protocol/timestamps.ts';
-import { accepted, type Outcome, refused } from '../kernel/outcome.ts';
+import { accepted, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { ScheduledEvent } from '../scheduledevent/event.ts';
 import { type RuleDraft, readRule } from '../scheduledevent/rule.ts';
 import { timeOf } from '../scheduledevent/times.ts';

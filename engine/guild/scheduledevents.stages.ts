@@ -1,8 +1,8 @@
 import { AUDIT } from '../../protocol/audit.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { EVENT_ENTITY } from '../../protocol/scheduledevents.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
-import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import type { ScheduledEvent } from '../scheduledevent/event.ts';
 import { begun } from '../scheduledevent/schedule.ts';
 import type { GuildFact } from './facts.ts';

@@ -1,10 +1,10 @@
 import type { UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { EVENT_RESPONSE, type EventResponse } from '../../protocol/scheduledevents.ts';
+import { accepted, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
-import { accepted, type Outcome, refused } from '../kernel/outcome.ts';
 import { isFinished, type RsvpKey, rsvpKey, type ScheduledEvent } from '../scheduledevent/event.ts';
 import type { EventUserFacts, GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';

@@ -1,9 +1,9 @@
 import { GuildMemberFlags } from 'discord-api-types/v10';
 import type { UserId } from '../../protocol/ids.ts';
 import { isoTimestamp } from '../../protocol/timestamps.ts';
+import type { Env } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Needs } from '../kernel/needs.ts';
-import type { Env } from '../kernel/outcome.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, GuildInfo, Member } from './guild.ts';
 import type { JoinRequest } from './joinrequests.types.ts';

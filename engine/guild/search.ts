@@ -1,6 +1,6 @@
 import type { ChannelId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
-import { accepted } from '../kernel/outcome.ts';
+import { accepted } from '../kernel/aggregate.ts';
 import { bitsIn } from './authorize.ts';
 import type { GuildTopic } from './topic.ts';
 

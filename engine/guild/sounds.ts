@@ -1,8 +1,8 @@
 import { AUDIT } from '../../protocol/audit.ts';
 import { expressionLimits } from '../../protocol/expressions.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
-import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry, changesOf } from './auditing.ts';
 import { creatorIn, mayChange, seesCreators, withoutUser } from './expressions.rules.ts';
 import type { Sound, SoundFacts } from './expressions.ts';

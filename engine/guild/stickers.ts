@@ -1,9 +1,9 @@
 import { AUDIT } from '../../protocol/audit.ts';
 import { expressionLimits, STICKER_FORMAT, type StickerFormat } from '../../protocol/expressions.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
-import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry, changesOf } from './auditing.ts';
 import { creatorIn, mayChange, seesCreators, withoutUser } from './expressions.rules.ts';
 import type { Sticker, StickerFacts } from './expressions.ts';

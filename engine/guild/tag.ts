@@ -1,7 +1,7 @@
 import { AUDIT } from '../../protocol/audit.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
-import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry, changesOf } from './auditing.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';

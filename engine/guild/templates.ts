@@ -1,7 +1,7 @@
 import { refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../../protocol/timestamps.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
-import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { sameValue } from './auditing.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';

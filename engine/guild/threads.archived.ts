@@ -2,7 +2,7 @@ import { THREADS } from '../../protocol/channeltypes.ts';
 import type { ChannelId, GuildId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { accepted, refused } from '../kernel/outcome.ts';
+import { accepted, refused } from '../kernel/aggregate.ts';
 import { bitsIn } from './authorize.ts';
 import type { GuildTopic } from './topic.ts';
 

@@ -2,7 +2,7 @@ import { FORWARDABLE, MESSAGE } from '../../protocol/channeltypes.ts';
 import { type ChannelId, type MessageId, snowflakeMs, type UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
-import type { Env } from '../kernel/outcome.ts';
+import type { Env } from '../kernel/aggregate.ts';
 import { channelById, channelPermissions } from '../permissions/permissions.ts';
 import { archivesAtMs, type Thread, type ThreadMember } from '../thread/thread.ts';
 import type { GuildFact } from './facts.ts';

@@ -1,8 +1,8 @@
 import { ChannelFlags } from 'discord-api-types/v10';
 import { P } from '../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { Env } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
-import type { Env } from '../kernel/outcome.ts';
 import { bitsIn } from './authorize.ts';
 import type { Guild, GuildChannel } from './guild.ts';
 

@@ -5,9 +5,8 @@ import { type ChannelId, compareIds, type MessageId, threadIdOf, type UserId } f
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { microsecondsOf } from '../../protocol/timestamps.ts';
 import { systemMessage } from '../channel/compose.ts';
+import { accepted, type Env, noting, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
-import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
-import { noting } from '../kernel/topic.ts';
 import { visibleChannels } from '../permissions/permissions.ts';
 import { type Thread, threadMemberObject } from '../thread/thread.ts';
 import { auditEntry } from './auditing.ts';

@@ -1,7 +1,6 @@
+import type { Commands, Consequence, Env, Topic } from '../kernel/aggregate.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
-import type { Env } from '../kernel/outcome.ts';
-import type { Commands, Consequence, Topic } from '../kernel/topic.ts';
 import type { GuildFacts } from './facts.ts';
 import type { Guild } from './guild.ts';
 

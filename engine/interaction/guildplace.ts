@@ -4,8 +4,8 @@ import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { sharedMessage } from '../channel/wire.ts';
 import type { Guild, GuildChannel, Member } from '../guild/guild.ts';
+import { type Reply, refused } from '../kernel/aggregate.ts';
 import type { Needs } from '../kernel/needs.ts';
-import { type Reply, refused } from '../kernel/outcome.ts';
 import {
   channelById,
   channelIn,

@@ -14,7 +14,7 @@ import type { APIUser } from '../../protocol/objects.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { CommandOption } from '../appcommand/appcommand.ts';
 import type { StoredFile, StoredMessage } from '../guild/guild.ts';
-import type { FactOf } from '../kernel/topic.ts';
+import type { FactOf } from '../kernel/aggregate.ts';
 import type { Modal } from './modal.ts';
 
 /** The place of an interaction. The guild, or the private channel, owns it: its shard decides. */

@@ -3,7 +3,7 @@ import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { sharedMessage } from '../channel/wire.ts';
 import type { StoredMessage } from '../guild/guild.ts';
-import { type Reply, refused } from '../kernel/outcome.ts';
+import { type Reply, refused } from '../kernel/aggregate.ts';
 import { privateChannelObject } from '../privatechannel/objects.ts';
 import type { PrivateChannelState } from '../privatechannel/rules.ts';
 import type { Asked, Described } from './place.ts';

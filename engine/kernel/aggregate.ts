@@ -1,7 +1,123 @@
+import type { FreshId } from '../../protocol/ids.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
-import type { Authority } from './authority.ts';
-import { factsOf, type Outcome, refused } from './outcome.ts';
-import type { CommandRow, Commands, Consequence, FactOf, FactRow, Shape } from './topic.ts';
+import type { Authority, By } from './authority.ts';
+
+/** The time and ids that a rule may use. They are arguments, so that rules stay pure and tests can replay them. */
+export interface Env {
+  /** When the command was accepted for decision, Unix milliseconds. */
+  readonly nowMs: number;
+  /** The next snowflake of this shard; strictly ascending. */
+  nextId(): FreshId;
+  /** A moment of the day whose dated rules apply (protocol/dates.ts), Unix milliseconds; absent for all of them. */
+  readonly rulesMs?: number;
+}
+
+/**
+ * The result of a rule: a value and the facts that make it true, or the platform's refusal. A refusal may have facts too:
+ * what a blocked message leads to. The caller hears of it when they are durable.
+ */
+export type Outcome<Value, Fact> =
+  | { readonly ok: true; readonly value: Value; readonly facts: readonly Fact[] }
+  | { readonly ok: false; readonly refusal: Refusal; readonly facts?: readonly Fact[] };
+
+export const accepted = <Value, Fact>(value: Value, facts: readonly Fact[] = []): Outcome<Value, Fact> => ({
+  ok: true,
+  value,
+  facts,
+});
+
+export const refused = (refusal: Refusal): { readonly ok: false; readonly refusal: Refusal } => ({
+  ok: false,
+  refusal,
+});
+
+/** The facts of an outcome, whatever was answered. */
+export const factsOf = <Fact>({ facts = [] }: Outcome<unknown, Fact>): readonly Fact[] => facts;
+
+/** The reply to the caller of an aggregate: a value once it is durable, or a refusal. Faults are thrown. */
+export type Reply<Value> =
+  | { readonly ok: true; readonly value: Value }
+  | { readonly ok: false; readonly refusal: Refusal };
+
+/** Types of an aggregate's commands: name to input and value. */
+export type Commands = Record<string, { input: object; value: unknown }>;
+/** Types of an aggregate's facts: name to payload. */
+type Facts = Record<string, object>;
+
+export type FactOf<F extends Facts> = { [K in keyof F & string]: { readonly type: K } & F[K] }[keyof F &
+  string];
+
+/** The types of one aggregate's rules. */
+interface Shape {
+  readonly state: object;
+  /** All facts of the aggregate: a command of one topic may cause facts of another. */
+  readonly facts: Facts;
+  /** Rows that commands may need. */
+  readonly needs: object;
+  readonly dispatch: object;
+  readonly env: Env;
+  /** Columns of a command's row beyond those that every aggregate has. */
+  readonly row: object;
+}
+
+/** One command with all its properties. */
+type CommandRow<S extends Shape, Input, Value> = S['row'] & {
+  /** The command may be sent to the owner again without a key: repeating it changes nothing more. */
+  readonly repeatable?: true;
+  /** No client waits for it and many arrive at once: clients' commands have priority in the queue. */
+  readonly background?: true;
+  /** Rows to load before `decide`; absent when it needs none. */
+  readonly needs?: (input: Input, state: S['state'], by: By) => S['needs'];
+  readonly decide: (
+    state: S['state'],
+    input: Input,
+    by: By,
+    env: S['env'],
+  ) => Outcome<Value, FactOf<S['facts']>>;
+};
+
+/** One fact with all its properties. */
+export interface FactRow<State, Fact, Dispatch> {
+  /** False for a fact that is never stored and waits for no commit. */
+  readonly durable?: false;
+  /** The state before the fact that `dispatches` needs; see `noting`. */
+  readonly before?: (state: State, fact: Fact) => unknown;
+  readonly apply: (state: State, fact: Fact) => void;
+  /** The dispatches of the fact. Called right after `apply`, so the state contains the fact already. */
+  readonly dispatches: (state: State, fact: Fact, before: never) => readonly Dispatch[];
+}
+
+/** A row whose dispatches depend on the state before the fact: they receive the value of `before`. */
+export const noting = <State, Fact, Dispatch, Before>(row: {
+  readonly durable?: false;
+  readonly before: (state: State, fact: Fact) => Before;
+  readonly apply: (state: State, fact: Fact) => void;
+  readonly dispatches: (state: State, fact: Fact, before: Before) => readonly Dispatch[];
+}): FactRow<State, Fact, Dispatch> => row;
+
+/** Adds the facts that follow from other facts, independent of the command. */
+export interface Consequence<S extends Shape> {
+  /** Types of the facts from which something may follow; commands without one of these skip it. */
+  readonly causes: ReadonlySet<keyof S['facts'] & string>;
+  /** @returns The same list when nothing follows. */
+  readonly add: (
+    state: S['state'],
+    facts: readonly FactOf<S['facts']>[],
+    authority: Authority,
+    env: S['env'],
+  ) => readonly FactOf<S['facts']>[];
+}
+
+/**
+ * One topic of an aggregate (channels, roles, messages, …) with all its rules. Both tables are total: a command or a
+ * fact without a row does not compile.
+ */
+export interface Topic<S extends Shape, C extends Commands, K extends keyof S['facts'] & string> {
+  readonly commands: { readonly [N in keyof C]: CommandRow<S, C[N]['input'], C[N]['value']> };
+  readonly facts: {
+    readonly [N in K]: FactRow<S['state'], { readonly type: N } & S['facts'][N], S['dispatch']>;
+  };
+}
 
 /** The rules of one aggregate: what its actor runs. Pure and synchronous. */
 export interface Aggregate<S extends Shape, C extends Commands> {

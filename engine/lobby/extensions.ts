@@ -1,7 +1,7 @@
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import { accepted, type Env, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
-import { accepted, type Env, refused } from '../kernel/outcome.ts';
 import { electedHost, hostChange, hostDueMs, hostFacts } from './host.ts';
 import { isConnected, type LobbyState, type ReadyCheck } from './lobby.ts';
 import { type MemberDraft, type Person, shownWith, upsert } from './members.ts';

@@ -1,7 +1,7 @@
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { SessionRef } from '../fanout/direct.ts';
-import type { FactOf } from '../kernel/topic.ts';
+import type { FactOf } from '../kernel/aggregate.ts';
 import type {
   Listing,
   Lobby,

@@ -1,7 +1,7 @@
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { GuildChannel } from '../guild/guild.ts';
-import { accepted, type Outcome, refused } from '../kernel/outcome.ts';
+import { accepted, type Outcome, refused } from '../kernel/aggregate.ts';
 import { callingMember, isRefusal, LOBBY_MEMBER_FLAGS, type LobbyLink, type LobbyState } from './lobby.ts';
 import { type LobbyObject, lobbyObject, lobbyUpdate } from './objects.ts';
 import type { LobbyOutcomeFact, LobbyTopic } from './topic.ts';

@@ -4,8 +4,8 @@ import type { APIUser } from '../../protocol/objects.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { cleanText } from '../channel/text.ts';
 import type { SessionRef } from '../fanout/direct.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
-import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import {
   changedLobby,
   type Lobby,

@@ -1,7 +1,7 @@
 import type { UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { SessionRef } from '../fanout/direct.ts';
-import { accepted, type Env } from '../kernel/outcome.ts';
+import { accepted, type Env } from '../kernel/aggregate.ts';
 import { idleAtMs, type LobbyState, settled } from './lobby.ts';
 import { deletion } from './members.ts';
 import { aboutMember, attach, connectionDispatches, enter, everyone, gatewayLobby } from './objects.ts';

@@ -2,7 +2,7 @@ import type { UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { keysOf } from '../../protocol/present.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
-import type { Consequence } from '../kernel/topic.ts';
+import type { Consequence } from '../kernel/aggregate.ts';
 import type { Listing, Lobby, LobbySettings, LobbyState } from './lobby.ts';
 import type { Metadata } from './metadata.ts';
 import type { LobbyOutcomeFact, LobbyShape } from './topic.ts';

@@ -1,9 +1,8 @@
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { WebhookEventFact } from '../application/webhookevents.ts';
 import type { SessionRef } from '../fanout/direct.ts';
+import type { Commands, Env, Topic } from '../kernel/aggregate.ts';
 import type { Needs } from '../kernel/needs.ts';
-import type { Env } from '../kernel/outcome.ts';
-import type { Commands, Topic } from '../kernel/topic.ts';
 import type { LobbyFact, LobbyFacts } from './facts.ts';
 import type { LobbyState } from './lobby.ts';
 

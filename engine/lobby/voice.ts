@@ -2,7 +2,7 @@ import type { UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { VoiceMember } from '../call/voicemember.ts';
 import { ownVoiceState, sameVoiceState, type VoiceWish } from '../call/voicestate.ts';
-import { accepted, refused } from '../kernel/outcome.ts';
+import { accepted, refused } from '../kernel/aggregate.ts';
 import type { LobbyState, LobbyVoiceState } from './lobby.ts';
 import { everyone, gatewayMember } from './objects.ts';
 import type { LobbyDispatch, LobbyOutcomeFact, LobbyTopic } from './topic.ts';

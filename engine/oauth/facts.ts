@@ -1,6 +1,6 @@
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { Scope } from '../../protocol/scopes.ts';
-import type { FactOf } from '../kernel/topic.ts';
+import type { FactOf } from '../kernel/aggregate.ts';
 
 /** A user's consent to an application: one per user and application, with any number of tokens. */
 export interface Grant {

@@ -1,6 +1,6 @@
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { expandScopes, type Scope } from '../../protocol/scopes.ts';
-import type { Env } from '../kernel/outcome.ts';
+import type { Env } from '../kernel/aggregate.ts';
 import type { Chain, Code, Grant, OAuthFact } from './facts.ts';
 import { PLACING } from './scopes.ts';
 

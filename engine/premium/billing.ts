@@ -6,7 +6,7 @@ import {
   type Subscription,
 } from '../../protocol/premium.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { accepted, type Env, refused } from '../kernel/outcome.ts';
+import { accepted, type Env, refused } from '../kernel/aggregate.ts';
 import { ended, renewed, shownEnd } from './ending.ts';
 import type { PremiumFact } from './premium.ts';
 import type { Decision, Shelf } from './shelf.ts';

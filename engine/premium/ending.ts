@@ -1,6 +1,6 @@
 import { isInForce } from '../../protocol/dates.ts';
 import type { Entitlement } from '../../protocol/premium.ts';
-import type { Env } from '../kernel/outcome.ts';
+import type { Env } from '../kernel/aggregate.ts';
 import type { PremiumFact } from './premium.ts';
 
 type EntitlementFact = Extract<PremiumFact, { readonly type: 'entitlementWritten' }>;

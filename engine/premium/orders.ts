@@ -1,7 +1,7 @@
 import type { UserId } from '../../protocol/ids.ts';
 import { type Billing, type Entitlement, type Order, SKU_TYPE } from '../../protocol/premium.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { accepted, type Env, refused } from '../kernel/outcome.ts';
+import { accepted, type Env, refused } from '../kernel/aggregate.ts';
 import { begun } from './billing.ts';
 import type { PremiumFact } from './premium.ts';
 import { type Decision, obtainable, type Shelf } from './shelf.ts';

@@ -1,5 +1,5 @@
 import type { Entitlement, Order, Sku, Subscription } from '../../protocol/premium.ts';
-import type { FactOf } from '../kernel/topic.ts';
+import type { FactOf } from '../kernel/aggregate.ts';
 
 /** The change of an entitlement or subscription, which is the last word of the dispatch's name; null without a dispatch. */
 type News = 'CREATE' | 'UPDATE' | 'DELETE';

@@ -11,7 +11,7 @@ import {
   type Subscription,
 } from '../../protocol/premium.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { accepted, type Env, refused } from '../kernel/outcome.ts';
+import { accepted, type Env, refused } from '../kernel/aggregate.ts';
 import { follow, lapse } from './billing.ts';
 import { orderOf, paid, refunded } from './orders.ts';
 import type { PremiumFact } from './premium.ts';

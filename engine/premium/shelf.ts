@@ -9,7 +9,7 @@ import {
   type Subscription,
 } from '../../protocol/premium.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import type { Env, Outcome } from '../kernel/outcome.ts';
+import type { Env, Outcome } from '../kernel/aggregate.ts';
 import { givesAccess, type PremiumFact } from './premium.ts';
 
 /** Most unused entitlements of one owner to one consumable. */

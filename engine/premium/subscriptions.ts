@@ -7,7 +7,7 @@ import {
   type Subscription,
 } from '../../protocol/premium.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
 import { ended, renewed, shownEnd } from './ending.ts';
 import type { PremiumFact } from './premium.ts';
 

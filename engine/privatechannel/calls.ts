@@ -8,11 +8,10 @@ import { ownVoiceState, sameVoiceState } from '../call/voicestate.ts';
 import { systemMessage } from '../channel/compose.ts';
 import type { MessageFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
+import { accepted, type Env, type FactOf, type Outcome, refused, type Topic } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
-import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
-import type { FactOf, Topic } from '../kernel/topic.ts';
 import type { StoredRelation } from '../social/facts.ts';
 import { type AsksColumn, areFriends } from '../social/reach.ts';
 

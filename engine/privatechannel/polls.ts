@@ -15,11 +15,10 @@ import {
 import type { MessageFacts, PollFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { PollCommands } from '../guild/polls.ts';
+import { type Env, type FactOf, type Outcome, refused, type Topic } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
-import { type Env, type Outcome, refused } from '../kernel/outcome.ts';
-import type { FactOf, Topic } from '../kernel/topic.ts';
 import type { AsksColumn } from '../social/reach.ts';
 import type { PrivateChannel } from '../user/facts.ts';
 

@@ -29,12 +29,19 @@ import type { EphemeralFacts, PollFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { MessageCommands, MessageInput } from '../guild/messages.ts';
 import type { ReactionCommands } from '../guild/reactions.ts';
-import { aggregate, type CommandsOf } from '../kernel/aggregate.ts';
+import {
+  accepted,
+  aggregate,
+  type CommandsOf,
+  type Env,
+  type FactOf,
+  type Outcome,
+  refused,
+  type Topic,
+} from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
-import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
-import type { FactOf, Topic } from '../kernel/topic.ts';
 import type { StoredRelation } from '../social/facts.ts';
 import { type Acquaintance, type AsksColumn, mayReach, type Unread } from '../social/reach.ts';
 import type { GroupFacts, PrivateChannel, PrivateChannelFacts } from '../user/facts.ts';

@@ -11,10 +11,9 @@ import { type WebhookEventFact, type WebhookEventType, webhookEvent } from '../a
 import { sharedMessage } from '../channel/wire.ts';
 import type { MessageFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
+import { accepted, type Env, type FactOf, type Outcome, refused, type Topic } from '../kernel/aggregate.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
-import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
-import type { FactOf, Topic } from '../kernel/topic.ts';
 import type { SocialFacts, StoredRelation } from '../social/facts.ts';
 import { type AsksColumn, isBlocked } from '../social/reach.ts';
 import type { Application, GroupFacts, GroupSettings, PrivateChannel } from '../user/facts.ts';

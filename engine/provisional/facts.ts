@@ -1,5 +1,5 @@
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
-import type { FactOf } from '../kernel/topic.ts';
+import type { FactOf } from '../kernel/aggregate.ts';
 import type { ExternalIdentity, Identity } from './identity.ts';
 import type { Profile } from './profile.ts';
 import type { ConfigurableProvider, ProviderSettings } from './providers.ts';

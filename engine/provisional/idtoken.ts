@@ -1,7 +1,7 @@
 import { IDENTITY_LIMITS } from '../../protocol/identities.ts';
 import { isRecord } from '../../protocol/present.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import type { Reply } from '../kernel/outcome.ts';
+import type { Reply } from '../kernel/aggregate.ts';
 import { displayName } from './names.ts';
 
 /**

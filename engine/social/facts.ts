@@ -1,7 +1,7 @@
 import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
-import type { FactOf } from '../kernel/topic.ts';
+import type { FactOf } from '../kernel/aggregate.ts';
 
 /**
  * Type of a relationship, from its owner to the peer. The wire has more types; they are never stored.

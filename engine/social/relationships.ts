@@ -1,6 +1,6 @@
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
 import {
   RELATION,
   type Relation,

@@ -1,5 +1,5 @@
 import { invalidField, type Refusal } from '../../protocol/refusal.ts';
-import { type Reply, refused } from '../kernel/outcome.ts';
+import { type Reply, refused } from '../kernel/aggregate.ts';
 import type { RoleConnection, RoleConnectionMetadata } from './facts.ts';
 
 const KEY = /^[a-z0-9_]+$/;

@@ -2,7 +2,7 @@ import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { Scope } from '../../protocol/scopes.ts';
 import type { MessageFacts, PollFacts, ReactionFacts } from '../guild/facts.ts';
-import type { FactOf } from '../kernel/topic.ts';
+import type { FactOf } from '../kernel/aggregate.ts';
 
 export type UserFacts = {
   userCreated: { readonly user: APIUser };

@@ -4,10 +4,16 @@ import { nameProblem } from '../../protocol/names.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { keysOf } from '../../protocol/present.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
-import { aggregate } from '../kernel/aggregate.ts';
+import {
+  accepted,
+  aggregate,
+  type Env,
+  type FactOf,
+  type Outcome,
+  refused,
+  type Topic,
+} from '../kernel/aggregate.ts';
 import type { Needs } from '../kernel/needs.ts';
-import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
-import type { FactOf, Topic } from '../kernel/topic.ts';
 import type { UserFacts } from './facts.ts';
 import { USERNAME_CHARACTERS_MAX, usernameObjection, usernameOf } from './usernames.ts';
 

@@ -3,7 +3,7 @@ import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Users } from '../../actors/user/users.ts';
 import type { Account, AccountFact } from '../../engine/account/facts.ts';
 import { PASSWORD_BYTES } from '../../engine/account/logins.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { UserFact } from '../../engine/user/facts.ts';
 import type { FreshId, UserId } from '../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';

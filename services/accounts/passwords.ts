@@ -1,7 +1,7 @@
 import { ended, opened, withPassword } from '../../engine/account/account.ts';
 import type { Account } from '../../engine/account/facts.ts';
 import { loginOf, mailLogin, nameLogin, passwordObjection } from '../../engine/account/logins.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { USERNAME_TAKEN } from '../../engine/user/usernames.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';

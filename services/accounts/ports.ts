@@ -1,5 +1,5 @@
 import type { Founding, SignUp } from '../../engine/account/logins.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { UserFact } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { Secret } from '../identity/secret.ts';

@@ -1,7 +1,7 @@
 import { emailConfirmed, signedUp } from '../../engine/account/account.ts';
 import type { Account } from '../../engine/account/facts.ts';
 import { type Founding, mailLogin, nameLogin, signUpObjection } from '../../engine/account/logins.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { UserFact } from '../../engine/user/facts.ts';
 import { nameObjection } from '../../engine/user/user.ts';
 import { USERNAME_TAKEN, usernameOf } from '../../engine/user/usernames.ts';

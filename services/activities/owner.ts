@@ -12,7 +12,7 @@ import {
   nextLapseMs,
   withFreshLeases,
 } from '../../engine/activity/instance.ts';
-import type { Outcome, Reply } from '../../engine/kernel/outcome.ts';
+import type { Outcome, Reply } from '../../engine/kernel/aggregate.ts';
 import type { ActivityStore } from '../../storage/activity/port.ts';
 import type { ActivityRequest } from './ports.ts';
 

@@ -1,4 +1,4 @@
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { ActivityLocation } from '../../protocol/activityinstances.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 

@@ -1,5 +1,5 @@
 import type { ApplicationAction } from '../../engine/application/teams.ts';
-import { type Reply, refused } from '../../engine/kernel/outcome.ts';
+import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';

@@ -15,7 +15,7 @@ import {
   writeCommand,
 } from '../../engine/appcommand/rules.ts';
 import type { MemberAccess } from '../../engine/guild/members.ts';
-import type { Env, Outcome, Reply } from '../../engine/kernel/outcome.ts';
+import type { Env, Outcome, Reply } from '../../engine/kernel/aggregate.ts';
 import { INSTALLATION } from '../../protocol/appcommands.ts';
 import type { ApplicationId, FreshId, GuildId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';

@@ -1,6 +1,6 @@
 import type { Routing } from '../../actors/placement/routing.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';

@@ -1,8 +1,8 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { AppCommand, CommandOverwrite } from '../../engine/appcommand/appcommand.ts';
 import type { MemberAccess } from '../../engine/guild/members.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import {
   COMMAND_OVERWRITE,

@@ -9,7 +9,7 @@ import {
   renameEmoji,
 } from '../../engine/application/emojis.ts';
 import type { Emoji } from '../../engine/guild/expressions.ts';
-import type { Outcome, Reply } from '../../engine/kernel/outcome.ts';
+import type { Outcome, Reply } from '../../engine/kernel/aggregate.ts';
 import type { ApplicationId } from '../../protocol/ids.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
 

@@ -1,5 +1,5 @@
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { PrivateCommands } from '../../engine/privatechannel/rules.ts';
 import { SYSTEM_USER } from '../../engine/user/system.ts';
 import { ApiError } from '../../protocol/apierror.ts';

@@ -7,7 +7,7 @@ import {
   type Team,
   type TeamChange,
 } from '../../engine/application/teams.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';

@@ -1,6 +1,6 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import { type PrivateCommands, privateRules } from '../../engine/privatechannel/rules.ts';
 import type { ChannelId, GuildId, MessageId } from '../../protocol/ids.ts';
 import { dropOldest } from '../../protocol/oldest.ts';

@@ -1,6 +1,6 @@
 import { linkedLobbyOf } from '../../engine/guild/lobbylinks.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { OAuth } from '../oauth/ports.ts';

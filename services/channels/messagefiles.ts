@@ -1,7 +1,7 @@
 import type { APIAttachment } from 'discord-api-types/v10';
 import type { ForwardSource, Written } from '../../engine/channel/draft.ts';
 import type { StoredFile } from '../../engine/guild/guild.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { ChannelId, FreshId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Blobs } from '../../storage/blob/blobs.ts';

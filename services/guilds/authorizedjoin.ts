@@ -1,8 +1,8 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import type { GuildCommands } from '../../engine/guild/rules.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { ApplicationId, GuildId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { UserStore } from '../../storage/user/port.ts';

@@ -1,6 +1,6 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import { type GuildId, snowflakeAt, type UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { MessageStore } from '../../storage/message/port.ts';

@@ -4,7 +4,7 @@ import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import { type FoundingChoice, newGuild } from '../../engine/guild/founding.ts';
 import { guildCreatePayload, guildObject } from '../../engine/guild/payloads.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { FreshId, GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
 import type { APIGuild, APIUser } from '../../protocol/objects.ts';

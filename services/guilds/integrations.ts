@@ -1,6 +1,6 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import { type GuildId, isAnyId, type UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';

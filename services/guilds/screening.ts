@@ -1,7 +1,7 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { GuildCommands } from '../../engine/guild/rules.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { GuildStore } from '../../storage/guild/port.ts';
 

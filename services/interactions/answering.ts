@@ -13,7 +13,7 @@ import {
   wasChanged,
 } from '../../engine/interaction/interaction.ts';
 import { readModal } from '../../engine/interaction/modal.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { BUTTON_STYLE, COMPONENT } from '../../protocol/components.ts';
 import type { ApplicationId, MessageId } from '../../protocol/ids.ts';
 import { CALLBACK } from '../../protocol/interactions.ts';

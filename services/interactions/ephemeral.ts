@@ -9,7 +9,7 @@ import type {
   InteractionFact,
   InteractionPlace,
 } from '../../engine/interaction/interaction.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import { isAnyId, type MessageId, type UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';

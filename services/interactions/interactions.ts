@@ -6,7 +6,7 @@ import type { Notifier } from '../../actors/user/notifier.ts';
 import type { EditInput, Written } from '../../engine/channel/draft.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import type { Interaction, InteractionPlace } from '../../engine/interaction/interaction.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
 import {
   type ApplicationId,

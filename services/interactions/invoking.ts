@@ -15,7 +15,7 @@ import {
   type Wanted,
   wantedBy,
 } from '../../engine/interaction/resolved.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { APP_COMMAND, ENTRY_POINT_HANDLER, INSTALLATION } from '../../protocol/appcommands.ts';
 import type { ApplicationId, FreshId, GuildId, MessageId } from '../../protocol/ids.ts';
 import { INTERACTION } from '../../protocol/interactions.ts';

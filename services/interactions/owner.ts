@@ -10,7 +10,7 @@ import {
 } from '../../engine/interaction/interaction.ts';
 import { interactionObject, legacyOf, metadataOf, type Told } from '../../engine/interaction/object.ts';
 import { idIn } from '../../engine/interaction/resolved.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { CALLBACK, FAILURE, type FailureReason, INTERACTION } from '../../protocol/interactions.ts';

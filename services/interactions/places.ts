@@ -10,9 +10,9 @@ import { describeInGuild, needsToDescribe } from '../../engine/interaction/guild
 import type { InteractionPlace } from '../../engine/interaction/interaction.ts';
 import type { Asked, Described } from '../../engine/interaction/place.ts';
 import { describePrivately } from '../../engine/interaction/privateplace.ts';
+import type { Env, Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
-import type { Env, Reply } from '../../engine/kernel/outcome.ts';
 import { type PrivateChannelState, privateScope, privateState } from '../../engine/privatechannel/rules.ts';
 import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
 import { isAnyId, type MessageId, type UserId } from '../../protocol/ids.ts';

@@ -1,7 +1,7 @@
 import type { APIAttachment } from 'discord-api-types/v10';
 import type { KeptAttachment, MessageDraft, Written } from '../../engine/channel/draft.ts';
 import type { InteractionPlace } from '../../engine/interaction/interaction.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Locale } from '../../protocol/appcommands.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { CallbackType, InteractionType } from '../../protocol/interactions.ts';

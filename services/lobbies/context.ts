@@ -6,8 +6,8 @@ import { batchReads } from '../../actors/runtime/cache.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import type { Registry } from '../../actors/runtime/registry.ts';
 import type { TimerWheel } from '../../actors/runtime/wheel.ts';
+import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
-import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import {
   changedLobby,
   INITIAL_FIELDS,

@@ -1,5 +1,5 @@
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { LobbyExtensionObject } from '../../engine/lobby/extensions.ts';
 import type { Listing, LobbyChange } from '../../engine/lobby/lobby.ts';
 import type { MemberDraft } from '../../engine/lobby/members.ts';

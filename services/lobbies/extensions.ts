@@ -1,5 +1,5 @@
+import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
-import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import type { LobbyChange } from '../../engine/lobby/lobby.ts';
 import { lobbyChangeRefusal, type MemberDraft, TOO_MANY_LOBBIES } from '../../engine/lobby/members.ts';
 import { METADATA, type Metadata, metadataRefusal } from '../../engine/lobby/metadata.ts';

@@ -1,8 +1,8 @@
 import type { LobbyListener } from '../../actors/lobby/lobby.shell.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { SessionRef } from '../../engine/fanout/direct.ts';
+import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
-import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import type { LobbyLink } from '../../engine/lobby/lobby.ts';
 import {
   lobbyChangeRefusal,

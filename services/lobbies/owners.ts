@@ -1,5 +1,5 @@
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { LobbyCommands } from '../../engine/lobby/rules.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';

@@ -1,5 +1,5 @@
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Metadata } from '../../engine/lobby/metadata.ts';
 import type { Properties, Ticket, Widening } from '../../engine/matchmaking/tickets.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';

@@ -1,6 +1,6 @@
 import type { Routing } from '../../actors/placement/routing.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { DeviceRequest } from '../../engine/oauth/facts.ts';
 import { agree } from '../../engine/oauth/holdings.ts';
 import { readScopes } from '../../engine/oauth/scopes.ts';

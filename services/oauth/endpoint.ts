@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Chain, Code, OAuthFact } from '../../engine/oauth/facts.ts';
 import { grantOf, type Judged, judgeCode, refresh } from '../../engine/oauth/holdings.ts';
 import { isVerifier } from '../../engine/oauth/pkce.ts';

@@ -1,5 +1,5 @@
 import { webhookEvent } from '../../engine/application/webhookevents.ts';
-import type { Env } from '../../engine/kernel/outcome.ts';
+import type { Env } from '../../engine/kernel/aggregate.ts';
 import {
   agree,
   begin,

@@ -1,5 +1,5 @@
 import { webhookEvent } from '../../engine/application/webhookevents.ts';
-import type { Env, Reply } from '../../engine/kernel/outcome.ts';
+import type { Env, Reply } from '../../engine/kernel/aggregate.ts';
 import type { Install } from '../../engine/oauth/facts.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';

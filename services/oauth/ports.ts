@@ -1,6 +1,6 @@
 import type { CacheUsage } from '../../actors/runtime/cache.ts';
 import type { Principal } from '../../actors/session/ports.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Grant } from '../../engine/oauth/facts.ts';
 import type { AuthorizeQuery, AuthorizeRequest } from '../../engine/oauth/request.ts';
 import type { ExternalProof } from '../../engine/provisional/identity.ts';

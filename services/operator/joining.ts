@@ -1,6 +1,6 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { SYSTEM, userAuthority } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 
 type Granted = <Value>(reply: Reply<Value>) => Value;

@@ -1,5 +1,5 @@
 import type { Admin } from '../../embedding.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { Storage } from '../../storage/ports.ts';
 import type { Provisional } from '../players/ports.ts';

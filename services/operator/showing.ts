@@ -1,7 +1,7 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Admin } from '../../embedding.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import { ApiError } from '../../protocol/apierror.ts';
 import type { GuildId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';

@@ -1,6 +1,6 @@
 import type { Admin } from '../../embedding.ts';
 import type { Team } from '../../engine/application/teams.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { nameObjection } from '../../engine/user/user.ts';
 import { ApiError } from '../../protocol/apierror.ts';
 import type { FreshId, UserId } from '../../protocol/ids.ts';

@@ -1,6 +1,6 @@
 import type { CryptoKey, JWK } from 'jose';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { SigningAlgorithm, TokenHeader } from '../../engine/provisional/idtoken.ts';
 import { type Discovery, discoveryUrl, readDiscovery } from '../../engine/provisional/issuer.ts';
 import { dropOldest } from '../../protocol/oldest.ts';

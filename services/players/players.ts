@@ -1,4 +1,4 @@
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { ExternalIdentity, Identity } from '../../engine/provisional/identity.ts';
 import { changeProfile, EMPTY_PROFILE, type ProfileChange } from '../../engine/provisional/profile.ts';
 import { identityObject } from '../../protocol/identities.ts';

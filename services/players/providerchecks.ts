@@ -1,4 +1,4 @@
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { displayName } from '../../engine/provisional/names.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Outgoing, VerifiedPlayer } from './ports.ts';

@@ -1,6 +1,6 @@
 import type { Routing } from '../../actors/placement/routing.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Identity } from '../../engine/provisional/identity.ts';
 import { issuerProblem } from '../../engine/provisional/issuer.ts';
 import type { ProviderSettings } from '../../engine/provisional/providers.ts';

@@ -1,4 +1,4 @@
-import { type Reply, refused } from '../../engine/kernel/outcome.ts';
+import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
 import type { Move } from '../../engine/provisional/facts.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import { PROVISIONAL_ACCOUNT_FLAG } from '../../protocol/identities.ts';

@@ -1,4 +1,4 @@
-import { type Reply, refused } from '../../engine/kernel/outcome.ts';
+import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
 import type { ExternalIdentity, ExternalProof, Identity } from '../../engine/provisional/identity.ts';
 import { isExternalId } from '../../engine/provisional/idtoken.ts';
 import { displayName, provisionalUsername } from '../../engine/provisional/names.ts';

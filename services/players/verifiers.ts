@@ -1,4 +1,4 @@
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { checkClaims, type Expected, readTokenHeader } from '../../engine/provisional/idtoken.ts';
 import type { ConfigurableProvider, ProviderSettings } from '../../engine/provisional/providers.ts';
 import type { ExternalAuthType, ProviderType } from '../../protocol/identities.ts';

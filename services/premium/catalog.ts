@@ -1,4 +1,4 @@
-import { type Reply, refused } from '../../engine/kernel/outcome.ts';
+import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { nameProblem } from '../../protocol/names.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Routing } from '../../actors/placement/routing.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { PremiumCommand } from '../../engine/premium/rules.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import {

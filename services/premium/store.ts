@@ -1,4 +1,4 @@
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { givesAccess } from '../../engine/premium/premium.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';

@@ -1,5 +1,5 @@
+import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
-import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import type { GroupDraft } from '../../engine/privatechannel/groups.ts';
 import { type PrivateChannelObject, privateChannelObject } from '../../engine/privatechannel/objects.ts';
 import { recipientsOf } from '../../engine/privatechannel/rules.ts';

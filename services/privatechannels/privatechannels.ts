@@ -6,8 +6,8 @@ import { eagerKeyedMutex, keyedMutex } from '../../actors/runtime/keyedmutex.ts'
 import type { Registry } from '../../actors/runtime/registry.ts';
 import type { Notifier } from '../../actors/user/notifier.ts';
 import { ALL_SESSIONS } from '../../engine/fanout/direct.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import {
   type PrivateChannelState,
   type PrivateCommands,

@@ -1,7 +1,7 @@
 import { sharedMessage } from '../../engine/channel/wire.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
+import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
-import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import { privateChannelObject } from '../../engine/privatechannel/objects.ts';
 import type { PrivateChannel } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';

@@ -2,7 +2,7 @@ import { webhookEvent } from '../../engine/application/webhookevents.ts';
 import type { Carried } from '../../engine/channel/draft.ts';
 import { sharedMessage } from '../../engine/channel/wire.ts';
 import { applicationSessions } from '../../engine/fanout/direct.ts';
-import { type Reply, refused } from '../../engine/kernel/outcome.ts';
+import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
 import { privateRules, privateState } from '../../engine/privatechannel/rules.ts';
 import type { Application, PrivateChannel } from '../../engine/user/facts.ts';
 import { GAME_CHANNEL } from '../../protocol/channeltypes.ts';

@@ -2,7 +2,7 @@ import type { Timer } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { UserSession } from '../../actors/user/user.shell.ts';
 import type { Users } from '../../actors/user/users.ts';
-import { type Reply, refused } from '../../engine/kernel/outcome.ts';
+import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
 import { readActivities } from '../../engine/presence/activities.ts';
 import type { Presence } from '../../engine/presence/merge.ts';
 import type { UserId } from '../../protocol/ids.ts';

@@ -1,6 +1,6 @@
 import type { GatewayActivity } from 'discord-api-types/v10';
 import type { LiveSession } from '../../actors/session/backend.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { Presence } from '../../engine/presence/merge.ts';
 import type { RoleConnection, RoleConnectionMetadata, UserSettings } from '../../engine/social/facts.ts';

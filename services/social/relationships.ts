@@ -3,7 +3,7 @@ import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { CommitAndNotify, DirectDispatch } from '../../actors/user/notifier.ts';
 import { applicationSessions, OWN_SESSIONS, type SessionFilter } from '../../engine/fanout/direct.ts';
-import type { Outcome, Reply } from '../../engine/kernel/outcome.ts';
+import type { Outcome, Reply } from '../../engine/kernel/aggregate.ts';
 import { RELATION, type RelationChanged, type StoredRelation } from '../../engine/social/facts.ts';
 import {
   gameRelationshipObject,

@@ -1,4 +1,4 @@
-import { refused } from '../../engine/kernel/outcome.ts';
+import { refused } from '../../engine/kernel/aggregate.ts';
 import { declaredOnly, metadataRefusal, NO_CONNECTION } from '../../engine/social/roleconnections.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import type { RelationshipStore } from '../../storage/relationship/port.ts';

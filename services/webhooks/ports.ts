@@ -1,8 +1,8 @@
 import type { APIAttachment } from 'discord-api-types/v10';
 import type { EditInput, MessageDraft, Written } from '../../engine/channel/draft.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { GithubBody } from '../../engine/webhook/github.ts';
 import type { Report } from '../../engine/webhook/report.ts';
 import type { SlackBody } from '../../engine/webhook/slack.ts';

@@ -1,6 +1,6 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import { githubReport } from '../../engine/webhook/github.ts';
 import { slackReport } from '../../engine/webhook/slack.ts';
 import { WEBHOOK } from '../../engine/webhook/webhook.ts';

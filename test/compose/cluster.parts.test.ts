@@ -1,7 +1,7 @@
 // Goal: lobbies, friends, grants and devices are the same over all shards, whichever of them is asked, moved or lost.
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import { ACTIVITY_LEASE_MS } from '../../protocol/activityinstances.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import type { Scope } from '../../protocol/scopes.ts';

@@ -1,7 +1,7 @@
 // Goal: a thread's way into the archive and back reaches a session once and in order, over the death of the guild's owner and a RESUME.
 import { afterEach, beforeAll, expect, it } from 'vitest';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
 import { openCluster, type TestCluster } from '../support/cluster.ts';
 import type { RecordingSink } from '../support/house.ts';

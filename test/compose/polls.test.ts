@@ -3,8 +3,8 @@ import { afterEach, expect, test } from 'vitest';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import type { PollDraft } from '../../engine/channel/polls.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { openHouse, until } from '../support/house.ts';
 

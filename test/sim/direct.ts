@@ -1,4 +1,4 @@
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { RELATION } from '../../engine/social/facts.ts';
 import { type UserId, userPair } from '../../protocol/ids.ts';
 import type { Asked } from './command.ts';

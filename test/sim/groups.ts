@@ -1,5 +1,5 @@
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { PrivateCommands } from '../../engine/privatechannel/rules.ts';
 import { RELATION } from '../../engine/social/facts.ts';
 import type { PrivateChannel } from '../../engine/user/facts.ts';

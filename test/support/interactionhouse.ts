@@ -1,6 +1,6 @@
 import type { AppCommand } from '../../engine/appcommand/appcommand.ts';
 import { writeCommand } from '../../engine/appcommand/rules.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ChannelId, GuildId } from '../../protocol/ids.ts';
 import { CALLBACK, INTERACTION } from '../../protocol/interactions.ts';

@@ -2,7 +2,7 @@ import { newMessage } from '../../engine/channel/compose.ts';
 import type { CreateInput, EditInput, MessageDraft } from '../../engine/channel/draft.ts';
 import { buildPoll } from '../../engine/channel/polls.ts';
 import type { Guild, StoredMessage } from '../../engine/guild/guild.ts';
-import type { Env } from '../../engine/kernel/outcome.ts';
+import type { Env } from '../../engine/kernel/aggregate.ts';
 import { type ChannelId, type FreshId, type MessageId, snowflakeAt } from '../../protocol/ids.ts';
 import { user } from './guild.ts';
 import { NOW_MS } from './people.ts';

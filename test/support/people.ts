@@ -1,10 +1,9 @@
 import type { GuildFact, GuildFacts } from '../../engine/guild/facts.ts';
 import type { Guild, Member } from '../../engine/guild/guild.ts';
 import type { GuildTopic } from '../../engine/guild/topic.ts';
+import type { Commands, Env, FactRow, Outcome } from '../../engine/kernel/aggregate.ts';
 import type { By } from '../../engine/kernel/authority.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
-import type { Env, Outcome } from '../../engine/kernel/outcome.ts';
-import type { Commands, FactRow } from '../../engine/kernel/topic.ts';
 import type { FreshId, UserId } from '../../protocol/ids.ts';
 import { member } from './guild.ts';
 

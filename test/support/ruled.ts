@@ -1,8 +1,8 @@
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';
+import type { Env } from '../../engine/kernel/aggregate.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
-import type { Env } from '../../engine/kernel/outcome.ts';
 import { caller, envAt, NOW_MS, type Ran } from './people.ts';
 
 /** Decides a command under all of the guild's rules, as its actor does, and applies what comes of it. */

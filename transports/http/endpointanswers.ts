@@ -1,4 +1,4 @@
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { FreshId } from '../../protocol/ids.ts';
 import { MalformedJson, parseJson, withoutBigints } from '../../protocol/json.ts';
 import { refusal } from '../../protocol/refusal.ts';

@@ -1,4 +1,4 @@
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type ApplicationId, isAnyId, isSnowflake } from '../../protocol/ids.ts';
 import { SKU_FLAG, SKU_TYPE, type Sku } from '../../protocol/premium.ts';
 import {

@@ -1,5 +1,5 @@
 import { renderSVG } from 'uqr';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type ApplicationId, isSnowflake } from '../../protocol/ids.ts';
 import { scopeRow } from '../../protocol/scopes.ts';
 import type { FactorOffer, Profile } from '../../services/accounts/ports.ts';

@@ -1,4 +1,4 @@
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Answer } from './operation.ts';
 
 /** Converts an aggregate's reply to the answer of a call, with the reply's value as the body. */

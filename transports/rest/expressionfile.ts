@@ -1,4 +1,4 @@
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { invalidField } from '../../protocol/refusal.ts';
 import type { ExpressionFile } from '../../services/guilds/expressionfiles.ts';
 import { readAvif, readImage } from './picture.ts';

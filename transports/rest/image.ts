@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { invalidField } from '../../protocol/refusal.ts';
 import type { Blobs } from '../../storage/blob/blobs.ts';
 import { readImage } from './picture.ts';

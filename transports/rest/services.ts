@@ -1,8 +1,8 @@
 import type { AuthorizeRequests } from '../../actors/cluster/routing/authorizerequests.ts';
 import type { FoundingChoice } from '../../engine/guild/founding.ts';
 import type { GuildCommands } from '../../engine/guild/rules.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Application, PrivateChannel } from '../../engine/user/facts.ts';
 import type { UserChange } from '../../engine/user/user.ts';
 import type { ApplicationId, ChannelId, FreshId, GuildId, UserId } from '../../protocol/ids.ts';

@@ -1,4 +1,4 @@
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { STICKER_FORMAT, type StickerFormat } from '../../protocol/expressions.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { isRecord } from '../../protocol/present.ts';

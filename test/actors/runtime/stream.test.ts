@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CommandKeys } from '../../../actors/runtime/commandkeys.ts';
 import { DispatchStream, type StreamBounds } from '../../../actors/runtime/stream.ts';
-import type { Reply } from '../../../engine/kernel/outcome.ts';
+import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import { everyone } from '../../support/guild.ts';
 
 const WIDE = { dispatchesMax: 1_000, ageMs: 1_000, bytesMax: 1_000_000 };

@@ -1,6 +1,6 @@
 import type { DispatchBody, Recipient } from '../../../engine/fanout/body.ts';
+import type { Outcome } from '../../../engine/kernel/aggregate.ts';
 import type { By } from '../../../engine/kernel/authority.ts';
-import type { Outcome } from '../../../engine/kernel/outcome.ts';
 import {
   INITIAL_FIELDS,
   type Lobby,

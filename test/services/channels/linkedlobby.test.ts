@@ -1,7 +1,7 @@
 // Goal: where a lobby requires it, users write in its linked channel only after they authorized the lobby's application.
 import { expect, test } from 'vitest';
+import { refused } from '../../../engine/kernel/aggregate.ts';
 import { authorityOf } from '../../../engine/kernel/authority.ts';
-import { refused } from '../../../engine/kernel/outcome.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { createLinkRefusal } from '../../../services/channels/linkedlobby.ts';

@@ -2,7 +2,7 @@
 import type { APIAttachment } from 'discord-api-types/v10';
 import { describe, expect, test } from 'vitest';
 import type { ForwardSource, Written } from '../../../engine/channel/draft.ts';
-import { type Reply, refused } from '../../../engine/kernel/outcome.ts';
+import { type Reply, refused } from '../../../engine/kernel/aggregate.ts';
 import type { ChannelId, FreshId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import {

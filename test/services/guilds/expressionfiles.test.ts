@@ -1,6 +1,6 @@
 // Goal: every expression has its file, and a refused command leaves none behind.
 import { expect, test } from 'vitest';
-import { refused } from '../../../engine/kernel/outcome.ts';
+import { refused } from '../../../engine/kernel/aggregate.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { createExpressionFiles } from '../../../services/guilds/expressionfiles.ts';
 import { openMemoryBlobs } from '../../../storage/blob/blobs.memory.ts';

@@ -4,7 +4,7 @@ import { HERE } from '../../../actors/placement/routing.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { LiveSession } from '../../../actors/session/backend.ts';
-import { refused } from '../../../engine/kernel/outcome.ts';
+import { refused } from '../../../engine/kernel/aggregate.ts';
 import { NotServed } from '../../../protocol/faults.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';

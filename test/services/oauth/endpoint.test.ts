@@ -1,6 +1,6 @@
 // Goal: the token endpoint gives tokens to who may have them, once, and takes them from everyone when one was stolen.
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Reply } from '../../../engine/kernel/outcome.ts';
+import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import { CODE_LIFE_MS } from '../../../engine/oauth/holdings.ts';
 import type { UserId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';

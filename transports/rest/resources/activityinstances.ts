@@ -1,4 +1,4 @@
-import type { Reply } from '../../../engine/kernel/outcome.ts';
+import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import { ACTIVITY_HEARTBEAT_MS } from '../../../protocol/activityinstances.ts';
 import type { ChannelId, GuildId, UserId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Reply } from '../../../engine/kernel/outcome.ts';
+import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { Application } from '../../../engine/user/facts.ts';
 import { type FreshId, isAnyId, type UserId } from '../../../protocol/ids.ts';
 import { invalidField, refusal } from '../../../protocol/refusal.ts';

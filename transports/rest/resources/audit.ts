@@ -1,6 +1,6 @@
 import type { APIAuditLogEntry } from 'discord-api-types/v10';
+import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
-import type { Reply } from '../../../engine/kernel/outcome.ts';
 import { AUDIT } from '../../../protocol/audit.ts';
 import { CHANNEL } from '../../../protocol/channeltypes.ts';
 import { type GuildId, isAnyId, isUserId, type UserId } from '../../../protocol/ids.ts';

@@ -1,4 +1,4 @@
-import type { Reply } from '../../../engine/kernel/outcome.ts';
+import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { CommandIndex } from '../../../services/applications/commandindex.ts';
 import { commandBody, localesOf } from '../appcommands.ts';
 import { type Answer, op, resource } from '../operation.ts';

@@ -1,6 +1,6 @@
 import type { GuildDraft } from '../../../engine/guild/info.ts';
+import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
-import type { Reply } from '../../../engine/kernel/outcome.ts';
 import { isInForce } from '../../../protocol/dates.ts';
 import type { GuildId } from '../../../protocol/ids.ts';
 import { CHOICES, LIMITS } from '../../../protocol/limits.ts';

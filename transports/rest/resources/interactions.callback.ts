@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { KeptAttachment, MessageDraft, Written } from '../../../engine/channel/draft.ts';
-import type { Reply } from '../../../engine/kernel/outcome.ts';
+import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import { CALLBACK, type CallbackType } from '../../../protocol/interactions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import type { FilePlace, MessageFiles } from '../../../services/channels/messagefiles.ts';

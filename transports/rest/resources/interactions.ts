@@ -1,5 +1,5 @@
 import type { APIAttachment } from 'discord-api-types/v10';
-import type { Reply } from '../../../engine/kernel/outcome.ts';
+import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { ApplicationId, ChannelId, GuildId, MessageId } from '../../../protocol/ids.ts';
 import { INTERACTION } from '../../../protocol/interactions.ts';
 import { LIMITS } from '../../../protocol/limits.ts';

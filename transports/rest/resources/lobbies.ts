@@ -1,5 +1,5 @@
+import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
-import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { LobbyChange } from '../../../engine/lobby/lobby.ts';
 import type { MemberDraft } from '../../../engine/lobby/members.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';

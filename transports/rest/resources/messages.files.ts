@@ -1,6 +1,6 @@
 import type { APIAttachment, AttachmentFlags } from 'discord-api-types/v10';
 import type { KeptAttachment } from '../../../engine/channel/draft.ts';
-import type { Reply } from '../../../engine/kernel/outcome.ts';
+import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { ChannelId, FreshId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { showsNothing, visibleName, withoutDirectionControls } from '../../../protocol/names.ts';

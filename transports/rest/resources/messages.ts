@@ -1,6 +1,6 @@
 import type { ForwardSource, MessageDraft, Written } from '../../../engine/channel/draft.ts';
+import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
-import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { refusal } from '../../../protocol/refusal.ts';

@@ -1,7 +1,7 @@
 import type { MessagePage } from '../../../engine/channel/recent.ts';
 import type { StoredMessage } from '../../../engine/guild/guild.ts';
+import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
-import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { ChannelId } from '../../../protocol/ids.ts';
 import type { Viewing } from '../../../services/channels/messageviews.ts';
 import type { Caller } from '../operation.ts';

@@ -1,4 +1,4 @@
-import type { Reply } from '../../../engine/kernel/outcome.ts';
+import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { AuthorizeQuery } from '../../../engine/oauth/request.ts';
 import type { Application } from '../../../engine/user/facts.ts';
 import { EXTERNAL_AUTH_TYPES, IDENTITY_LIMITS } from '../../../protocol/identities.ts';

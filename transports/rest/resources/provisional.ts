@@ -1,4 +1,4 @@
-import type { Reply } from '../../../engine/kernel/outcome.ts';
+import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import { EXTERNAL_AUTH_TYPES, identityObject, IDENTITY_LIMITS as L } from '../../../protocol/identities.ts';
 import type { ApplicationId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';

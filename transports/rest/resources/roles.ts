@@ -1,6 +1,6 @@
 import type { RoleDraft, RoleMove } from '../../../engine/guild/roles.ts';
+import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
-import type { Reply } from '../../../engine/kernel/outcome.ts';
 import { everyoneRoleOf, type GuildId, type RoleId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';

@@ -1,6 +1,6 @@
 import type { EventDraft } from '../../../engine/guild/scheduledevents.drafts.ts';
+import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
-import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { EventObject } from '../../../engine/scheduledevent/event.ts';
 import type { ChannelId, GuildId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';

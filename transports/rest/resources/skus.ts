@@ -1,4 +1,4 @@
-import type { Reply } from '../../../engine/kernel/outcome.ts';
+import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { type Sku, skuObject } from '../../../protocol/premium.ts';
 import { answer } from '../answer.ts';

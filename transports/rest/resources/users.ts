@@ -1,5 +1,5 @@
 import type { Member } from '../../../engine/guild/guild.ts';
-import type { Reply } from '../../../engine/kernel/outcome.ts';
+import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { PrivateChannel } from '../../../engine/user/facts.ts';
 import { compareIds, type UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';

@@ -1,6 +1,6 @@
 import type { MessageDraft, Written } from '../../../engine/channel/draft.ts';
 import type { StoredMessage } from '../../../engine/guild/guild.ts';
-import type { Reply } from '../../../engine/kernel/outcome.ts';
+import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { Report } from '../../../engine/webhook/report.ts';
 import type { ChannelId, WebhookId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
