@@ -6,7 +6,7 @@ import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { Sql } from '../database/driver.ts';
 import { lastRows, rows, type Statement, type StatementTable } from '../database/statement.ts';
 import { deadlineOf, pollsGone, withoutVotes } from './polls.ts';
-import { SEARCH_OF_ROW, searchTerms } from './search.ts';
+import { SEARCH_OF_ROW, searchTerms } from './terms.ts';
 
 const KEY = { owner_id: 'bigint', channel_id: 'bigint', id: 'bigint' };
 const SAME = 't.owner_id = r.owner_id AND t.channel_id = r.channel_id AND t.id = r.id';

@@ -2,18 +2,7 @@ import type { StoredMessage } from '../../engine/guild/guild.ts';
 import type { ChannelId, GuildId, MessageId } from '../../protocol/ids.ts';
 import type { Sql } from '../database/driver.ts';
 import type { Found, MessageSearch, SearchStore } from './port.ts';
-import { HAS, type TermKind, termOf, termsOf } from './terms.ts';
-
-/** Longest part of a text that is indexed, characters. */
-const TEXT_CHARS_MAX = 4_000;
-
-/** The search column of a row `r` with `data` and `terms`; no terms stand for a message that no search finds. */
-export const SEARCH_OF_ROW = `CASE WHEN r.terms IS NULL THEN ''::tsvector ELSE
-  to_tsvector('simple', left(r.data->>'content', ${TEXT_CHARS_MAX})) || array_to_tsvector(r.terms) END`;
-
-/** Messages of private channels, which own their messages, are not searched. */
-export const searchTerms = (ownerId: string, message: StoredMessage): string[] | null =>
-  ownerId === String(message.channel_id) ? null : termsOf(ownerId, message);
+import { HAS, SEARCH_OF_ROW, searchTerms, type TermKind, termOf } from './terms.ts';
 
 const quoted = (lexeme: string): string => `'${lexeme.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
 const anyOf = (kind: TermKind, values: readonly string[]): string[] =>

@@ -69,7 +69,7 @@ const extensionOf = (filename: string): string[] => {
 };
 
 /** All terms of a message, each once. Those of earlier versions lack fields. */
-export function termsOf(ownerId: string, message: StoredMessage): string[] {
+function termsOf(ownerId: string, message: StoredMessage): string[] {
   const { author, mentions = [], mention_roles: roles = [], mention_everyone: everyone } = message;
   const { content = '', embeds = [], attachments = [] } = message;
   const names = attachments.map(({ filename }) => filename);
@@ -96,3 +96,14 @@ export function termsOf(ownerId: string, message: StoredMessage): string[] {
   add('filename', names);
   return [...terms];
 }
+
+/** Longest part of a text that is indexed, characters. */
+const TEXT_CHARS_MAX = 4_000;
+
+/** The search column of a row `r` with `data` and `terms`; no terms stand for a message that no search finds. */
+export const SEARCH_OF_ROW = `CASE WHEN r.terms IS NULL THEN ''::tsvector ELSE
+  to_tsvector('simple', left(r.data->>'content', ${TEXT_CHARS_MAX})) || array_to_tsvector(r.terms) END`;
+
+/** Messages of private channels, which own their messages, are not searched. */
+export const searchTerms = (ownerId: string, message: StoredMessage): string[] | null =>
+  ownerId === String(message.channel_id) ? null : termsOf(ownerId, message);
