@@ -7,8 +7,7 @@ import { teamStore } from './application/teams.ts';
 import { webhookEventStore } from './application/webhookevents.ts';
 import { LostFiles } from './blob/files.ts';
 import { clusterStore } from './cluster/cluster.ts';
-import { counted } from './database/counted.ts';
-import { type Driver, messageOf, type Sql } from './database/driver.ts';
+import { counted, type Driver, messageOf, type Sql } from './database/driver.ts';
 import { databaseOf, markDatabaseMade, refuseLostDatabase } from './database/lostdatabase.ts';
 import type { FirstOpening } from './database/pglite.ts';
 import { directoryStore, settingStore } from './directory.ts';
@@ -36,7 +35,7 @@ import { reactionsOf, reactors } from './message/reactions.ts';
 import { searchStore } from './message/search.ts';
 import { migrate } from './migrate.ts';
 import { oauthStore } from './oauth/oauth.ts';
-import type { Commit, Storage, Writer } from './ports.ts';
+import type { Storage } from './ports.ts';
 import { premiumStore } from './premium/premium.ts';
 import { DATABASES, LOGGED } from './prepare.ts';
 import { privateChannelStore } from './privatechannel/privatechannels.ts';
@@ -144,34 +143,6 @@ function messageStore(sql: Sql): MessageStore {
   };
 }
 
-/** Facts that leave messages for the purge. */
-const LEAVES_MESSAGES: ReadonlySet<string> = new Set(['channelDeleted', 'guildDeleted', 'lobbyDeleted']);
-/** Facts that `following` acts on. */
-const FOLLOWED: ReadonlySet<string> = new Set([...LEAVES_MESSAGES, 'webhookEventQueued']);
-
-/** A writer that starts the purge, and announces the applications of queued webhook events, after commits with such facts. */
-function following(writer: Writer, purge: Purge, announce: (ids: readonly ApplicationId[]) => void): Writer {
-  return {
-    get depth() {
-      return writer.depth;
-    },
-    flush: () => writer.flush(),
-    commit: (commit) => {
-      const { facts } = commit;
-      if (!facts.some(({ type }) => FOLLOWED.has(type))) return writer.commit(commit);
-      const done: Commit['done'] = (fault) => {
-        const queued = facts.flatMap((fact) =>
-          fact.type === 'webhookEventQueued' ? [fact.event.applicationId] : [],
-        );
-        if (facts.some(({ type }) => LEAVES_MESSAGES.has(type))) purge.wake();
-        if (fault === null && queued.length > 0) announce(queued);
-        commit.done(fault);
-      };
-      writer.commit({ ...commit, done });
-    },
-  };
-}
-
 /** Creates the stores over an open driver with an up-to-date schema. Closing them closes the driver. */
 export function storageOver(
   uncounted: Driver,
@@ -181,16 +152,21 @@ export function storageOver(
   const files = new LostFiles();
   const onFilesGone: WriterOptions['onFilesGone'] = (gone) => void files.tell(gone);
   const marks = new IdMarks();
-  const writer = openWriter(driver, { onFilesGone, ...options, marks });
   const purge = openPurge(driver, files);
   purge.wake();
   const queued = new Set<(ids: readonly ApplicationId[]) => void>();
-  const announce = (ids: readonly ApplicationId[]): void => {
-    for (const listener of queued) listener(ids);
-  };
+  const writer = openWriter(driver, {
+    onFilesGone,
+    ...options,
+    marks,
+    onMessagesLeft: () => purge.wake(),
+    onEventsQueued: (ids) => {
+      for (const listener of queued) listener(ids);
+    },
+  });
   return {
     purge,
-    writer: following(writer, purge, announce),
+    writer,
     guilds: guildStore(driver),
     messages: messageStore(driver),
     users: userStore(driver),

@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import type { AccountFacts } from '../engine/account/facts.ts';
 import type { ActivityFacts } from '../engine/activity/instance.ts';
 import type { AppCommandFacts } from '../engine/appcommand/appcommand.ts';
@@ -47,7 +46,6 @@ import { messageStatements } from './message/messages.ts';
 import { pollStatements } from './message/polls.ts';
 import { reactionStatements } from './message/reactions.ts';
 import { oauthStatements } from './oauth/oauth.ts';
-import type { Commit } from './ports.ts';
 import { premiumStatements } from './premium/premium.ts';
 import { privateChannelStatements } from './privatechannel/privatechannels.ts';
 import { socialStatements } from './relationship/relationships.ts';
@@ -130,13 +128,10 @@ const TABLE: StatementTable<AllFacts> = {
   ...interactionStatements,
 };
 
-/** The statements of a commit, in the order of its facts. */
-export function statementsOf({ ownerId, facts }: Pick<Commit, 'ownerId' | 'facts'>): readonly Statement[] {
-  // A fact's type names its row of the table; TypeScript cannot follow that through the union.
-  const table = TABLE as Record<string, (ownerId: string, fact: object) => readonly Statement[]>;
-  return facts.flatMap((fact) => {
-    const write = table[fact.type];
-    assert(write, `no table for the fact ${fact.type}`);
-    return write(ownerId, fact);
-  });
-}
+/**
+ * The statements of a fact, by its type. A fact's type names its row of the table; TypeScript cannot follow that through the
+ * union.
+ */
+export const STATEMENTS = TABLE as Readonly<
+  Record<string, (ownerId: string, fact: object) => readonly Statement[]>
+>;

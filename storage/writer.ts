@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+import type { ApplicationId } from '../protocol/ids.ts';
 import { type FilesRow, type GoneFile, lostFiles } from './blob/files.ts';
 import { recordStatements } from './cluster/cluster.ts';
 import { fencing, staleAmong } from './cluster/fence.ts';
@@ -7,14 +9,14 @@ import {
   isStale,
   messageOf,
   refusedByDatabase,
+  rowText,
   StaleEpoch,
   StorageFault,
 } from './database/driver.ts';
-import { rowText } from './database/rowtext.ts';
 import type { Statement } from './database/statement.ts';
 import { IdMarks } from './idmarks.ts';
 import type { Commit, Writer } from './ports.ts';
-import { statementsOf } from './tables.ts';
+import { STATEMENTS } from './tables.ts';
 
 export interface WriterOptions {
   /** Most commits in one transaction. */
@@ -31,6 +33,10 @@ export interface WriterOptions {
   readonly marks?: IdMarks;
   /** Called with the files of messages that are durably deleted. */
   readonly onFilesGone?: (files: readonly GoneFile[]) => void;
+  /** Called after a commit that deleted a channel, a guild or a lobby: its messages are left for the purge. */
+  readonly onMessagesLeft?: () => void;
+  /** Called with the applications of webhook events that are durably queued. */
+  readonly onEventsQueued?: (ids: readonly ApplicationId[]) => void;
 }
 
 /** Consecutive rows with the same statement. */
@@ -60,9 +66,28 @@ interface QueuedCommit {
   marked: boolean;
 }
 
+/** Facts that leave messages for the purge. */
+const LEAVES_MESSAGES: ReadonlySet<string> = new Set(['channelDeleted', 'guildDeleted', 'lobbyDeleted']);
+/** Facts whose commits somebody waits for besides their owner. */
+const AWAITED: ReadonlySet<string> = new Set([...LEAVES_MESSAGES, 'webhookEventQueued']);
+
+/** The `done` of a commit, which first notifies whoever else waits for its facts. */
+function notifying({ facts, done }: Commit, options: Required<WriterOptions>): Commit['done'] {
+  if (!facts.some(({ type }) => AWAITED.has(type))) return done;
+  return (fault) => {
+    const queued = facts.flatMap((fact) =>
+      fact.type === 'webhookEventQueued' ? [fact.event.applicationId] : [],
+    );
+    if (facts.some(({ type }) => LEAVES_MESSAGES.has(type))) options.onMessagesLeft();
+    if (fault === null && queued.length > 0) options.onEventsQueued(queued);
+    done(fault);
+  };
+}
+
 /** Serializes a commit's rows at once, so that an object that cannot be serialized fails only its own commit. */
 function entryOf(
-  { ownerId, facts, fence, record, done }: Commit,
+  { ownerId, facts, fence, record }: Commit,
+  done: Commit['done'],
   refused: StorageFault | null,
 ): QueuedCommit {
   const common = { ownerId, done, fence: fence ?? null, fault: refused, marked: false };
@@ -83,6 +108,15 @@ function entryOf(
     });
     return { ...entry, fault };
   }
+}
+
+/** The statements of a commit, in the order of its facts. */
+function statementsOf({ ownerId, facts }: Pick<Commit, 'ownerId' | 'facts'>): readonly Statement[] {
+  return facts.flatMap((fact) => {
+    const write = STATEMENTS[fact.type];
+    assert(write, `no table for the fact ${fact.type}`);
+    return write(ownerId, fact);
+  });
 }
 
 const charsOf = (batches: readonly Batch[]): number =>
@@ -139,14 +173,17 @@ async function writeBatches(
   const fences = fencesOf(entries);
   // A single statement is a transaction by itself; this saves two round trips for the commonest group, new messages.
   if (rest.length === 0 && fences.length === 0)
-    return lostFiles(await driver.query<FilesRow>(first.sql, [`[${first.rows.join(',')}]`]));
+    return lost(await driver.query<FilesRow>(first.sql, [`[${first.rows.join(',')}]`]));
   return driver.transaction(async (sql) => {
     let gone: GoneFile[] = [];
     for (const { sql: text, rows } of [first, ...rest])
-      gone = gone.concat(lostFiles(await sql.query<FilesRow>(text, [`[${rows.join(',')}]`])));
+      gone = gone.concat(lost(await sql.query<FilesRow>(text, [`[${rows.join(',')}]`])));
     return gone;
   }, fencing(fences));
 }
+
+/** Most statements return no rows: only those that delete or rewrite messages do. */
+const lost = (rows: readonly FilesRow[]): GoneFile[] => (rows.length === 0 ? [] : lostFiles(rows));
 
 const faultOf = (error: unknown): StorageFault =>
   new StorageFault(
@@ -190,7 +227,7 @@ class GroupCommit implements Writer {
 
   commit(commit: Commit): void {
     const refused = this.#refusal(commit.ownerId);
-    const entry = entryOf(commit, refused);
+    const entry = entryOf(commit, notifying(commit, this.#options), refused);
     this.#handedIn++;
     this.#waitingChars += entry.chars;
     if (entry.fault) this.#mark(entry, entry.fault);
@@ -323,6 +360,8 @@ export const openWriter = (
     waitingCharsMax: options.waitingCharsMax ?? 64_000_000,
     marks: options.marks ?? new IdMarks(),
     onFilesGone: options.onFilesGone ?? (() => undefined),
+    onMessagesLeft: options.onMessagesLeft ?? (() => undefined),
+    onEventsQueued: options.onEventsQueued ?? (() => undefined),
     onBug:
       options.onBug ??
       ((error) => {
