@@ -1,5 +1,5 @@
 import type { Sql } from './database/driver.ts';
-import { rowText } from './database/rowtext.ts';
+import { rowText } from './database/driver.ts';
 import { rows } from './database/statement.ts';
 import type { IdSource } from './ports.ts';
 

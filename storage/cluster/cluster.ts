@@ -1,6 +1,5 @@
 import type { UserId } from '../../protocol/ids.ts';
-import { type Driver, isStale, StaleEpoch } from '../database/driver.ts';
-import { rowText } from '../database/rowtext.ts';
+import { type Driver, isStale, rowText, StaleEpoch } from '../database/driver.ts';
 import { rows, type Statement, upsert } from '../database/statement.ts';
 import type { IdMarks } from '../idmarks.ts';
 import { fencing, staleAmong } from './fence.ts';

@@ -74,3 +74,80 @@ export function refusedByDatabase(error: unknown): boolean {
   if (!(error instanceof Error) || !('severity' in error) || !('code' in error)) return false;
   return typeof error.code === 'string' && !/^(08|57P)/.test(error.code);
 }
+
+/** A driver that counts its requests, so that shutdown can wait for those in progress. */
+interface CountedDriver extends Driver {
+  /** Resolves when no request is in progress, and the callers of the last one have had a turn without making another. */
+  idle(): Promise<void>;
+}
+
+/** Bound of `idle`: a caller that never stops must not keep the database open. */
+const PATIENCE_MS = 10_000;
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Counts the driver's requests. After `close`, requests fail with "The storage is closed.". */
+export function counted(driver: Driver): CountedDriver {
+  let asked = 0;
+  let isClosed = false;
+  const underWay = new Set<Promise<unknown>>();
+
+  function count<T>(ask: () => Promise<T>): Promise<T> {
+    if (isClosed) return Promise.reject(new StorageFault('The storage is closed.'));
+    asked += 1;
+    const answer = ask();
+    const done = (): void => void underWay.delete(answer);
+    underWay.add(answer);
+    answer.then(done, done);
+    return answer;
+  }
+
+  const sql: Sql = {
+    query: <Row>(text: string, values?: readonly unknown[]) => count(() => driver.query<Row>(text, values)),
+    script: (text) => count(() => driver.script(text)),
+  };
+  return {
+    kind: driver.kind,
+    ...sql,
+    transaction: (body, opening) => count(() => driver.transaction(body, opening)),
+    copy: () => count(() => driver.copy()),
+    async idle() {
+      const untilMs = performance.now() + PATIENCE_MS;
+      for (let seen = -1; underWay.size > 0 || seen !== asked; ) {
+        if (performance.now() > untilMs) return;
+        seen = asked;
+        await Promise.allSettled([...underWay]);
+        await turn();
+      }
+    },
+    close() {
+      isClosed = true;
+      return driver.close();
+    },
+  };
+}
+
+/** The escapes that `JSON.stringify` writes for NUL and for lone surrogates. */
+const UNSTORABLE = /\\u(?:0000|d[89a-f])/;
+/** With the `u` flag a surrogate pair is one character and does not match. */
+const LONE_SURROGATE = /\p{Surrogate}/gu;
+
+function clean(value: unknown): unknown {
+  if (typeof value === 'string')
+    return value.replaceAll('\u0000', '\uFFFD').replace(LONE_SURROGATE, '\uFFFD');
+  if (Array.isArray(value)) return value.map(clean);
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [clean(key), clean(inner)]));
+}
+
+/**
+ * A row as JSON text that the database accepts. `jsonb` cannot contain NUL or lone surrogates, which a client may send in
+ * valid JSON: each becomes U+FFFD, so that the commit does not fail.
+ *
+ * @throws TypeError for values that JSON cannot contain: a bigint, a cycle.
+ */
+export function rowText(row: object): string {
+  const text = JSON.stringify(row);
+  // The pattern also matches an escaped backslash that a user typed; cleaning then changes nothing.
+  return UNSTORABLE.test(text) ? JSON.stringify(clean(JSON.parse(text))) : text;
+}

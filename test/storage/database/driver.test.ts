@@ -1,7 +1,7 @@
 // Goal: every row is JSON text that a jsonb column takes, and nothing but what it cannot hold is changed.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { rowText } from '../../../storage/database/rowtext.ts';
+import { rowText } from '../../../storage/database/driver.ts';
 
 test('NUL and lone surrogates become U+FFFD, in values and in keys, at any depth', () => {
   const row = { a: ['x\0y', { '\uD800': '\uDC00\uD83D\uDE00' }], b: null, c: 1 };
