@@ -69,7 +69,8 @@ export function measureBytes(): Finding {
 
 /** Mean bytes of a message in streams that share a history, without the bytes of private events. */
 function sharedBytes(bodies: readonly DispatchBody[], privateShare: number): number {
-  const histories = new Histories();
+  const written: (() => void)[] = [];
+  const histories = new Histories((run) => written.push(run));
   const lanes = Array.from({ length: SHARING }, () => histories.laneOf(histories.alone));
   const chance = seeded(0);
   let total = 0;
@@ -79,7 +80,7 @@ function sharedBytes(bodies: readonly DispatchBody[], privateShare: number): num
       if (chance() < privateShare) lane.dispatch(new DispatchBody(PRIVATE, {}, 0), index + 1);
       total += lane.dispatch(body, index + 1).length;
     }
-    histories.flushed();
+    for (const run of written.splice(0)) run();
   }
   return total / (SHARING * bodies.length);
 }

@@ -28,7 +28,7 @@ export class Outbox {
   next = new Int32Array(FIRST_CAPACITY);
   readonly #defer: (run: () => void) => void;
   readonly #beforeFlush: (() => void) | null;
-  readonly #afterFlush: (() => void) | null;
+  #afterFlush: (() => void)[] = [];
   readonly #dirty: (OutboxSocket | undefined)[] = [];
   #dirtyCount = 0;
   #size = 0;
@@ -38,16 +38,10 @@ export class Outbox {
   /**
    * @param defer       Runs a callback after the current tick's work.
    * @param beforeFlush Called before frames are written; the journal of sent dispatches must be stored by then.
-   * @param afterFlush  Called when all frames are written.
    */
-  constructor(
-    defer: (run: () => void) => void,
-    beforeFlush: (() => void) | null = null,
-    afterFlush: (() => void) | null = null,
-  ) {
+  constructor(defer: (run: () => void) => void, beforeFlush: (() => void) | null = null) {
     this.#defer = defer;
     this.#beforeFlush = beforeFlush;
-    this.#afterFlush = afterFlush;
   }
 
   /** Queues a dispatch with its sequence number, or a complete frame. */
@@ -98,7 +92,12 @@ export class Outbox {
     this.#size = 0;
     this.#dirtyCount = 0;
     this.#flushing = false;
-    this.#afterFlush?.();
+    if (this.#afterFlush.length > 0) for (const run of this.#afterFlush.splice(0)) run();
+  }
+
+  /** Calls `run` once, when all frames of this flush, or else of the next, are written. */
+  afterFlush(run: () => void): void {
+    this.#afterFlush.push(run);
   }
 
   readonly #flushLater = (): void => {

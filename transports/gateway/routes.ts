@@ -105,12 +105,13 @@ function readDialect(query: string): { dialect: Dialect; refusal: Attached<Gatew
  */
 export function createGatewayRoutes(app: TemplatedApp, deps: GatewayDeps): Gateway {
   const { settings, port, newAllowance, wheel, realTime, nowMs, defer, onFault } = deps;
-  const histories = deps.sharesHistory === true ? new Histories() : null;
+  const outbox = new Outbox(defer, deps.beforeFlush);
+  const histories = deps.sharesHistory === true ? new Histories((run) => outbox.afterFlush(run)) : null;
   const host: SocketHost = {
     limits: settings,
     port,
     newAllowance,
-    outbox: new Outbox(defer, deps.beforeFlush, histories && (() => histories.flushed())),
+    outbox,
     counters: { framesSent: 0, framesReceived: 0, overflows: 0, closes: new Map() },
     nowMs,
     defer,

@@ -1,6 +1,6 @@
 import type { GatewayPort, Identify, OpenOutcome } from '../../../actors/session/ports.ts';
 import { Allowance } from '../../../engine/session/allowance.ts';
-import type { Histories } from '../../../transports/gateway/codec/history.ts';
+import { Histories } from '../../../transports/gateway/codec/history.ts';
 import { laneFor } from '../../../transports/gateway/codec/lane.ts';
 import { Outbox } from '../../../transports/gateway/outbox.ts';
 import {
@@ -73,18 +73,19 @@ export const LIMITS: SocketLimits = {
 
 /** A gateway without a network: sockets over fake wires, sessions over a fake engine, and time at hand. */
 export function arrange(
-  change: { limits?: Partial<SocketLimits>; port?: GatewayPort; histories?: Histories } = {},
+  change: { limits?: Partial<SocketLimits>; port?: GatewayPort; sharesHistory?: boolean } = {},
 ) {
-  const { histories } = change;
   const { clock, backend, sessions, faults } = arrangeSessions();
   const defer = (run: () => void) => clock.defer(run);
   const limits = { ...LIMITS, ...change.limits };
+  const outbox = new Outbox(defer);
+  const histories = change.sharesHistory ? new Histories((run) => outbox.afterFlush(run)) : null;
   const gone: GatewaySocket[] = [];
   const host: SocketHost = {
     limits,
     port: change.port ?? sessions,
     newAllowance: () => new Allowance(),
-    outbox: new Outbox(defer, null, histories ? () => histories.flushed() : null),
+    outbox,
     counters: { framesSent: 0, framesReceived: 0, overflows: 0, closes: new Map() },
     nowMs: () => clock.monotonic(),
     defer,

@@ -2,7 +2,7 @@
 import zlib from 'node:zlib';
 import { expect, it } from 'vitest';
 import { DispatchBody } from '../../../engine/fanout/body.ts';
-import { Histories } from '../../../transports/gateway/codec/history.ts';
+import { laneFor } from '../../../transports/gateway/codec/lane.ts';
 import { arrange, type FakeWire } from './harness.ts';
 
 /** Fewest connections that share a history. */
@@ -11,8 +11,8 @@ const COUNT = GROUP_MIN + 8;
 const OWN_FRAMES = [1, 2, 3];
 
 function connected() {
-  const histories = new Histories();
-  const { connect, flush } = arrange({ histories });
+  const { connect, flush } = arrange({ sharesHistory: true });
+  const header = laneFor('json', 'zlib-stream')?.header ?? new Uint8Array();
   const all = Array.from({ length: COUNT }, () => connect());
   let seq = 0;
   const send = async (content: string): Promise<void> => {
@@ -24,7 +24,7 @@ function connected() {
   };
   const read = (wire: FakeWire): string =>
     zlib
-      .inflateSync(Buffer.concat([histories.alone.header, ...wire.frames.map(({ bytes }) => bytes)]), {
+      .inflateSync(Buffer.concat([header, ...wire.frames.map(({ bytes }) => bytes)]), {
         finishFlush: zlib.constants.Z_SYNC_FLUSH,
       })
       .toString();

@@ -134,8 +134,11 @@ export class Histories {
   readonly #shared = new WeakMap<DispatchBody, Shared>();
   /** The groups that have carried a dispatch in this flush. */
   readonly #active = new Set<HistoryGroup>();
+  readonly #afterFlush: (run: () => void) => void;
 
-  constructor() {
+  /** @param afterFlush Calls its argument when all connections have written what was delivered to them. */
+  constructor(afterFlush: (run: () => void) => void) {
+    this.#afterFlush = afterFlush;
     const [alone, plain] = [laneFor('json', 'zlib-stream'), laneFor('json', '')];
     if (!alone || !plain) throw new Error('The gateway has no lane for zlib-stream.');
     this.alone = alone;
@@ -147,11 +150,10 @@ export class Histories {
     return lane === this.alone ? new HistoryLane(this) : lane;
   }
 
-  /** To call when all connections have written what was delivered to them. */
-  flushed(): void {
+  readonly #flushed = (): void => {
     for (const group of this.#active) group.flushed();
     this.#active.clear();
-  }
+  };
 
   /** Compresses the next dispatch of a group; null when the group ends. */
   extend(group: HistoryGroup, body: DispatchBody): Step | null {
@@ -162,6 +164,7 @@ export class Histories {
     const frame = window ? spliceAfter(window, prefix, JSON_TAIL) : this.alone.dispatch(body, 0);
     const step: Step = { body, shared, frame };
     group.add(step);
+    if (this.#active.size === 0) this.#afterFlush(this.#flushed);
     this.#active.add(group);
     return step;
   }

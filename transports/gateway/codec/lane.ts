@@ -1,7 +1,7 @@
 import type { DispatchBody } from '../../../engine/fanout/body.ts';
 import { OP } from '../../../protocol/opcodes.ts';
 import { encodeEtf, encodeEtfDispatch } from './etf.encode.ts';
-import { PLAIN, type Splice, sealStandalone, standalone, ZLIB_STREAM } from './splice.ts';
+import { concat, type Splice, sealStandalone, standalone, ZLIB_STREAM } from './splice.ts';
 import { ZSTD_STREAM, ZSTD_STREAM_STORED } from './zstd.ts';
 
 /**
@@ -12,7 +12,11 @@ interface Format {
   readonly name: 'json' | 'etf';
   /** The bytes after the prefix, with room for any number up to 2^31 - 1. */
   readonly tail: Uint8Array;
-  prefix(body: DispatchBody): Uint8Array;
+  /**
+   * Encodes a dispatch, with a tail without a number, into memory of its own. With a slice of a shared pool, every send would
+   * transfer the whole pool, and a replay buffer that keeps the frame would keep the pool alive.
+   */
+  frame(body: DispatchBody): Uint8Array;
   /** Writes `seq` into the tail that starts at `tailAt`. */
   stamp(frame: Uint8Array, tailAt: number, seq: number): void;
   /** Encodes a complete payload that is not a dispatch. */
@@ -47,21 +51,31 @@ function stampInt32(frame: Uint8Array, tailAt: number, seq: number): void {
   frame[tailAt + 3] = seq;
 }
 
+const JSON_TAIL_TEXT = `${' '.repeat(SEQ_DIGITS)}}`;
 /** The bytes after the prefix of a dispatch in JSON. */
-export const JSON_TAIL: Uint8Array = Buffer.from(`${' '.repeat(SEQ_DIGITS)}}`);
+export const JSON_TAIL: Uint8Array = Buffer.from(JSON_TAIL_TEXT);
+
+function jsonFrame({ t, json }: DispatchBody): Uint8Array {
+  const text = `{"t":"${t}","op":0,"d":${json},"s":${JSON_TAIL_TEXT}`;
+  const frame = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+  frame.write(text);
+  return frame;
+}
 
 const JSON_FORMAT: Format = {
   name: 'json',
   tail: JSON_TAIL,
-  prefix: (body) => Buffer.from(`{"t":"${body.t}","op":0,"d":${body.json},"s":`),
+  frame: jsonFrame,
   stamp: stampDigits,
   control: (op, d) => Buffer.from(JSON.stringify({ op, d, s: null, t: null })),
 };
 
+const ETF_TAIL = new Uint8Array(4);
+
 const ETF_FORMAT: Format = {
   name: 'etf',
-  tail: new Uint8Array(4),
-  prefix: (body) => encodeEtfDispatch(body.t, body.d),
+  tail: ETF_TAIL,
+  frame: (body) => concat(encodeEtfDispatch(body.t, body.d), ETF_TAIL),
   stamp: stampInt32,
   control: (op, d) => encodeEtf({ op, d, s: null, t: null }),
 };
@@ -83,26 +97,35 @@ export interface Lane {
   leave(): void;
 }
 
+const NO_HEADER = new Uint8Array(0);
+
+/** One format, compressed or, without a splice, as it is. */
 class StreamLane implements Lane {
   readonly header: Uint8Array;
   readonly ack: Uint8Array;
   readonly #index: number;
   readonly #plainIndex: number;
   readonly #format: Format;
-  readonly #splice: Splice;
+  readonly #splice: Splice | null;
   readonly #binary: boolean;
   readonly #tailFromEnd: number;
   readonly #compressed: () => Lane;
 
-  constructor(index: number, plainIndex: number, format: Format, splice: Splice, compressed?: () => Lane) {
+  constructor(
+    index: number,
+    plainIndex: number,
+    format: Format,
+    splice: Splice | null,
+    compressed?: () => Lane,
+  ) {
     this.#index = index;
     this.#plainIndex = plainIndex;
     this.#format = format;
     this.#splice = splice;
-    this.#binary = splice.binary || format.name === 'etf';
-    this.#tailFromEnd = format.tail.length + splice.trailerBytes;
+    this.#binary = splice !== null || format.name === 'etf';
+    this.#tailFromEnd = format.tail.length + (splice?.trailerBytes ?? 0);
     this.#compressed = compressed ?? (() => this);
-    this.header = splice.header;
+    this.header = splice?.header ?? NO_HEADER;
     this.ack = this.control(OP.HEARTBEAT_ACK, null);
   }
 
@@ -113,7 +136,8 @@ class StreamLane implements Lane {
   }
 
   control(op: number, d: unknown): Uint8Array {
-    return this.#splice.whole(this.#format.control(op, d));
+    const plain = this.#format.control(op, d);
+    return this.#splice ? this.#splice.whole(plain) : plain;
   }
 
   isBinary(): boolean {
@@ -127,10 +151,11 @@ class StreamLane implements Lane {
   leave(): void {}
 
   #encode(body: DispatchBody): Uint8Array {
+    const plain = body.lanes[this.#plainIndex] ?? this.#format.frame(body);
     const { tail } = this.#format;
-    const plain = body.lanes[this.#plainIndex];
-    const prefix = plain ? plain.subarray(0, plain.length - tail.length) : this.#format.prefix(body);
-    const frame = this.#splice.splice(prefix, tail, !body.isForOne);
+    const frame = this.#splice
+      ? this.#splice.splice(plain.subarray(0, plain.length - tail.length), tail, !body.isForOne)
+      : plain;
     body.lanes[this.#index] = frame;
     return frame;
   }
@@ -180,8 +205,8 @@ class PayloadLane implements Lane {
 }
 
 const PAYLOAD_INDEX = 4;
-const JSON_LANE = new StreamLane(0, 0, JSON_FORMAT, PLAIN, () => PAYLOAD_LANE);
-const ETF_LANE = new StreamLane(1, 1, ETF_FORMAT, PLAIN);
+const JSON_LANE = new StreamLane(0, 0, JSON_FORMAT, null, () => PAYLOAD_LANE);
+const ETF_LANE = new StreamLane(1, 1, ETF_FORMAT, null);
 const ZLIB_JSON_LANE = new StreamLane(2, 0, JSON_FORMAT, ZLIB_STREAM);
 const ZLIB_ETF_LANE = new StreamLane(3, 1, ETF_FORMAT, ZLIB_STREAM);
 const PAYLOAD_LANE: Lane = new PayloadLane(PAYLOAD_INDEX);

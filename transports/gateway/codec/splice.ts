@@ -5,7 +5,6 @@ import zlib from 'node:zlib';
  * before. So one compression serves every recipient, and an idle connection needs no compressor.
  */
 export interface Splice {
-  readonly binary: boolean;
   /** Start of a connection's stream; sent before its first frame. */
   readonly header: Uint8Array;
   /** Bytes of a spliced frame after its tail. */
@@ -15,16 +14,6 @@ export interface Splice {
   /** Encodes a frame without a tail. */
   whole(payload: Uint8Array): Uint8Array;
 }
-
-const NOTHING = new Uint8Array(0);
-
-export const PLAIN: Splice = {
-  binary: false,
-  header: NOTHING,
-  trailerBytes: 0,
-  splice: (prefix, tail) => concat(prefix, tail),
-  whole: (payload) => payload,
-};
 
 /**
  * Concatenates into memory of its own. With a slice of a shared pool, every send would transfer the whole pool, and a
@@ -80,7 +69,6 @@ const withTail = (flushed: Uint8Array, tail: Uint8Array): Uint8Array =>
  * @source RFC 1950, RFC 1951 sections 3.2.3 and 3.2.4
  */
 export const ZLIB_STREAM: Splice = {
-  binary: true,
   header: Uint8Array.of(0x78, 0x9c),
   trailerBytes: SYNC_MARK.length,
   splice: (prefix, tail, isShared) => withTail(deflated(prefix, isShared), tail),

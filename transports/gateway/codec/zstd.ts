@@ -61,7 +61,6 @@ function stored(payload: Uint8Array): Uint8Array {
 }
 
 const stream = (blocks: (payload: Uint8Array) => Uint8Array): Splice => ({
-  binary: true,
   header: HEADER,
   trailerBytes: 0,
   splice: (prefix, tail) => concat(blocks(prefix), stored(tail)),
