@@ -5,7 +5,7 @@ import { readLink } from '../../protocol/links.ts';
 import { isRecord } from '../../protocol/present.ts';
 import { type ErrorTree, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { closest, explain } from './explain.ts';
-import { asSchemaNode, type Dictionary, type SchemaNode, valuesOf } from './schemanode.ts';
+import { asSchemaNode, type SchemaNode, valuesOf } from './schemanode.ts';
 
 /** A validated part of a request, with only the known keys, or the platform's error 50035. */
 export type Validate<Value = unknown> =
@@ -26,9 +26,11 @@ export function compileValidator<S extends TSchema>(
   const node = asSchemaNode(schema);
   checkSupported(node, '#');
   let checker: ReturnType<typeof Compile<S>> | null = null;
+  let coerce: Coerce | null = null;
   return (value) => {
     checker ??= Compile(schema);
-    const shaped = coerce(node, value, text);
+    coerce ??= coercerOf(node, text);
+    const shaped = coerce(value);
     if (checker.Check(shaped)) return { ok: true, value: shaped };
     return { ok: false, refusal: invalidForm(explain(node, shaped) ?? UNEXPLAINED) };
   };
@@ -83,35 +85,55 @@ const NUMBER_TEXT = /^-?\d{1,16}(?:\.\d{1,16})?$/;
 const TRUE_TEXT = new Set(['True', 'true', '1']);
 const FALSE_TEXT = new Set(['False', 'false', '0']);
 
+type Coerce = (value: unknown) => unknown;
+
 /**
- * Coerces a value towards its schema: drops keys the schema does not name, converts ids and permission sets given as
- * numbers, and numbers given as text. A bigint is an integer beyond 2^53 (`protocol/json.ts`): an id or a permission set
- * keeps its digits, an integer schema refuses it, and `Any` gets its decimal text. Values that do not fit are left
+ * Prepares the coercion of values towards a schema: it drops keys the schema does not name, converts ids and permission sets
+ * given as numbers, and numbers given as text. A bigint is an integer beyond 2^53 (`protocol/json.ts`): an id or a permission
+ * set keeps its digits, an integer schema refuses it, and `Any` gets its decimal text. Values that do not fit are left
  * unchanged for the checker to refuse.
  *
  * @param text True for query strings: booleans are words, and a list may be given as a single value.
  */
-function coerce(node: SchemaNode, value: unknown, text: boolean): unknown {
-  if (node.anyOf) return coerceUnion(node.anyOf, value, text);
-  if (node.enum) return coerceChoice(node.enum, value);
-  if (text && Array.isArray(value) && node.type !== 'array') return coerce(node, value.at(-1), text);
+function coercerOf(node: SchemaNode, text: boolean): Coerce {
+  if (node.anyOf) return unionCoercer(node.anyOf, text);
+  const choices = node.enum;
+  if (choices) return (value) => coerceChoice(choices, value);
+  const coerce = typedCoercer(node, text);
+  return text && node.type !== 'array' ? (value) => coerce(lastOf(value)) : coerce;
+}
+
+/** A parameter that is given several times has its last value. */
+function lastOf(value: unknown): unknown {
+  let last = value;
+  while (Array.isArray(last)) last = last.at(-1);
+  return last;
+}
+
+function typedCoercer(node: SchemaNode, text: boolean): Coerce {
   switch (node.type) {
     case 'object':
-      return isRecord(value) ? coerceObject(node, value, text) : value;
+      return objectCoercer(node, text);
     case 'array':
-      return coerceList(node, text && typeof value === 'string' ? [value] : value, text);
+      return listCoercer(node, text);
     case 'string':
-      return coerceString(node, value);
+      return (value) => coerceString(node, value);
     case 'integer':
-      return typeof value === 'string' && INTEGER_TEXT.test(value) ? Number(value) : value;
+      return (value) => (typeof value === 'string' && INTEGER_TEXT.test(value) ? Number(value) : value);
     case 'number':
-      if (typeof value === 'bigint') return Number(value);
-      return typeof value === 'string' && NUMBER_TEXT.test(value) ? Number(value) : value;
+      return coerceNumber;
     case 'boolean':
-      return text ? coerceBoolean(value) : value;
+      return text ? coerceBoolean : unchanged;
     default:
-      return node.type === undefined && !('const' in node) ? withoutBigints(value) : value;
+      return node.type === undefined && !('const' in node) ? withoutBigints : unchanged;
   }
+}
+
+const unchanged: Coerce = (value) => value;
+
+function coerceNumber(value: unknown): unknown {
+  if (typeof value === 'bigint') return Number(value);
+  return typeof value === 'string' && NUMBER_TEXT.test(value) ? Number(value) : value;
 }
 
 /** Removes NUL, which the database cannot store, and replaces lone surrogates, which JSON text cannot carry. */
@@ -151,34 +173,51 @@ function coerceChoice(choices: readonly unknown[], value: unknown): unknown {
   return value;
 }
 
-function coerceObject(node: SchemaNode, value: Dictionary, text: boolean): Dictionary {
-  const shaped: Record<string, unknown> = {};
+function objectCoercer(node: SchemaNode, text: boolean): Coerce {
   const values = valuesOf(node);
-  if (values) {
-    // A map above its bound is refused unchanged; coercing it first would only cost time.
-    if (Object.keys(value).length > (node.maxProperties ?? 0)) return value;
-    for (const [key, child] of Object.entries(value)) {
-      if (key !== '__proto__') shaped[key] = coerce(values, child, text);
-    }
+  if (values) return mapCoercer(coercerOf(values, text), node.maxProperties ?? 0);
+  const fields = Object.entries(node.properties ?? {}).map(
+    ([key, child]) => [key, coercerOf(child, text)] as const,
+  );
+  return (value) => {
+    if (!isRecord(value)) return value;
+    const shaped: Record<string, unknown> = {};
+    for (const [key, coerce] of fields)
+      if (Object.hasOwn(value, key) && value[key] !== undefined) shaped[key] = coerce(value[key]);
     return shaped;
-  }
-  for (const [key, child] of Object.entries(node.properties ?? {})) {
-    if (Object.hasOwn(value, key) && value[key] !== undefined) shaped[key] = coerce(child, value[key], text);
-  }
-  return shaped;
+  };
 }
 
-function coerceList(node: SchemaNode, value: unknown, text: boolean): unknown {
-  if (!Array.isArray(value) || value.length > (node.maxItems ?? Number.POSITIVE_INFINITY)) return value;
-  const { items } = node;
-  return items ? value.map((item) => coerce(items, item, text)) : value;
+const mapCoercer =
+  (coerce: Coerce, entriesMax: number): Coerce =>
+  (value) => {
+    // A map above its bound is refused unchanged; coercing it first would only cost time.
+    if (!isRecord(value) || Object.keys(value).length > entriesMax) return value;
+    const shaped: Record<string, unknown> = {};
+    for (const [key, child] of Object.entries(value)) if (key !== '__proto__') shaped[key] = coerce(child);
+    return shaped;
+  };
+
+function listCoercer({ items, maxItems = Number.POSITIVE_INFINITY }: SchemaNode, text: boolean): Coerce {
+  const coerce = items && coercerOf(items, text);
+  return (value) => {
+    const list = text && typeof value === 'string' ? [value] : value;
+    return coerce && Array.isArray(list) && list.length <= maxItems ? list.map((item) => coerce(item)) : list;
+  };
 }
 
-function coerceUnion(branches: readonly SchemaNode[], value: unknown, text: boolean): unknown {
+function unionCoercer(branches: readonly SchemaNode[], text: boolean): Coerce {
   const [only, ...others] = branches.filter(({ type }) => type !== 'null');
   // Null stays null whatever the branches are, and a single other branch needs no comparison.
-  if (value === null) return value;
-  if (only && others.length === 0) return coerce(only, value, text);
-  const branch = closest(branches, value, (candidate) => coerce(candidate, value, text));
-  return branch ? coerce(branch, value, text) : value;
+  if (only && others.length === 0) {
+    const coerce = coercerOf(only, text);
+    return (value) => (value === null ? value : coerce(value));
+  }
+  const coercers = new Map(branches.map((branch) => [branch, coercerOf(branch, text)]));
+  return (value) => {
+    if (value === null) return value;
+    const coerce = (branch: SchemaNode) => coercers.get(branch)?.(value);
+    const branch = closest(branches, value, coerce);
+    return branch ? coerce(branch) : value;
+  };
 }
