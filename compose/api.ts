@@ -47,7 +47,6 @@ import { createLimits } from '../transports/rest/limits.ts';
 import { createPipeline, type Hooks } from '../transports/rest/pipeline.ts';
 import { operations, unlisted } from '../transports/rest/resources/index.ts';
 import type { Services } from '../transports/rest/services.ts';
-import { memoizedMessage } from '../transports/rest/sharedmessages.ts';
 import type { Features } from './context.ts';
 
 /** Most rate-limit windows kept; the emptiest are evicted first. */
@@ -145,7 +144,7 @@ const ofMessages = (
 ): Pick<Services, 'presentMessages' | 'expressions' | 'expressionFiles' | 'messageFiles' | 'uploads'> => {
   const { guilds, storage } = ports;
   return {
-    presentMessages: createMessageViews({ storage, memoize: memoizedMessage }),
+    presentMessages: createMessageViews({ storage }),
     expressions: createExpressions({ guilds, store: storage.expressions }),
     expressionFiles: createExpressionFiles({ ...ports, expressionKey }),
     messageFiles: createMessageFiles({ ...ports, fileKey: attachmentKey }),

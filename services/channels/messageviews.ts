@@ -9,8 +9,6 @@ import type { ThreadStore } from '../../storage/thread/port.ts';
 
 interface ViewPorts {
   readonly storage: Stores;
-  /** Returns the object that `make` returned for this message before, or calls it. */
-  readonly memoize: (message: StoredMessage, make: (message: StoredMessage) => object) => object;
 }
 
 interface Stores {
@@ -43,18 +41,28 @@ export type PresentMessages = (
   known?: readonly StoredMessage[],
 ) => Promise<object[]>;
 
-export function createMessageViews({ storage, memoize }: ViewPorts): PresentMessages {
+export function createMessageViews({ storage }: ViewPorts): PresentMessages {
+  /** The object that all callers who may read a message see. Stored messages are immutable, so it never becomes stale. */
+  const shared = new WeakMap<StoredMessage, object>();
+
+  function alike(message: StoredMessage): object {
+    const known = shared.get(message);
+    if (known) return known;
+    // Frozen, because an embedding program may get it inside an answer; answers know it by that.
+    const made = Object.freeze(sharedMessage(message));
+    shared.set(message, made);
+    return made;
+  }
+
   const present = (
     viewing: Viewing,
     message: StoredMessage,
     mine: ReadonlySet<string> = NONE,
     votes: ReadonlySet<number> = NONE,
-  ): object =>
-    isAlike(viewing, message) ? memoize(message, sharedMessage) : ownMessage(viewing, message, mine, votes);
+  ): object => (isAlike(viewing, message) ? alike(message) : ownMessage(viewing, message, mine, votes));
 
   return async (viewing, messages, known = []) => {
-    if (messages.every((message) => isAlike(viewing, message)))
-      return messages.map((message) => memoize(message, sharedMessage));
+    if (messages.every((message) => isAlike(viewing, message))) return messages.map(alike);
     const { caller, ownerId, channelId } = viewing;
     const store = storage.messages;
     const byId = new Map([...messages, ...known].map((message) => [message.id, message]));
@@ -158,5 +166,6 @@ const presentReaction = (
 });
 
 function mayRead({ caller: { kind, userId, applicationFlags }, guildId }: Viewing, message: StoredMessage) {
-  return guildId === null || kind !== 'bot' || readsContent({ bot: true, userId, applicationFlags }, message);
+  if (guildId === null || kind !== 'bot' || message.author.id === userId) return true;
+  return readsContent({ bot: true, userId, applicationFlags }, message);
 }

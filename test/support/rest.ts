@@ -20,7 +20,6 @@ import { createLimits } from '../../transports/rest/limits.ts';
 import type { AnyOperation, Caller } from '../../transports/rest/operation.ts';
 import { createPipeline, type Hooks } from '../../transports/rest/pipeline.ts';
 import type { Services } from '../../transports/rest/services.ts';
-import { memoizedMessage } from '../../transports/rest/sharedmessages.ts';
 
 export const BOT: Caller = {
   kind: 'bot',
@@ -37,7 +36,7 @@ export const HUMAN: Caller = {
   authorization: null,
 };
 
-const NO_HOOKS: Hooks = { before: () => [], after: () => [] };
+const NO_HOOKS: Hooks = { before: new Map(), after: new Map() };
 
 /** Services whose answer matters to few tests: files of every size fit, and no application belongs to a team. */
 const QUIET: Pick<Services, 'uploads'> & { readonly teams: Pick<Services['teams'], 'of' | 'may'> } = {
@@ -49,7 +48,7 @@ const QUIET: Pick<Services, 'uploads'> & { readonly teams: Pick<Services['teams'
 const DERIVED: {
   readonly [K in keyof Services]?: (given: Services) => Services[K];
 } = {
-  presentMessages: ({ read }) => createMessageViews({ storage: read, memoize: memoizedMessage }),
+  presentMessages: ({ read }) => createMessageViews({ storage: read }),
   expressions: ({ read, guilds }) => createExpressions({ guilds, store: read.expressions }),
   expressionFiles: ({ blobs }) => createExpressionFiles({ blobs, expressionKey }),
   messageFiles: ({ blobs, nextId }) => createMessageFiles({ blobs, nextId, fileKey: attachmentKey }),

@@ -95,7 +95,7 @@ export function restGuild(
     uploads: { fits: async () => true },
     ...{ read, ...others },
   } as unknown as Services;
-  const hooks = { before: () => [], after: () => [] };
+  const hooks = { before: new Map(), after: new Map() };
   const pipeline = createPipeline({ catalog: createCatalog(operations), services, hooks, limits: null });
 
   const invoke = (operationId: string, options: CallOptions = {}) => {

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { plainAddress } from '../../protocol/addresses.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Result } from '../rest/result.ts';
-import { encodedBody } from '../rest/sharedmessages.ts';
+import { encodedList } from '../rest/sharedmessages.ts';
 
 /**
  * Allows calls from pages of any origin: the platform's browser SDK runs on the origins of games, and the interface uses no
@@ -151,7 +151,10 @@ export class Exchange {
     if (body === undefined) this.send(status, { ...CORS, ...headers }, null, after);
     else if (isText && headers['Content-Type'] !== undefined)
       this.send(status, { ...CORS, ...headers }, body, after);
-    else this.send(status, { ...JSON_HEADERS, ...headers }, encodedBody(body), after);
+    else {
+      const text = Array.isArray(body) ? encodedList(body) : JSON.stringify(body);
+      this.send(status, { ...JSON_HEADERS, ...headers }, text, after);
+    }
   }
 
   preflight(): void {

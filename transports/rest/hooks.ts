@@ -1,4 +1,3 @@
-import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
 import { DISPATCH, type DispatchName } from '../../protocol/dispatches.ts';
 import type { GuildId } from '../../protocol/ids.ts';
 import type { DispatchPayloads } from '../wire/payloads.ts';
@@ -28,26 +27,14 @@ type ListenerOf<Name extends DispatchName> = (
   where: { guildId: GuildId | null },
 ) => void;
 
-/** Lists by name; `add` returns a function that removes the item again. */
-class Lists<T> {
-  readonly #lists = new Map<string, readonly T[]>();
-
-  get(name: string): readonly T[] {
-    return this.#lists.get(name) ?? [];
-  }
-
-  get size(): number {
-    return this.#lists.size;
-  }
-
-  add(name: string, item: T): () => void {
-    this.#lists.set(name, [...this.get(name), item]);
-    return () => {
-      const rest = this.get(name).filter((other) => other !== item);
-      if (rest.length > 0) this.#lists.set(name, rest);
-      else this.#lists.delete(name);
-    };
-  }
+/** Adds an item to the list of a name; the returned function removes it again. */
+function add<T>(lists: Map<string, readonly T[]>, name: string, item: T): () => void {
+  lists.set(name, [...(lists.get(name) ?? []), item]);
+  return () => {
+    const rest = lists.get(name)?.filter((other) => other !== item) ?? [];
+    if (rest.length > 0) lists.set(name, rest);
+    else lists.delete(name);
+  };
 }
 
 interface HookPorts {
@@ -58,15 +45,13 @@ interface HookPorts {
 
 /** Keeps the hooks and listeners of the embedding program. */
 export function createHooks({ guildOf, nearest, onBug }: HookPorts) {
-  const before = new Lists<AnyBeforeHook>();
-  const after = new Lists<AnyAfterHook>();
-  const listeners = new Lists<Listener>();
-  const tap: Tap = {
-    get listening() {
-      return listeners.size > 0;
-    },
-    see(t, d, ownerId) {
-      for (const listener of listeners.get(t)) {
+  const before = new Map<string, readonly AnyBeforeHook[]>();
+  const after = new Map<string, readonly AnyAfterHook[]>();
+  const listeners = new Map<string, readonly Listener[]>();
+  const tap = {
+    listening: false,
+    see(t: string, d: object, ownerId: string): void {
+      for (const listener of listeners.get(t) ?? []) {
         try {
           listener(d, { guildId: guildOf(ownerId) });
         } catch (error) {
@@ -76,19 +61,24 @@ export function createHooks({ guildOf, nearest, onBug }: HookPorts) {
       }
     },
   };
-  const hooks: Hooks = { before: (id) => before.get(id), after: (id) => after.get(id) };
+  const hooks: Hooks = { before, after };
 
   function addBefore<Id extends OperationId>(id: Id, hook: BeforeHook<Id>): () => void {
-    return before.add(known('operation', id, OPERATION_IDS, nearest), hook as AnyBeforeHook);
+    return add(before, known('operation', id, OPERATION_IDS, nearest), hook as AnyBeforeHook);
   }
 
   function addAfter<Id extends OperationId>(id: Id, hook: AfterHook<Id>): () => void {
-    return after.add(known('operation', id, OPERATION_IDS, nearest), hook as AnyAfterHook);
+    return add(after, known('operation', id, OPERATION_IDS, nearest), hook as AnyAfterHook);
   }
 
   function on<Name extends DispatchName>(event: Name, listener: ListenerOf<Name>): () => void;
   function on(event: string, listener: Listener): () => void {
-    return listeners.add(known('dispatch', event, DISPATCH_NAMES, nearest), listener);
+    const remove = add(listeners, known('dispatch', event, DISPATCH_NAMES, nearest), listener);
+    tap.listening = true;
+    return () => {
+      remove();
+      tap.listening = listeners.size > 0;
+    };
   }
 
   return { tap, hooks, before: addBefore, after: addAfter, on };

@@ -1,8 +1,9 @@
 import type { ApiParams } from '../../embedding.ts';
-import type { Authority } from '../../engine/kernel/authority.ts';
+import type { Authority, SecondFactor } from '../../engine/kernel/authority.ts';
 import { ERRORS } from '../../protocol/errors.ts';
 import { isSnowflake } from '../../protocol/ids.ts';
 import { oauthRefusal } from '../../protocol/oauth.ts';
+import { dropOldest } from '../../protocol/oldest.ts';
 import { type ErrorTree, invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Scopes } from '../../protocol/scopes.ts';
 import type { Catalog, CatalogEntry } from './catalog.ts';
@@ -10,7 +11,6 @@ import { notSnowflake, REQUIRED } from './explain.ts';
 import { type Limits, waitHeaders } from './limits.ts';
 import type { Answer, AnyOperation, BasicCredentials, Caller } from './operation.ts';
 import { errorBody, type Result } from './result.ts';
-import { createSecondFactors, type SecondFactors } from './secondfactors.ts';
 import type { Services } from './services.ts';
 import { unshared } from './sharedmessages.ts';
 import { signAttachments } from './signing.ts';
@@ -52,8 +52,9 @@ interface HookAnswer {
 
 /** The embedding program's hooks, in the order in which they were added. */
 export interface Hooks {
-  before(operationId: string): readonly AnyBeforeHook[];
-  after(operationId: string): readonly AnyAfterHook[];
+  /** By operationId. */
+  readonly before: ReadonlyMap<string, readonly AnyBeforeHook[]>;
+  readonly after: ReadonlyMap<string, readonly AnyAfterHook[]>;
 }
 
 interface PipelineDeps {
@@ -163,7 +164,8 @@ async function perform(
   within: PipelineContext,
 ): Promise<Result> {
   const { hooks, signUrl, limits } = within;
-  const [before, after] = [hooks.before(entry.operationId), hooks.after(entry.operationId)];
+  const before = hooks.before.get(entry.operationId) ?? [];
+  const after = hooks.after.get(entry.operationId) ?? [];
   let headers = admitted;
   const context = { operationId: entry.operationId, callerId: call.caller?.userId ?? null };
   if (call.reason && call.reason.length > REASON_LENGTH_MAX) return resultOf(LONG_REASON, headers);
@@ -185,7 +187,8 @@ async function perform(
   const { parts } = read;
   const answer = await handled(operation, parts, call, within);
   let result = answerOf(operation, answer, headers);
-  if (signUrl && entry.holdsMessages) {
+  // A frozen body is a shared message, which has no attachments.
+  if (signUrl && entry.holdsMessages && !Object.isFrozen(result.body)) {
     const body = signAttachments(result.body, signUrl);
     if (body !== result.body) result = { ...result, body };
   }
@@ -193,7 +196,8 @@ async function perform(
   if (after.length > 0 || call.address === null) result = { ...result, body: unshared(result.body) };
   for (const hook of after) {
     const change = await hook({ ...parts, ...context }, { status: result.status, body: result.body });
-    if (change) result = { ...result, status: change.status, body: change.body };
+    // What the program freezes is no shared message: its JSON may still change.
+    if (change) result = { ...result, status: change.status, body: unshared(change.body) };
   }
   return result;
 }
@@ -345,4 +349,40 @@ export function resultOf(no: Refusal, headers: Readonly<Record<string, string>> 
   // A handler's own 429 (slow mode) concerns a channel that others write to as well: the scope is shared.
   const wait = waitHeaders(retryAfterSec, 'shared');
   return { status: no.status, headers: { ...headers, ...wait }, body: errorBody({ ...no, retryAfterSec }) };
+}
+
+/** Callers for whom a guild has required a second factor; beyond this number the least recent is dropped. */
+const ASKED_MAX = 10_000;
+
+/** Looks up second factors, only for callers for whom a guild has required one. */
+interface SecondFactors {
+  /** Whether a guild has required the caller's factor before. */
+  isRequired(caller: Caller): boolean;
+  /** Looks up whether the caller has one, because a guild requires it. */
+  ask(caller: Caller): Promise<SecondFactor>;
+}
+
+function createSecondFactors(services: Pick<Services, 'accounts' | 'read'>): SecondFactors {
+  /** Least recently asked first. */
+  const asked = new Set<string>();
+
+  /** The account of a user, or of a bot's owner. */
+  async function lookUp({ kind, userId, applicationId }: Caller): Promise<SecondFactor> {
+    const application =
+      kind === 'bot' && applicationId !== null ? await services.read.applications.get(applicationId) : null;
+    const ownerId = kind === 'bot' ? application?.owner_id : userId;
+    const hasFactor =
+      ownerId !== undefined && ((await services.accounts.profile(ownerId))?.hasFactor ?? false);
+    return hasFactor ? 'set' : 'none';
+  }
+
+  return {
+    isRequired: ({ userId }) => asked.has(userId),
+    ask(caller) {
+      asked.delete(caller.userId);
+      asked.add(caller.userId);
+      dropOldest(asked, ASKED_MAX);
+      return lookUp(caller);
+    },
+  };
 }

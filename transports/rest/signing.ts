@@ -1,6 +1,5 @@
 import { isRecord } from '../../protocol/present.ts';
 import type { Dictionary } from './schemanode.ts';
-import { isShared } from './sharedmessages.ts';
 
 /** Nesting bound. The deepest answer is a gallery in a container of a forwarded message in a page of pins. */
 const DEPTH_MAX = 20;
@@ -14,7 +13,7 @@ export function signAttachments(body: unknown, sign: (url: string) => string, de
   if (depth > DEPTH_MAX) return body;
   if (Array.isArray(body)) return sameOr(body, (item) => signAttachments(item, sign, depth + 1));
   // A shared message has no attachments.
-  if (!isRecord(body) || isShared(body)) return body;
+  if (!isRecord(body) || Object.isFrozen(body)) return body;
   let copy: Record<string, unknown> | null = null;
   for (const key of Object.keys(body)) {
     const value = body[key];

@@ -7,7 +7,6 @@ import { blank } from '../../../engine/fanout/content.ts';
 import type { StoredMessage } from '../../../engine/guild/guild.ts';
 import type { ChannelId, GuildId, MessageId } from '../../../protocol/ids.ts';
 import { createMessageViews, type Viewing } from '../../../services/channels/messageviews.ts';
-import { memoizedMessage } from '../../../transports/rest/sharedmessages.ts';
 import { user } from '../../support/guild.ts';
 import { storedMessage } from '../../support/messages.ts';
 import { BOT, HUMAN } from '../../support/rest.ts';
@@ -25,7 +24,7 @@ const NO_STORE = {
   threads: { listed: unread },
 };
 const presentOver = (storage: Parameters<typeof createMessageViews>[0]['storage']) =>
-  createMessageViews({ storage, memoize: memoizedMessage });
+  createMessageViews({ storage });
 const embeds: APIEmbed[] = [{ title: 't' }];
 const written = (more: Partial<StoredMessage> = {}) => storedMessage('50', '7', { embeds, ...more });
 

@@ -221,7 +221,12 @@ describe('limits', () => {
 
 describe('hooks', () => {
   const hooked = (before: AnyBeforeHook[], after: AnyAfterHook[] = []) =>
-    pipelineOf({ create_message: echo() }, { hooks: { before: () => before, after: () => after } }).pipeline;
+    pipelineOf(
+      { create_message: echo() },
+      {
+        hooks: { before: new Map([['create_message', before]]), after: new Map([['create_message', after]]) },
+      },
+    ).pipeline;
 
   test('may rewrite a call, which is then validated again', async () => {
     const pipeline = hooked([() => ({ body: { content: 'other' } })]);
@@ -250,11 +255,8 @@ describe('hooks', () => {
 });
 
 test('attachments are returned with signed URLs, and stored without', async () => {
-  const kept = Object.freeze({
-    id: '1',
-    attachments: [Object.freeze({ url: '/a', proxy_url: '/b' })],
-    content: 'x',
-  });
+  const attachment = Object.freeze({ url: '/a', proxy_url: '/b' });
+  const kept = { id: '1', attachments: Object.freeze([attachment]), content: 'x' };
   const list = echo({ handle: () => ({ ok: true, body: [kept, { referenced_message: kept }] }) });
   const { pipeline } = pipelineOf(resource({ list_messages: list }));
   const signed = { ...kept, attachments: [{ url: '/a?signed', proxy_url: '/b?signed' }] };
@@ -262,6 +264,7 @@ test('attachments are returned with signed URLs, and stored without', async () =
     signed,
     { referenced_message: signed },
   ]);
+  expect(kept.attachments).toEqual([attachment]);
 });
 
 describe('in a guild that requires a second factor', () => {

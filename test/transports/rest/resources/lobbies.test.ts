@@ -267,7 +267,7 @@ describe('the development limits', () => {
     const pipeline = createPipeline({
       catalog: createCatalog(operations),
       services: servicesOf({ lobbies: service }),
-      hooks: { before: () => [], after: () => [] },
+      hooks: { before: new Map(), after: new Map() },
       limits,
     });
     let count = 0;
