@@ -95,7 +95,7 @@ function engineOver(
   });
   const signInCodes = createSignInCodes({ randomBytes, monotonic: () => clock.monotonic() });
   const network = createNetwork({
-    ...{ ...foundation, ...common, api, voice, watch, signInCodes, observe: metrics.observe },
+    ...{ ...foundation, ...common, api, voice, watch, signInCodes, httpMetrics: metrics.http },
     sharedPort: options.sharedPort ?? false,
   });
   return {

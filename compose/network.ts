@@ -17,7 +17,7 @@ import { type ActivityProxy, openActivityProxy } from '../transports/activities/
 import { asyncApi } from '../transports/description/asyncapi.ts';
 import { createGatewayRoutes, type Gateway, type GatewayDeps } from '../transports/gateway/routes.ts';
 import type { AddressWatch } from '../transports/http/addresswatch.ts';
-import { type ApiSettings, apiRoutes, callersBy } from '../transports/http/api.ts';
+import { type ApiSettings, apiRoutes, callersBy, type HttpMetrics } from '../transports/http/api.ts';
 import { bodyMemoryBounds } from '../transports/http/bodymemory.ts';
 import { cdnRoutes } from '../transports/http/cdn.ts';
 import { documentRoutes } from '../transports/http/documents.ts';
@@ -55,8 +55,7 @@ interface NetworkPorts extends Foundation {
   readonly voice: Voice | null;
   /** Whether other processes listen on the same port. */
   readonly sharedPort: boolean;
-  /** Called for every response. */
-  readonly observe: (operationId: string | null, status: number, elapsedMs: number) => void;
+  readonly httpMetrics: HttpMetrics;
 }
 
 /** Part of the drain time reserved for sessions; the rest is for commits. */
@@ -174,7 +173,7 @@ const installersOf = (
       settings: httpSettings(config),
       clock,
       logger,
-      observe: ports.observe,
+      metrics: ports.httpMetrics,
       chaos: ports.chaos && restChaos(ports.chaos, clock),
       recorder: ports.recorder,
     }),

@@ -12,7 +12,7 @@ import { createLinkRefusal } from '../../services/channels/linkedlobby.ts';
 import { createMessageFiles } from '../../services/channels/messagefiles.ts';
 import { createMessageViews } from '../../services/channels/messageviews.ts';
 import { createExpressionFiles } from '../../services/guilds/expressionfiles.ts';
-import { type ApiDeps, apiRoutes } from '../../transports/http/api.ts';
+import { type ApiDeps, apiRoutes, type HttpMetrics } from '../../transports/http/api.ts';
 import { type HttpServer, type Installer, startServer } from '../../transports/http/server.ts';
 import { createCatalog } from '../../transports/rest/catalog.ts';
 import { attachmentKey, expressionKey } from '../../transports/rest/image.ts';
@@ -104,7 +104,7 @@ export async function startApi(
   options: Parameters<typeof pipelineOf>[1] & {
     settings?: Partial<ApiDeps['settings']>;
     installers?: readonly Installer[];
-    observe?: ApiDeps['observe'];
+    metrics?: HttpMetrics;
     /** Turns of the event loop that it takes to look a token up. */
     lookUpTurns?: number;
   } = {},
@@ -126,7 +126,7 @@ export async function startApi(
           if (userId !== undefined) return { ...HUMAN, userId: userId as UserId };
           return token === 'good' ? (scheme === 'Bot' ? BOT : HUMAN) : null;
         },
-        ...(options.observe ? { observe: options.observe } : {}),
+        ...(options.metrics ? { metrics: options.metrics } : {}),
         settings: {
           bodyBytesMax: 25 << 20,
           bodies: {

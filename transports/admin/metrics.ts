@@ -2,6 +2,7 @@ import { Gauge, Histogram, Registry } from 'prom-client';
 import type { Metric } from '../../protocol/metrics.ts';
 import type { Storage } from '../../storage/ports.ts';
 import type { GatewayStats } from '../gateway/routes.ts';
+import type { HttpMetrics } from '../http/api.ts';
 import { addMetrics, residentMetrics } from './residentmetrics.ts';
 import { addVoiceMetrics, type WatchedVoice } from './voicemetrics.ts';
 
@@ -49,7 +50,7 @@ function levelsOf({ storage, gateway }: MetricSources): readonly Metric[] {
 export function createMetrics(sources: MetricSources) {
   const register = new Registry();
   const registers = [register];
-  const requests = new Histogram({
+  const seconds = new Histogram({
     name: 'guildhall_http_request_seconds',
     help: 'Time from a request to its answer, by operation and status class.',
     labelNames: ['operation', 'status'] as const,
@@ -57,12 +58,12 @@ export function createMetrics(sources: MetricSources) {
     registers,
   });
   const { residents, faults, gateway } = sources;
-  let unavailable = 0;
+  const http: HttpMetrics = { seconds, unavailable: 0 };
   addMetrics(register, [
     {
       name: 'guildhall_http_unavailable',
       help: 'Requests answered 503: no shard served them, or a fault occurred.',
-      read: () => unavailable,
+      read: () => http.unavailable,
     },
     ...Object.entries(residents).flatMap((each) => residentMetrics(...each)),
     ...levelsOf(sources),
@@ -74,13 +75,7 @@ export function createMetrics(sources: MetricSources) {
   ]);
   if (sources.voice) addVoiceMetrics(register, sources.voice);
   return {
-    observe(operationId: string | null, status: number, elapsedMs: number): void {
-      if (status === 503) unavailable += 1;
-      requests.observe(
-        { operation: operationId ?? 'none', status: `${Math.floor(status / 100)}xx` },
-        elapsedMs / 1000,
-      );
-    },
+    http,
     text: () => register.metrics(),
   };
 

@@ -48,8 +48,17 @@ export interface ApiDeps {
   readonly chaos?: RestChaos | null;
   /** Receives every call that reached its operation; absent outside development. */
   readonly recorder?: Recorder | null;
-  /** Called with every answer, for metrics. `operationId` is null when no operation matched the path. */
-  observe?(operationId: string | null, status: number, elapsedMs: number): void;
+  /** Measures every answer. */
+  readonly metrics?: HttpMetrics;
+}
+
+export interface HttpMetrics {
+  /** Time to an answer; the operation is `none` when no operation matched the path. */
+  readonly seconds: {
+    observe(labels: { readonly operation: string; readonly status: string }, seconds: number): void;
+  };
+  /** Requests answered 503. */
+  unavailable: number;
 }
 
 const VERSION = /^\/v(\d{1,9})(?=\/|$)/;
@@ -60,6 +69,7 @@ const USER_PATH = /^\/users\/(\d{1,20})(?=\/|$)/;
 
 /** Serves the REST interface over HTTP, under `/api`, `/api/v9` and `/api/v10`. */
 export function apiRoutes(deps: ApiDeps): Installer {
+  const { metrics } = deps;
   const route = createRouter(deps.catalog.values());
   const memory = new BodyMemory(deps.settings.bodies, () => deps.clock.monotonic());
   return (app, state) => {
@@ -79,7 +89,13 @@ export function apiRoutes(deps: ApiDeps): Installer {
     try {
       const result = await resultFor(exchange, match, body);
       exchange.answer(result, body === null ? 'stays' : await afterwards(result, body));
-      deps.observe?.(entry?.operationId ?? null, result.status, deps.clock.monotonic() - startMs);
+      if (!metrics) return;
+      const labels = {
+        operation: entry?.operationId ?? 'none',
+        status: `${Math.floor(result.status / 100)}xx`,
+      };
+      metrics.seconds.observe(labels, (deps.clock.monotonic() - startMs) / 1_000);
+      if (result.status === 503) metrics.unavailable += 1;
     } catch (bug) {
       deps.logger.error({ err: bug }, 'Sending an HTTP response failed.');
     } finally {
