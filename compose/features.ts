@@ -26,7 +26,7 @@ import { SearchIndex } from '../services/guilds/searchindex.ts';
 import { type ServedInteractions, startInteractions } from '../services/interactions/interactions.ts';
 import { createPlaces } from '../services/interactions/places.ts';
 import { assembleLobbies, type LobbyAssembly } from '../services/lobbies/lobbies.ts';
-import { secretHasher } from '../services/lobbies/secrethash.ts';
+import { secretHasher } from '../services/lobbies/secrets.ts';
 import { Matchmaker } from '../services/matchmaking/matchmaker.ts';
 import type { Matchmaking } from '../services/matchmaking/ports.ts';
 import { oauthGuilds } from '../services/oauth/guilds.ts';

@@ -18,7 +18,7 @@ import { asyncApi } from '../transports/description/asyncapi.ts';
 import { createGatewayRoutes, type Gateway, type GatewayDeps } from '../transports/gateway/routes.ts';
 import type { AddressWatch } from '../transports/http/addresswatch.ts';
 import { type ApiSettings, apiRoutes, callersBy, type HttpMetrics } from '../transports/http/api.ts';
-import { bodyMemoryBounds } from '../transports/http/bodymemory.ts';
+import { bodyMemoryBounds } from '../transports/http/body.ts';
 import { cdnRoutes } from '../transports/http/cdn.ts';
 import { documentRoutes } from '../transports/http/documents.ts';
 import type { Pictures } from '../transports/http/pictures.ts';

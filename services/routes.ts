@@ -5,7 +5,7 @@ import { type ApplicationId, isSnowflake, type UserId } from '../protocol/ids.ts
 import type { AccountStore } from '../storage/account/port.ts';
 import type { ApplicationStore } from '../storage/application/port.ts';
 import type { Accounts } from './accounts/ports.ts';
-import { claimedUser } from './identity/tokens.ts';
+import { claimedUser } from './identity/identity.ts';
 import type { Lobbies } from './lobbies/ports.ts';
 import type { Matchmaking } from './matchmaking/ports.ts';
 import type { OAuth, TokenRequest } from './oauth/ports.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { UserId } from '../../protocol/ids.ts';
-import { hashOf, makeToken } from '../../services/identity/tokens.ts';
+import { hashOf, makeToken } from '../../services/identity/identity.ts';
 import type { Sql } from '../../storage/database/driver.ts';
 import { openDriver } from '../../storage/open.ts';
 

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { ended, isCurrent, SEEN_EVERY_MS, signInStarted } from '../../engine/account/account.ts';
 import type { SignIn } from '../../engine/account/facts.ts';
 import { snowflakeMs, type UserId } from '../../protocol/ids.ts';
-import { claimedUser, hashOf, makeToken } from '../identity/tokens.ts';
+import { claimedUser, hashOf, makeToken } from '../identity/identity.ts';
 import type { AccountContext } from './context.ts';
 import type { Accounts } from './ports.ts';
 

@@ -1,6 +1,6 @@
 import type { PlaygroundEntry } from '../../embedding.ts';
 import { dropOldest } from '../../protocol/oldest.ts';
-import { hashOf } from '../identity/tokens.ts';
+import { hashOf } from '../identity/identity.ts';
 
 interface CodePorts {
   randomBytes(size: number): Uint8Array;

@@ -1,11 +1,13 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
+import { linkedLobbyOf } from '../../engine/guild/lobbylinks.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import { type PrivateCommands, privateRules } from '../../engine/privatechannel/rules.ts';
 import type { ChannelId, GuildId, MessageId } from '../../protocol/ids.ts';
 import { dropOldest } from '../../protocol/oldest.ts';
-import { refusal } from '../../protocol/refusal.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { DirectoryStore, Storage } from '../../storage/ports.ts';
+import type { OAuth } from '../oauth/ports.ts';
 import type { InPrivate } from '../privatechannels/privatechannels.ts';
 import { carrierApplication } from '../social/messagerules.ts';
 
@@ -93,3 +95,37 @@ export class ChannelDirectory {
     return owner;
   }
 }
+
+interface LinkedLobbyPorts {
+  readonly channels: {
+    call(
+      channelId: ChannelId,
+      type: 'getChannel',
+      input: object,
+      authority: Authority,
+    ): Promise<Reply<object>>;
+  };
+  readonly oauth: Pick<OAuth, 'granted'>;
+}
+
+/**
+ * Why an author may not write in a channel that is linked to a lobby: the lobby may require that authors have authorized its
+ * application. Null when writing is allowed. Bots cannot authorize applications and are exempt.
+ *
+ * @source https://docs.discord.food/resources/lobby#lobby-flags
+ */
+export type LinkRefusal = (channelId: ChannelId, authority: Authority) => Promise<Refusal | null>;
+
+export const createLinkRefusal =
+  ({ channels, oauth }: LinkedLobbyPorts): LinkRefusal =>
+  async (channelId, authority) => {
+    const { bot, userId } = authority.by;
+    if (bot) return null;
+    const channel = await channels.call(channelId, 'getChannel', {}, authority);
+    // The message command itself checks whether the channel exists and the author may write in it.
+    if (!channel.ok) return null;
+    const link = linkedLobbyOf(channel.value);
+    if (!link?.require_application_authorization) return null;
+    const granted = await oauth.granted(userId, link.application_id);
+    return granted === null ? refusal('MISSING_PERMISSIONS') : null;
+  };

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto';
+import { hashOf } from './identity.ts';
 import { Secret } from './secret.ts';
-import { hashOf } from './tokens.ts';
 
 /** Keys and secret of a new application. */
 interface ApplicationKeys {

@@ -1,14 +1,151 @@
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { Routing } from '../../actors/placement/routing.ts';
-import type { CacheUsage } from '../../actors/runtime/cache.ts';
+import { type Cache, type CacheUsage, createCache } from '../../actors/runtime/cache.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import type { StoredToken, UserFact } from '../../engine/user/facts.ts';
-import type { FreshId, UserId } from '../../protocol/ids.ts';
+import { type FreshId, isUserId, type UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
+import { dropOldest } from '../../protocol/oldest.ts';
 import type { SecurityTrail } from '../../protocol/security.ts';
-import type { Secret } from './secret.ts';
-import { createCallerCache, type TokenCacheBounds, type TokenCachePorts } from './tokencache.ts';
-import { hashOf, makeToken } from './tokens.ts';
+import type { ApplicationStore } from '../../storage/application/port.ts';
+import type { UserStore } from '../../storage/user/port.ts';
+import { Secret } from './secret.ts';
+
+/**
+ * A token has three base64url segments: the user's id, the time of issue, and 256 random bits. Two client libraries read
+ * the id from the first segment; only the last one is secret.
+ *
+ * @source https://docs.discord.com/developers/reference#authentication; the lengths of the segments as clients check
+ * them
+ */
+const TOKEN = /^([\w-]{2,28})\.[\w-]{6}\.[\w-]{43}$/;
+const TOKEN_CHARACTERS_MAX = 80;
+const SECRET_BYTES = 32;
+
+/** Generates a token. `nowMs` is Unix milliseconds; `randomBytes` must be cryptographic. */
+export function makeToken(userId: UserId, nowMs: number, randomBytes: (size: number) => Uint8Array): Secret {
+  const time = Buffer.alloc(4);
+  time.writeUInt32BE(Math.floor(nowMs / 1000) >>> 0);
+  const parts = [Buffer.from(userId, 'latin1'), time, Buffer.from(randomBytes(SECRET_BYTES))];
+  return new Secret(parts.map((part) => part.toString('base64url')).join('.'));
+}
+
+/** The user id in a token, not authenticated; null for a malformed token. */
+export function claimedUser(token: string): UserId | null {
+  if (token.length > TOKEN_CHARACTERS_MAX) return null;
+  const segment = TOKEN.exec(token)?.[1];
+  if (segment === undefined) return null;
+  const id = Buffer.from(segment, 'base64url').toString('latin1');
+  return isUserId(id) ? id : null;
+}
+
+/** Hexadecimal SHA-256, the stored form of secrets with full entropy. */
+export function hashOf(secret: string): string {
+  return hash('sha256', secret, 'hex');
+}
+
+/** The valid token hashes of one user and the principal of each, by index. */
+interface CachedTokens {
+  readonly hashes: readonly Buffer[];
+  readonly principals: readonly Principal[];
+}
+
+interface TokenCachePorts {
+  readonly users: Pick<UserStore, 'tokens' | 'get'>;
+  readonly applications: Pick<ApplicationStore, 'byBot'>;
+}
+
+interface TokenCacheBounds {
+  /** Most users in the cache. */
+  readonly users_max: number;
+  /** Most concurrent database reads; further look-ups fail. */
+  readonly lookups_max: number;
+}
+
+/** Caches the tokens of recently seen users. */
+function createTokenCache(ports: TokenCachePorts, bounds: TokenCacheBounds): Cache<UserId, CachedTokens> {
+  async function load(userId: UserId): Promise<CachedTokens> {
+    const tokens = await ports.users.tokens(userId);
+    const isBot = tokens.some((token) => token.kind === 'bot');
+    const application = isBot ? await ports.applications.byBot(userId) : null;
+    return {
+      hashes: tokens.map((token) => Buffer.from(token.hash, 'hex')),
+      principals: tokens.map((token) => {
+        const owner = token.kind === 'bot' ? application : null;
+        return {
+          userId,
+          bot: token.kind === 'bot',
+          applicationId: owner?.id ?? null,
+          applicationFlags: owner?.flags ?? 0,
+          authorization: null,
+          tokenId: token.id,
+        };
+      }),
+    };
+  }
+  return createCache(load, { kept_max: bounds.users_max, reads_max: bounds.lookups_max });
+}
+
+interface VerifiedToken {
+  /** The tokens of its user when it was verified. */
+  readonly tokens: CachedTokens;
+  readonly principal: Principal;
+}
+
+/** What is in memory of the users who called last: their tokens, with the principal of each, and their accounts. */
+function createCallerCache(ports: TokenCachePorts, bounds: TokenCacheBounds) {
+  const tokensOf = createTokenCache(ports, bounds);
+  const accounts = createCache(async (userId: UserId) => (await ports.users.get([userId]))[0] ?? null, {
+    kept_max: bounds.users_max,
+    reads_max: bounds.lookups_max,
+  });
+  /**
+   * Verified tokens by hash, so that the next request with one costs one SHA-256 and one look-up. One counts only while the
+   * cache holds the very tokens that it was compared with: whatever removes those ends it at once. The oldest is dropped first.
+   */
+  const verified = new Map<string, VerifiedToken>();
+
+  function knownPrincipal(hash: string): Principal | null {
+    const known = verified.get(hash);
+    if (!known) return null;
+    if (tokensOf.peek(known.principal.userId) === known.tokens) return known.principal;
+    verified.delete(hash);
+    return null;
+  }
+
+  async function verify(token: string, hash: string): Promise<Principal | null> {
+    const userId = claimedUser(token);
+    if (userId === null) return null;
+    const tokens = await tokensOf.lookUp(userId);
+    const bytes = Buffer.from(hash, 'hex');
+    const principal = tokens.principals[tokens.hashes.findIndex((one) => timingSafeEqual(one, bytes))];
+    if (!principal) return null;
+    verified.set(hash, { tokens, principal });
+    dropOldest(verified, bounds.users_max);
+    return principal;
+  }
+
+  return {
+    get usage() {
+      return tokensOf.usage;
+    },
+    /** The principal of a user's own token; null for an invalid one. */
+    async principal(token: string): Promise<Principal | null> {
+      const hash = hashOf(token);
+      return knownPrincipal(hash) ?? verify(token, hash);
+    },
+    account: (userId: UserId): Promise<APIUser | null> => accounts.lookUp(userId),
+    forget(userId: UserId): void {
+      tokensOf.forget(userId);
+      accounts.forget(userId);
+    },
+    forgetAll(): void {
+      tokensOf.forgetAll(() => true);
+      accounts.forgetAll(() => true);
+    },
+  };
+}
 
 interface IdentityPorts extends TokenCachePorts {
   /** Resolves when the facts of a user are durable. */

@@ -7,7 +7,7 @@ import type { Clock } from '../../actors/runtime/clock.ts';
 import type { Registry } from '../../actors/runtime/registry.ts';
 import type { TimerWheel } from '../../actors/runtime/wheel.ts';
 import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
-import type { Authority } from '../../engine/kernel/authority.ts';
+import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import {
   changedLobby,
   INITIAL_FIELDS,
@@ -17,6 +17,7 @@ import {
   type LobbyState,
 } from '../../engine/lobby/lobby.ts';
 import type { Person } from '../../engine/lobby/members.ts';
+import type { LobbyCommands } from '../../engine/lobby/rules.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, ChannelId, FreshId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
@@ -68,7 +69,7 @@ export const applicationOf = ({ by }: Authority): Reply<ApplicationId> =>
   by.applicationId ? { ok: true, value: by.applicationId } : refused(refusal('INVALID_OAUTH2_ACCESS_TOKEN'));
 
 /** A join by secret, as the owner of the secret needs it. */
-export interface SecretRequest {
+interface SecretRequest {
   readonly applicationId: ApplicationId;
   readonly lobby: LobbyChange;
   /** The user is in as many lobbies as allowed, so no lobby is created for this join. */
@@ -78,7 +79,7 @@ export interface SecretRequest {
 }
 
 /** Operations on the owner shard of a lobby or a secret. */
-export interface LobbyOwners {
+interface LobbyOwners {
   /** The lobby of a secret, created if there is none. */
   ofSecret(hash: string, wanted: SecretRequest): Promise<ChannelId | null>;
   /** Resolves when all commits of the lobby are durable, including its end. */
@@ -163,6 +164,48 @@ export async function personsOf(
           ? attachments.entering(lobbyId, applicationId, userId)
           : [],
       full: full(userId),
+    }),
+  };
+}
+
+/** Sends commands to the owner shards of lobbies. */
+export function commandCaller({ registry, routing }: LobbiesPorts): LobbyOperations['call'] {
+  const run = <K extends keyof LobbyCommands>(
+    id: ChannelId,
+    type: K,
+    input: LobbyCommands[K]['input'],
+    authority: Authority,
+    commandKey: string | null = null,
+  ): Promise<Reply<LobbyCommands[K]['value']>> =>
+    new Promise((resolve, reject) => {
+      registry.workWith(id, (shell) => shell.command(type, input, authority, resolve, reject, commandKey));
+    });
+  return routing.ask('lobby.command', run);
+}
+
+/** Operations on the owner shard of a lobby or a secret. */
+export function createLobbyOwners(context: Omit<LobbyContext, 'owners'>): LobbyOwners {
+  const { registry, routing, storage, secrets, call, onFault } = context;
+  return {
+    /** The lobby of a secret, created if there is none. `not` is a lobby that has ended. */
+    ofSecret: routing.ask(
+      'lobbies.ofSecret',
+      async (hash: string, { applicationId, lobby, full, not }: SecretRequest): Promise<ChannelId | null> => {
+        if (not !== null) secrets.forget(not);
+        // A user in as many lobbies as allowed creates none.
+        return secrets.lobby(applicationId, hash, async (kept) =>
+          full ? null : createEmptyLobby(context, applicationId, lobby, kept, true),
+        );
+      },
+    ),
+    /** Resolves when all commits of the lobby are durable, including its end. */
+    settled: routing.ask(
+      'lobbies.settled',
+      async (_lobbyId: ChannelId): Promise<void> => storage.writer.flush(),
+    ),
+    changeUser: routing.tell('lobbies.changeUser', (id: ChannelId, user: APIUser): void => {
+      // Only resident lobbies need the change; others load the account when they start.
+      if (registry.peek(id)) call(id, 'changeUser', { user }, SYSTEM).catch((fault) => onFault(fault, id));
     }),
   };
 }

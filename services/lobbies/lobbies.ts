@@ -20,7 +20,9 @@ import { recently } from '../recently.ts';
 import { Attachments, type DetachSession } from './attachments.ts';
 import {
   applicationOf,
+  commandCaller,
   createEmptyLobby,
+  createLobbyOwners,
   type LobbiesPorts,
   type LobbyContext,
   personReader,
@@ -29,7 +31,6 @@ import {
 import { Deadlines } from './deadlines.ts';
 import { extensionOperations } from './extensions.ts';
 import { Links } from './links.ts';
-import { commandCaller, createLobbyOwners } from './owners.ts';
 import type { Lobbies, LobbyOperations, MemberEntry } from './ports.ts';
 import { LobbySecrets } from './secrets.ts';
 import { Sweep } from './sweep.ts';

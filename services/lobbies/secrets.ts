@@ -1,9 +1,11 @@
+import { createHmac } from 'node:crypto';
 import { batchReads } from '../../actors/runtime/cache.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { present } from '../../protocol/present.ts';
 import type { LobbyStore, SecretKey } from '../../storage/lobby/port.ts';
+import type { Storage } from '../../storage/ports.ts';
 
 /** Most cached secrets; the oldest is evicted. */
 const CACHED_SECRETS_MAX = 100_000;
@@ -111,4 +113,31 @@ const keyOf = (applicationId: ApplicationId, hash: string): string => `${applica
 function secretKey(key: string): SecretKey {
   const [applicationId, hash] = key.split(':') as [ApplicationId, string];
   return { applicationId, hash };
+}
+
+const KEY_BYTES = 32;
+
+interface HasherPorts {
+  readonly tokenSecret: string | null;
+  readonly settings: Storage['settings'];
+  readonly randomBytes: (size: number) => Uint8Array;
+}
+
+/**
+ * Hashes the secrets of lobbies under a server key. With `token_secret` the key is outside the database, which then
+ * reveals nothing about the secrets; without that setting the key is stored in the database.
+ */
+export function secretHasher({ tokenSecret, settings, randomBytes }: HasherPorts) {
+  let key: Promise<string> | null = null;
+  const fresh = (): string => Buffer.from(randomBytes(KEY_BYTES)).toString('hex');
+  return async (applicationId: ApplicationId, secret: string): Promise<string> => {
+    key ??= tokenSecret ? Promise.resolve(tokenSecret) : settings.putIfAbsent('lobby_secret_key', fresh());
+    key.catch(() => {
+      key = null;
+    });
+    // An id contains no line feed, so two different pairs never give the same input.
+    return createHmac('sha256', await key)
+      .update(`lobby\n${applicationId}\n${secret}`)
+      .digest('hex');
+  };
 }

@@ -16,9 +16,8 @@ import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { expandScopes } from '../../protocol/scopes.ts';
 import type { ApplicationStore, TeamStore } from '../../storage/application/port.ts';
 import { teamRights } from '../applications/teams.ts';
-import { hashOf, makeToken } from '../identity/tokens.ts';
-import type { GrantCache } from './grantcache.ts';
-import type { Grants } from './grants.ts';
+import { hashOf, makeToken } from '../identity/identity.ts';
+import type { GrantCache, Grants } from './grants.ts';
 import { authorizedFacts, type Installer, type InstallPorts } from './install.ts';
 import type {
   ConsentOutcome,

@@ -12,10 +12,9 @@ import type { Scope } from '../../protocol/scopes.ts';
 import type { ApplicationStore } from '../../storage/application/port.ts';
 import type { OAuthStore } from '../../storage/oauth/port.ts';
 import type { StoredFact } from '../../storage/ports.ts';
+import { hashOf } from '../identity/identity.ts';
 import { Secret } from '../identity/secret.ts';
-import { hashOf } from '../identity/tokens.ts';
-import type { GrantCache } from './grantcache.ts';
-import type { Grants } from './grants.ts';
+import type { GrantCache, Grants } from './grants.ts';
 import { authorizedFacts, type InstallPorts } from './install.ts';
 import type { DeviceCodes, Devices, OAuth, TokenAnswer } from './ports.ts';
 

@@ -12,10 +12,10 @@ import type { Refusal } from '../../protocol/refusal.ts';
 import type { SecurityTrail } from '../../protocol/security.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import type { UserStore } from '../../storage/user/port.ts';
-import { claimedUser, hashOf } from '../identity/tokens.ts';
+import { claimedUser, hashOf } from '../identity/identity.ts';
 import type { DeviceFlow, DevicePorts } from './devices.ts';
-import { chainOfRefresh, chainOfToken, codeOf, type GrantCache } from './grantcache.ts';
 import type { Grants } from './grants.ts';
+import { chainOfRefresh, chainOfToken, codeOf, type GrantCache } from './grants.ts';
 import type { Installer, InstallPorts } from './install.ts';
 import type { Client, IssuedTokens, OAuth, TokenAnswer, TokenRequest } from './ports.ts';
 

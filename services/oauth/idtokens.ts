@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import type { CryptoKey } from 'jose';
 import type { Storage } from '../../storage/ports.ts';
-import { hashOf } from '../identity/tokens.ts';
+import { hashOf } from '../identity/identity.ts';
 import type { PublicKey } from './ports.ts';
 
 interface KeyPorts {

@@ -10,8 +10,8 @@ import { issuerProblem, readDiscovery } from '../../engine/provisional/issuer.ts
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { createKeys } from '../../services/accounts/keys.ts';
-import { claimedUser } from '../../services/identity/tokens.ts';
-import { readQuery } from '../../transports/http/parts.ts';
+import { claimedUser } from '../../services/identity/identity.ts';
+import { readQuery } from '../../transports/http/exchange.ts';
 import { readCookie } from '../../transports/pages/cookies.ts';
 import { formTarget, safeNext } from '../../transports/pages/origin.ts';
 import { over } from './parsers.ts';

@@ -6,7 +6,7 @@ import { APP_COMMAND } from '../../protocol/appcommands.ts';
 import type { ApplicationId, FreshId, GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_PRIVILEGED_FLAGS } from '../../protocol/intents.ts';
 import { expandScopes } from '../../protocol/scopes.ts';
-import { hashOf, makeToken } from '../../services/identity/tokens.ts';
+import { hashOf, makeToken } from '../../services/identity/identity.ts';
 import { copied, type Database } from './database.ts';
 import type { World } from './world.ts';
 

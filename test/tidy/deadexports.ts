@@ -50,7 +50,7 @@ const TESTED = [
   'sdk/call/node/rtp.ts KEY_BYTES',
   'sdk/voice/wire.ts CLOSE_TO_RESUME',
   'transports/gateway/codec/lane.ts PAYLOAD_COMPRESSION_BYTES_MIN',
-  'transports/http/bodymemory.ts STALLED_MS',
+  'transports/http/body.ts STALLED_MS',
   'transports/http/web.ts ROOM_PATH',
   // Tables that a test goes through.
   'config/config.ts SETTINGS',

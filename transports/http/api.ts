@@ -11,11 +11,17 @@ import type { AnyOperation, BasicCredentials, Caller, Upload } from '../rest/ope
 import { type CallContext, type Pipeline, resultOf } from '../rest/pipeline.ts';
 import type { Result } from '../rest/result.ts';
 import { invalidForm } from '../rest/validate.ts';
-import { type BodyEnd, BodyStream } from './body.ts';
-import { BodyMemory, type BodyMemoryBounds } from './bodymemory.ts';
-import { type After, Exchange, REQUEST_TIMEOUT, TOO_LARGE } from './exchange.ts';
+import { type BodyEnd, BodyMemory, type BodyMemoryBounds, BodyStream } from './body.ts';
+import {
+  type After,
+  Exchange,
+  languagesOf,
+  REQUEST_TIMEOUT,
+  readJson,
+  readQuery,
+  TOO_LARGE,
+} from './exchange.ts';
 import { createFormReader } from './multipart.ts';
-import { languagesOf, readJson, readQuery } from './parts.ts';
 import { createRouter, type Match } from './router.ts';
 import type { Installer } from './server.ts';
 

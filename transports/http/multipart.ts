@@ -2,7 +2,7 @@ import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/bus
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Upload } from '../rest/operation.ts';
 import { invalidForm } from '../rest/validate.ts';
-import { readJson } from './parts.ts';
+import { readJson } from './exchange.ts';
 
 /**
  * Most files of one request.

@@ -1,7 +1,6 @@
 import { networkOf } from '../../protocol/addresses.ts';
 import type { Payments } from '../../services/premium/payments.ts';
-import { BodyStream } from '../http/body.ts';
-import { BodyMemory } from '../http/bodymemory.ts';
+import { BodyMemory, BodyStream } from '../http/body.ts';
 import { Exchange } from '../http/exchange.ts';
 import type { Installer } from '../http/server.ts';
 import { isSigned } from './signature.ts';

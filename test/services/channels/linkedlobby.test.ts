@@ -4,7 +4,7 @@ import { refused } from '../../../engine/kernel/aggregate.ts';
 import { authorityOf } from '../../../engine/kernel/authority.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
-import { createLinkRefusal } from '../../../services/channels/linkedlobby.ts';
+import { createLinkRefusal } from '../../../services/channels/channels.ts';
 import { id } from '../../support/guild.ts';
 
 const APPLICATION = id<ApplicationId>(1001);

@@ -9,9 +9,8 @@ import type { Application, StoredToken } from '../../../engine/user/facts.ts';
 import type { FreshId, UserId } from '../../../protocol/ids.ts';
 import type { APIUser } from '../../../protocol/objects.ts';
 import { makeApplicationKeys } from '../../../services/identity/applicationkeys.ts';
-import { createIdentity, TOKENS_MAX } from '../../../services/identity/identity.ts';
+import { claimedUser, createIdentity, makeToken, TOKENS_MAX } from '../../../services/identity/identity.ts';
 import { REDACTION, Secret } from '../../../services/identity/secret.ts';
-import { claimedUser, makeToken } from '../../../services/identity/tokens.ts';
 
 const BOT = '1100000000000000001' as UserId;
 const HUMAN = '1100000000000000002' as UserId;

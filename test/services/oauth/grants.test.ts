@@ -2,7 +2,7 @@
 import { decodeProtectedHeader, importJWK, jwtVerify } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { CHAINS_PER_GRANT_MAX, TOKEN_LIFE_SEC } from '../../../engine/oauth/holdings.ts';
-import { makeToken } from '../../../services/identity/tokens.ts';
+import { makeToken } from '../../../services/identity/identity.ts';
 import { KEY_PERIOD_MS } from '../../../services/oauth/idtokens.ts';
 import { ANNA, arrange, BERT, countingBytes, GAME, OTHER, START_MS } from './arrange.ts';
 

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
-import { type BodyAccount, BodyMemory, STALLED_MS } from '../../../transports/http/bodymemory.ts';
+import { type BodyAccount, BodyMemory, STALLED_MS } from '../../../transports/http/body.ts';
 
 const BOUNDS = { bytesMax: 1_000, reservedBytes: 800, addressBytesMax: 60, userBytesMax: 300 };
 

@@ -1,7 +1,6 @@
 // Goal: the rest of a refused body is dropped within its bounds, and nothing of it is left when that is over.
 import { beforeEach, expect, test } from 'vitest';
-import { BodyStream } from '../../../transports/http/body.ts';
-import { BodyMemory } from '../../../transports/http/bodymemory.ts';
+import { BodyMemory, BodyStream } from '../../../transports/http/body.ts';
 import type { Exchange } from '../../../transports/http/exchange.ts';
 
 const BYTES_MAX = 10;

@@ -1,6 +1,6 @@
 // Goal: the languages of a client come from its own header, or else from HTTP's, best first.
 import { expect, test } from 'vitest';
-import { languagesOf } from '../../../transports/http/parts.ts';
+import { languagesOf } from '../../../transports/http/exchange.ts';
 
 test.each([
   ['its own header before that of HTTP', { 'x-discord-locale': 'de', 'accept-language': 'fr' }, ['de']],

@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { JSON_DEPTH_MAX, JSON_TOKENS_MAX } from '../../../protocol/json.ts';
+import { readJson, readQuery } from '../../../transports/http/exchange.ts';
 import { createFormReader } from '../../../transports/http/multipart.ts';
-import { readJson, readQuery } from '../../../transports/http/parts.ts';
 import { createRouter } from '../../../transports/http/router.ts';
 import { OPERATIONS } from '../../../transports/rest/operations.generated.ts';
 
