@@ -75,7 +75,6 @@ const USER_PATH = /^\/users\/(\d{1,20})(?=\/|$)/;
 
 /** Serves the REST interface over HTTP, under `/api`, `/api/v9` and `/api/v10`. */
 export function apiRoutes(deps: ApiDeps): Installer {
-  const { metrics } = deps;
   const route = createRouter(deps.catalog.values());
   const memory = new BodyMemory(deps.settings.bodies, () => deps.clock.monotonic());
   return (app, state) => {
@@ -95,13 +94,7 @@ export function apiRoutes(deps: ApiDeps): Installer {
     try {
       const result = await resultFor(exchange, match, body);
       exchange.answer(result, body === null ? 'stays' : await afterwards(result, body));
-      if (!metrics) return;
-      const labels = {
-        operation: entry?.operationId ?? 'none',
-        status: `${Math.floor(result.status / 100)}xx`,
-      };
-      metrics.seconds.observe(labels, (deps.clock.monotonic() - startMs) / 1_000);
-      if (result.status === 503) metrics.unavailable += 1;
+      if (deps.metrics) measure(deps.metrics, entry, result.status, deps.clock.monotonic() - startMs);
     } catch (bug) {
       deps.logger.error({ err: bug }, 'Sending an HTTP response failed.');
     } finally {
@@ -145,6 +138,12 @@ export function apiRoutes(deps: ApiDeps): Installer {
     const entry = deps.catalog.get(match.operationId);
     return entry ? { entry, params: match.params } : refusal('NOT_FOUND');
   }
+}
+
+function measure(metrics: HttpMetrics, entry: CatalogEntry | null, status: number, elapsedMs: number): void {
+  const labels = { operation: entry?.operationId ?? 'none', status: `${Math.floor(status / 100)}xx` };
+  metrics.seconds.observe(labels, elapsedMs / 1_000);
+  if (status === 503) metrics.unavailable += 1;
 }
 
 interface Target {

@@ -1,10 +1,13 @@
 // Goal: metrics tell of accounts, lobbies and tokens how much there is and how much there may be, and never whose.
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { NotServed } from '../../../protocol/faults.ts';
 import type { Metric } from '../../../protocol/metrics.ts';
 import { createMetrics } from '../../../transports/admin/metrics.ts';
 import { addMetrics } from '../../../transports/admin/residentmetrics.ts';
+import { op, resource } from '../../../transports/rest/operation.ts';
 import { type LobbyHouse, openLobbyHouse } from '../../support/lobbyhouse.ts';
+import { startApi } from '../../support/rest.ts';
 
 const samples = (text: string) => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 
@@ -109,10 +112,24 @@ describe('a server with lobbies', () => {
       expect(text).not.toContain(told);
   });
 
-  test('shows how many requests were answered 503', async () => {
+  test('measures every answer by operation and status class, and counts those with 503', async () => {
     const metrics = metricsOf();
-    metrics.http.unavailable += 2;
-    expect((await read(metrics)).value('guildhall_http_unavailable')).toBe(2);
+    const lost = op({
+      ...{ method: 'GET', path: '/gateway', auth: 'none', status: 200 },
+      bucket: { per: null, limit: 10, windowMs: 1_000 },
+      handle: () => Promise.reject(new NotServed('No shard serves it.')),
+    });
+    const api = await startApi(resource({ get_gateway: lost }), { metrics: metrics.http });
+    try {
+      for (const path of ['/gateway', '/gateway', '/elsewhere']) await fetch(`${api.url}/api/v10${path}`);
+    } finally {
+      await api.server.close();
+    }
+    const { value } = await read(metrics);
+    const count = (labels: string) => value(`guildhall_http_request_seconds_count{${labels}}`);
+    expect(count('operation="get_gateway",status="5xx"')).toBe(2);
+    expect(count('operation="none",status="4xx"')).toBe(1);
+    expect(value('guildhall_http_unavailable')).toBe(2);
   });
 
   test('counts waiting webhook events', async () => {
