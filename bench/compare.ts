@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { numberFrom } from '../cli/flags.ts';
 import { CommandError } from '../cli/world.ts';
-import { isRecord } from '../protocol/present.ts';
+import { isRecord } from '../protocol/json.ts';
 import { messageOf } from '../protocol/thrown.ts';
 import { compareReports, comparisonLines } from './comparison.ts';
 import { starvedLine } from './options.ts';

@@ -5,7 +5,7 @@ import { access, constants, readFile, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
-import { isRecord } from '../protocol/present.ts';
+import { isRecord } from '../protocol/json.ts';
 import { codeOf, messageOf } from '../protocol/thrown.ts';
 import { collect } from './flags.ts';
 import { publicProblems, publicWarnings } from './opening.ts';

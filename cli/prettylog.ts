@@ -1,4 +1,4 @@
-import { isRecord } from '../protocol/present.ts';
+import { isRecord } from '../protocol/json.ts';
 
 const RESET = '\u001b[0m';
 const LEVELS: Readonly<Record<number, { readonly name: string; readonly colour: string }>> = {

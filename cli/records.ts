@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { isRecord } from '../protocol/present.ts';
+import { isRecord } from '../protocol/json.ts';
 import { addApplicationActivityCommand } from './activities.ts';
 import { addApplicationPlayerCommands, addBanCommands } from './players.ts';
 import { type CommandOutput, type Flags, type Remote, remote } from './remote.ts';

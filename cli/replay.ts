@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Engine } from '../embedding.ts';
-import { isRecord } from '../protocol/present.ts';
+import { isRecord } from '../protocol/json.ts';
 import { parseRecordedLine, RECORDING_VERSION, type RecordedLine } from '../protocol/recording.ts';
 import { codeOf, messageOf } from '../protocol/thrown.ts';
 import type { Recorder } from '../transports/recording/recorder.ts';

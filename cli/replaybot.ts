@@ -1,4 +1,4 @@
-import { isRecord } from '../protocol/present.ts';
+import { isRecord } from '../protocol/json.ts';
 import type { RecordedCall, RecordedFrame, RecordedLine } from '../protocol/recording.ts';
 import type { Recorder, SeenCall } from '../transports/recording/recorder.ts';
 import { type Difference, ReplayMapping } from './replaymapping.ts';

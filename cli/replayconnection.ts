@@ -1,6 +1,6 @@
 import { WebSocket } from 'ws';
+import { isRecord } from '../protocol/json.ts';
 import { OP } from '../protocol/opcodes.ts';
-import { isRecord } from '../protocol/present.ts';
 
 interface Arrived {
   readonly t: string;

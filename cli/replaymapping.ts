@@ -1,5 +1,5 @@
 import { isSnowflake } from '../protocol/ids.ts';
-import { isRecord } from '../protocol/present.ts';
+import { isRecord } from '../protocol/json.ts';
 import { TOO_LARGE } from '../protocol/recording.ts';
 import { escaped, resolveStandIns } from '../protocol/standins.ts';
 

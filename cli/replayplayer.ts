@@ -1,4 +1,4 @@
-import { isRecord } from '../protocol/present.ts';
+import { isRecord } from '../protocol/json.ts';
 import {
   type RecordedCall,
   type RecordedDispatch,

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parse as parseYaml, YAMLParseError } from 'yaml';
 import { type Config, ConfigError, type ConfigKey, type ConfigLayer, parseConfig } from '../config/config.ts';
-import { isRecord } from '../protocol/present.ts';
+import { isRecord } from '../protocol/json.ts';
 import { codeOf, messageOf } from '../protocol/thrown.ts';
 import { CommandError, type World } from './world.ts';
 

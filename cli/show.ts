@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { snowflakeMs } from '../protocol/ids.ts';
-import { isRecord } from '../protocol/present.ts';
+import { isRecord } from '../protocol/json.ts';
 import { EVENTS_STATUS } from '../protocol/webhookevents.ts';
 import { type CommandOutput, type Flags, type Remote, remote } from './remote.ts';
 import { CommandError, type World } from './world.ts';

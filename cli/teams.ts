@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { isRecord } from '../protocol/present.ts';
+import { isRecord } from '../protocol/json.ts';
 import { type CommandOutput, type Flags, type Remote, remote } from './remote.ts';
 import type { World } from './world.ts';
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { isRecord } from '../protocol/present.ts';
+import { isRecord } from '../protocol/json.ts';
 import { wholeFrom } from './flags.ts';
 import { type RemoteFlags, remoteOf } from './remote.ts';
 import { type Reading, ratesOf, readingOf, topLines } from './toprates.ts';

@@ -1,6 +1,6 @@
 import { type Static, type TProperties, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { isRecord } from './present.ts';
+import { isRecord } from './json.ts';
 
 const closed = { additionalProperties: false } as const;
 const Words = Type.Union([

@@ -1,5 +1,5 @@
+import { isRecord } from './json.ts';
 import { LIMITS } from './limits.ts';
-import { isRecord } from './present.ts';
 
 /**
  * Every kind of component: its keys, their bounds, and the kinds that it may contain. Messages and modals are validated

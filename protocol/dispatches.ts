@@ -211,5 +211,5 @@ export const DISPATCH = {
 
 export type DispatchName = keyof typeof DISPATCH;
 
-/** The row of a dispatch, with its optional columns. */
-export const dispatchRow = (t: DispatchName): DispatchRow => DISPATCH[t];
+/** The rows of `DISPATCH`, with their optional columns. */
+export const DISPATCH_ROWS: Readonly<Record<DispatchName, DispatchRow>> = DISPATCH;

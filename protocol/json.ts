@@ -323,3 +323,8 @@ export function parseJson(bytes: Uint8Array, depthMax = JSON_DEPTH_MAX): unknown
   const value = parsed(scan.run(depthMax));
   return scan.bigs.length === 0 ? value : restored(value, scan.bigs);
 }
+
+/** True for an object that is neither null nor a list. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,5 +1,3 @@
-import { isInForce } from './dates.ts';
-
 /**
  * Permission bits. On the wire a set of them is a decimal string; in the engine it is a bigint. Bit 47 is unassigned.
  *
@@ -123,22 +121,6 @@ export const TWO_FACTOR_PERMISSIONS: bigint =
 /** Bits without effect for a member who may not send messages. */
 export const SENDING_PERMISSIONS: bigint =
   P.MENTION_EVERYONE | P.SEND_TTS_MESSAGES | P.ATTACH_FILES | P.EMBED_LINKS;
-
-/** A newer bit, and the older bits any of which still grants it. */
-export type Splits = readonly { readonly bit: bigint; readonly heldBefore: bigint }[];
-
-/** Bits that were split off older ones. Until the split is in force, an older bit also suffices. */
-export const SPLITS: Splits = [
-  { bit: P.CREATE_GUILD_EXPRESSIONS, heldBefore: P.MANAGE_GUILD_EXPRESSIONS },
-  { bit: P.CREATE_EVENTS, heldBefore: P.MANAGE_EVENTS },
-  { bit: P.PIN_MESSAGES, heldBefore: P.MANAGE_MESSAGES },
-  { bit: P.BYPASS_SLOWMODE, heldBefore: P.MANAGE_MESSAGES | P.MANAGE_CHANNELS | P.MANAGE_THREADS },
-];
-const NO_SPLITS: Splits = [];
-
-/** The splits that are not enforced on a day. @param rulesMs Unix milliseconds; absent when all are enforced. */
-export const splitsAt = (rulesMs?: number): Splits =>
-  isInForce('permissions_split', rulesMs) ? NO_SPLITS : SPLITS;
 
 /** 78 bits or fewer: far above every assigned bit, and cheap to parse. */
 const DECIMAL = /^[0-9]{1,23}$/;

@@ -1,4 +1,4 @@
-import { isRecord } from './present.ts';
+import { isRecord } from './json.ts';
 
 /** Version of the format of recordings; the first line has it. */
 export const RECORDING_VERSION = 1;

@@ -1,4 +1,4 @@
-import { isRecord } from './present.ts';
+import { isRecord } from './json.ts';
 
 /** Fields and path parameters whose texts are secrets, wherever they are. */
 const SECRET_FIELDS = new Set([

@@ -7,8 +7,8 @@ import {
   type Installation,
   type InteractionContext,
 } from '../../protocol/appcommands.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import { isRecord } from '../../protocol/present.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { type FieldPath, Form } from '../channel/form.ts';
 import { textLength } from '../channel/text.ts';

@@ -1,7 +1,7 @@
 import { LOCALES, type Locale } from '../../protocol/appcommands.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { nameProblem } from '../../protocol/names.ts';
-import { isRecord } from '../../protocol/present.ts';
 import type { FieldPath, Form } from '../channel/form.ts';
 import { cleanText, textLength } from '../channel/text.ts';
 import type { Localizations } from './appcommand.ts';

@@ -1,8 +1,8 @@
 import { OPTION, type OptionType } from '../../protocol/appcommands.ts';
 import { CHANNEL } from '../../protocol/channeltypes.ts';
 import { FILE_TYPE_INVALID, fileTypeOf } from '../../protocol/filetypes.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import { isRecord } from '../../protocol/present.ts';
 import type { FieldPath, Form } from '../channel/form.ts';
 import type { CommandOption, OptionChoice } from './appcommand.ts';
 import {

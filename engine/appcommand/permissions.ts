@@ -1,8 +1,8 @@
 import { COMMAND_OVERWRITE } from '../../protocol/appcommands.ts';
 import { type ApplicationId, type GuildId, isSnowflake } from '../../protocol/ids.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
-import { isRecord } from '../../protocol/present.ts';
 import { Form } from '../channel/form.ts';
 import { accepted, type Outcome, type Reply, refused } from '../kernel/aggregate.ts';
 import type { AppCommandFact, CommandOverwrite, CommandPermissions } from './appcommand.ts';

@@ -1,7 +1,7 @@
 import { APP_COMMAND, type AppCommandType } from '../../protocol/appcommands.ts';
 import type { ApplicationId, GuildId } from '../../protocol/ids.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import { isRecord } from '../../protocol/present.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { Form } from '../channel/form.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';

@@ -7,11 +7,10 @@ import {
 } from '../../protocol/components.ts';
 import { FILE_TYPE_INVALID, fileTypeOf } from '../../protocol/filetypes.ts';
 import { isSnowflake } from '../../protocol/ids.ts';
-import { keepsDigits } from '../../protocol/json.ts';
+import { isRecord, keepsDigits } from '../../protocol/json.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { readLink } from '../../protocol/links.ts';
 import { withoutDirectionControls } from '../../protocol/names.ts';
-import { isRecord } from '../../protocol/present.ts';
 import { emojiKey } from './emoji.ts';
 import { ATTACHMENT_SCHEME } from './files.ts';
 import type { FieldPath, Form } from './form.ts';

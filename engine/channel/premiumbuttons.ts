@@ -1,5 +1,5 @@
 import { BUTTON_STYLE } from '../../protocol/components.ts';
-import { isRecord } from '../../protocol/present.ts';
+import { isRecord } from '../../protocol/json.ts';
 
 /** A container holds rows and sections, and these hold buttons. */
 const DEPTH_MAX = 3;

@@ -1,5 +1,5 @@
 import { CHANNEL, THREADS, VOICE_LIKE } from '../../protocol/channeltypes.ts';
-import { DISPATCH, type DispatchName, type DispatchRow, dispatchRow } from '../../protocol/dispatches.ts';
+import { DISPATCH, DISPATCH_ROWS, type DispatchName, type DispatchRow } from '../../protocol/dispatches.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P, QUARANTINE_FLAGS } from '../../protocol/permissions.ts';
@@ -36,7 +36,7 @@ const listOf = (sessions: readonly Recipient[], untilMs = Number.POSITIVE_INFINI
 /** The part of a memo key that the row decides: rows with the same requirements share their lists. */
 const ROW_KEYS = Object.fromEntries(
   Object.keys(DISPATCH).map((t) => {
-    const { intent, permission } = dispatchRow(t as DispatchName);
+    const { intent, permission } = DISPATCH_ROWS[t as DispatchName];
     return [t, `:${intent ?? ''}:${permission ? `${permission.at}${permission.anyOf}` : ''}`];
   }),
 ) as Readonly<Record<DispatchName, string>>;
@@ -52,7 +52,7 @@ const ROW_KEYS = Object.fromEntries(
  */
 export function recipients(guild: Guild, dispatch: Dispatch, nowMs: number): Delivery[] {
   const { t, d, to } = dispatch;
-  const row = dispatchRow(t);
+  const row = DISPATCH_ROWS[t];
   if (to.kind === 'users') {
     const sessions = sessionsOfUsers(guild, to.userIds, row, d);
     return row.contentGated ? deliverContent(d, sessions, null, guild) : deliver(d, sessions);
@@ -95,7 +95,7 @@ export function touchAudiencesOf({ audiences }: Pick<Guild, 'audiences'>, channe
  * bots the direct-message intent decides, for OAuth2 tokens the intent and scope.
  */
 export function directRecipients<S extends Recipient>(sessions: Iterable<S>, t: DispatchName): S[] {
-  const row = dispatchRow(t);
+  const row = DISPATCH_ROWS[t];
   const intent = row.dmIntent ?? row.intent;
   const oauth2Intent = row.oauth2Intent ?? intent;
   return [...sessions].filter((session) =>

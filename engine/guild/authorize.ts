@@ -2,7 +2,7 @@ import { GuildMemberFlags } from 'discord-api-types/v10';
 import { THREADS } from '../../protocol/channeltypes.ts';
 import { snowflakeMs } from '../../protocol/ids.ts';
 import type { APIRole } from '../../protocol/objects.ts';
-import { ALL_PERMISSIONS, P, splitsAt, TWO_FACTOR_PERMISSIONS } from '../../protocol/permissions.ts';
+import { ALL_PERMISSIONS, P, TWO_FACTOR_PERMISSIONS } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Env } from '../kernel/aggregate.ts';
 import type { Authority, By } from '../kernel/authority.ts';
@@ -13,6 +13,7 @@ import {
   holds,
   mayOnlyRead,
   outranksRole,
+  splitsAt,
 } from '../permissions/permissions.ts';
 import type { Guild, GuildChannel } from './guild.ts';
 import { asksForFactor, withholds } from './mfa.ts';

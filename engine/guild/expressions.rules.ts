@@ -1,8 +1,8 @@
 import type { APIUser } from '../../protocol/objects.ts';
-import { P, splitsAt } from '../../protocol/permissions.ts';
+import { P } from '../../protocol/permissions.ts';
 import type { Env } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
-import { holds } from '../permissions/permissions.ts';
+import { holds, splitsAt } from '../permissions/permissions.ts';
 import { bitsOf } from './authorize.ts';
 import type { Guild } from './guild.ts';
 

@@ -8,14 +8,14 @@ import {
 } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { dropOldest } from '../../protocol/oldest.ts';
-import { P, splitsAt } from '../../protocol/permissions.ts';
+import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Sender } from '../channel/draft.ts';
 import type { Scope } from '../channel/scope.ts';
 import { pinsIn, sentUnder } from '../channel/window.ts';
 import { type Env, type Outcome, type Reply, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
-import { channelIn, holds } from '../permissions/permissions.ts';
+import { channelIn, holds, splitsAt } from '../permissions/permissions.ts';
 import { bitsIn } from './authorize.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, StoredMessage } from './guild.ts';

@@ -1,12 +1,12 @@
 import { CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
-import { P, splitsAt } from '../../protocol/permissions.ts';
+import { P } from '../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { EVENT_ENTITY, type EventEntity } from '../../protocol/scheduledevents.ts';
 import type { Env } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Audience } from '../kernel/dispatch.ts';
-import { channelPermissions, holds } from '../permissions/permissions.ts';
+import { channelPermissions, holds, splitsAt } from '../permissions/permissions.ts';
 import { type EventPayload, eventPayload, isFinished, type ScheduledEvent } from '../scheduledevent/event.ts';
 import { bitsIn, bitsOf } from './authorize.ts';
 import type { Guild } from './guild.ts';

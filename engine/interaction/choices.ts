@@ -1,6 +1,6 @@
 import { type Locale, OPTION } from '../../protocol/appcommands.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import { isRecord } from '../../protocol/present.ts';
 import type { CommandOption, OptionChoice } from '../appcommand/appcommand.ts';
 import { notObject, readList, readLocalizations, readNumber, readText } from '../appcommand/fields.ts';
 import type { FieldPath, Form } from '../channel/form.ts';

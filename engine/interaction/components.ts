@@ -1,5 +1,5 @@
 import { BUTTON_STYLE, COMPONENT, SELECTS } from '../../protocol/components.ts';
-import { isRecord } from '../../protocol/present.ts';
+import { isRecord } from '../../protocol/json.ts';
 import type { Form } from '../channel/form.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { ResolvedCheck } from './resolved.ts';

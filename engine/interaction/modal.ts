@@ -1,6 +1,6 @@
 import { COMPONENT, COMPONENT_ROOTS } from '../../protocol/components.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import { isRecord } from '../../protocol/present.ts';
 import { type Json, notObject, readText } from '../appcommand/fields.ts';
 import { type Reading, readComponents } from '../channel/components.read.ts';
 import { assignIds, repeatedIds, ruleBroken } from '../channel/components.rules.ts';

@@ -1,6 +1,6 @@
 import { APP_COMMAND, OPTION } from '../../protocol/appcommands.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import { isRecord } from '../../protocol/present.ts';
 import type { AppCommand, CommandOption } from '../appcommand/appcommand.ts';
 import { type Json, notObject, readNumber } from '../appcommand/fields.ts';
 import type { FieldPath, Form } from '../channel/form.ts';

@@ -1,4 +1,5 @@
 import { CHANNEL, THREADS, VOICE_LIKE } from '../../protocol/channeltypes.ts';
+import { CONTRACT_DATES } from '../../protocol/dates.ts';
 import { type ChannelId, compareIds, everyoneRoleOf, type RoleId, type UserId } from '../../protocol/ids.ts';
 import type { APIRole } from '../../protocol/objects.ts';
 import {
@@ -7,7 +8,6 @@ import {
   QUARANTINE_FLAGS,
   QUARANTINED_PERMISSIONS,
   SENDING_PERMISSIONS,
-  type Splits,
   TIMED_OUT_PERMISSIONS,
 } from '../../protocol/permissions.ts';
 import type { Guild, GuildChannel, Member } from '../guild/guild.ts';
@@ -212,10 +212,27 @@ export function outranksRole(guild: Guild, actorId: UserId, role: APIRole): bool
   return actor ? compareRoles(role, highestRole(guild, actor)) < 0 : false;
 }
 
+/** A newer bit, and the older bits any of which still grants it. */
+type Splits = readonly { readonly bit: bigint; readonly heldBefore: bigint }[];
+
+/** Bits that were split off older ones. Until the split is in force, an older bit also suffices. */
+export const SPLITS: Splits = [
+  { bit: P.CREATE_GUILD_EXPRESSIONS, heldBefore: P.MANAGE_GUILD_EXPRESSIONS },
+  { bit: P.CREATE_EVENTS, heldBefore: P.MANAGE_EVENTS },
+  { bit: P.PIN_MESSAGES, heldBefore: P.MANAGE_MESSAGES },
+  { bit: P.BYPASS_SLOWMODE, heldBefore: P.MANAGE_MESSAGES | P.MANAGE_CHANNELS | P.MANAGE_THREADS },
+];
+const NO_SPLITS: Splits = [];
+const SPLIT_FROM_MS = Date.parse(CONTRACT_DATES.permissions_split.from);
+
+/** The splits that are not enforced on a day. @param rulesMs Unix milliseconds; by default all are enforced. */
+export const splitsAt = (rulesMs: number = Number.MAX_VALUE): Splits =>
+  rulesMs >= SPLIT_FROM_MS ? NO_SPLITS : SPLITS;
+
 /**
  * Whether `permissions` contain every bit of `required`.
  *
- * @param splits Older bits that still count as newer ones: `splitsAt` of protocol/permissions.ts.
+ * @param splits Older bits that still count as newer ones, of `splitsAt`.
  */
 export function holds(permissions: bigint, required: bigint, splits?: Splits): boolean {
   let missing = required & ~permissions;

@@ -1,5 +1,5 @@
 import { IDENTITY_LIMITS } from '../../protocol/identities.ts';
-import { isRecord } from '../../protocol/present.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Reply } from '../kernel/aggregate.ts';
 import { displayName } from './names.ts';

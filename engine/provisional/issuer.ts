@@ -1,4 +1,4 @@
-import { isRecord } from '../../protocol/present.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from './idtoken.ts';
 
 /** Longest URL of an issuer or of its keys. */

@@ -17,7 +17,7 @@ import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { BUTTON_STYLE, COMPONENT } from '../../protocol/components.ts';
 import type { ApplicationId, MessageId } from '../../protocol/ids.ts';
 import { CALLBACK } from '../../protocol/interactions.ts';
-import { isRecord } from '../../protocol/present.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { invalidField, type Refusal, refusal, refusedIn } from '../../protocol/refusal.ts';
 import type { TokenMessage, TokenMessageId } from '../webhooks/ports.ts';
 import type { EphemeralMessages } from './ephemeral.ts';

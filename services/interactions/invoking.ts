@@ -19,7 +19,7 @@ import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { APP_COMMAND, ENTRY_POINT_HANDLER, INSTALLATION } from '../../protocol/appcommands.ts';
 import type { ApplicationId, FreshId, GuildId, MessageId } from '../../protocol/ids.ts';
 import { INTERACTION } from '../../protocol/interactions.ts';
-import { isRecord } from '../../protocol/present.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { EphemeralMessages } from './ephemeral.ts';
 import { type Installed, installations, mayInvokeHere } from './installed.ts';

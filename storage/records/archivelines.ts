@@ -1,4 +1,4 @@
-import { isRecord } from '../../protocol/present.ts';
+import { isRecord } from '../../protocol/json.ts';
 
 /** The largest file of an archive. Its line is one string, and a string has at most 2^29 characters. */
 export const FILE_BYTES_MAX = 256 << 20;

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { parseJson } from '../../protocol/json.ts';
-import { isRecord } from '../../protocol/present.ts';
+import { isRecord, parseJson } from '../../protocol/json.ts';
 import type { ListedBlobs } from '../blob/blobs.ts';
 import { type Driver, READ_ONLY, type Sql } from '../database/driver.ts';
 import { ArchiveFault, FILE_BYTES_MAX } from './archivelines.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isSnowflake, snowflakeMs } from '../../protocol/ids.ts';
-import { isRecord } from '../../protocol/present.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { isReservedUsername, usernameKeys } from '../../protocol/usernames.ts';
 import { isBlobKey } from '../blob/blobkey.ts';
 import type { Blobs } from '../blob/blobs.ts';

@@ -1,4 +1,4 @@
-import { isRecord } from '../../protocol/present.ts';
+import { isRecord } from '../../protocol/json.ts';
 
 /** A condition on a table's rows, with the id as $1. */
 type Condition = string;

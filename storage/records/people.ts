@@ -1,4 +1,4 @@
-import { isRecord } from '../../protocol/present.ts';
+import { isRecord } from '../../protocol/json.ts';
 import type { ListedBlobs } from '../blob/blobs.ts';
 import { type Driver, READ_ONLY, type Sql } from '../database/driver.ts';
 import { pollsGone } from '../message/polls.ts';

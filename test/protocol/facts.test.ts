@@ -1,4 +1,5 @@
 /** Goal: the tables of the wire agree with the platform's published type package and with each other. */
+
 import {
   AuditLogEvent,
   ChannelType,
@@ -11,11 +12,12 @@ import {
 } from 'discord-api-types/v10';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { SPLITS, splitsAt } from '../../engine/permissions/permissions.ts';
 import { AUDIT } from '../../protocol/audit.ts';
 import { CHANNEL, isDeletable, MESSAGE, THREADS, WITH_MESSAGES } from '../../protocol/channeltypes.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
 import { CONTRACT_DATES, isInForce } from '../../protocol/dates.ts';
-import { DISPATCH, dispatchRow } from '../../protocol/dispatches.ts';
+import { DISPATCH, DISPATCH_ROWS } from '../../protocol/dispatches.ts';
 import {
   ALL_INTENTS,
   ALL_PRIVILEGED_FLAGS,
@@ -32,8 +34,6 @@ import {
   formatPermissions,
   P,
   parsePermissions,
-  SPLITS,
-  splitsAt,
 } from '../../protocol/permissions.ts';
 
 /** Numbers of a TypeScript enum, ascending. */
@@ -171,7 +171,7 @@ describe('dispatches', () => {
 
   it('gate content only behind an intent, and every gate is one known bit', () => {
     for (const name of Object.keys(DISPATCH) as (keyof typeof DISPATCH)[]) {
-      const { intent, dmIntent, contentGated } = dispatchRow(name);
+      const { intent, dmIntent, contentGated } = DISPATCH_ROWS[name];
       for (const bit of [intent, dmIntent]) {
         if (typeof bit === 'number') expect(Object.values<number>(INTENTS), name).toContain(bit);
       }
@@ -181,12 +181,12 @@ describe('dispatches', () => {
   });
 
   it('demand the permissions the platform names', () => {
-    expect(dispatchRow('GUILD_BAN_ADD').permission).toEqual({
+    expect(DISPATCH_ROWS.GUILD_BAN_ADD.permission).toEqual({
       at: 'guild',
       anyOf: P.BAN_MEMBERS | P.VIEW_AUDIT_LOG,
     });
-    expect(dispatchRow('INVITE_CREATE').permission).toEqual({ at: 'channel', anyOf: P.MANAGE_CHANNELS });
-    expect(dispatchRow('MESSAGE_CREATE').permission).toBeUndefined();
+    expect(DISPATCH_ROWS.INVITE_CREATE.permission).toEqual({ at: 'channel', anyOf: P.MANAGE_CHANNELS });
+    expect(DISPATCH_ROWS.MESSAGE_CREATE.permission).toBeUndefined();
   });
 });
 

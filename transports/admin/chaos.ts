@@ -1,5 +1,5 @@
 import { chaosRule } from '../../protocol/chaos.ts';
-import { isRecord } from '../../protocol/present.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { type AdminAnswer, AdminError, type AdminRoute, type Operated } from './route.ts';
 
 type Control = NonNullable<Operated['chaos']>;

@@ -3,8 +3,8 @@ import type { Chaos, TimedStrikes } from '../../engine/chaos/chaos.ts';
 import type { DispatchBody } from '../../engine/fanout/body.ts';
 import type { GatewayRule, VoiceRule } from '../../protocol/chaos.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { OP } from '../../protocol/opcodes.ts';
-import { isRecord } from '../../protocol/present.ts';
 import { ChaosQueue, type ChaosTimers } from './chaosqueue.ts';
 import { type Dialect, GatewaySocket, type RawSocket, type SocketHost } from './socket.ts';
 

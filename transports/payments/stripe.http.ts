@@ -1,4 +1,4 @@
-import { isRecord } from '../../protocol/present.ts';
+import { isRecord } from '../../protocol/json.ts';
 
 /** A call that Stripe refused or did not answer; the message quotes neither the key nor what was sent. */
 export class StripeFault extends Error {

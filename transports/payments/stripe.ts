@@ -1,6 +1,6 @@
 import { isAnyId, isSnowflake } from '../../protocol/ids.ts';
+import { isRecord } from '../../protocol/json.ts';
 import type { Billing, Order, Price } from '../../protocol/premium.ts';
-import { isRecord } from '../../protocol/present.ts';
 import type { Notice, Offer, PaymentProvider } from '../../services/premium/payments.ts';
 import { type StripeCall, StripeFault, type StripeObject } from './stripe.http.ts';
 

@@ -1,7 +1,7 @@
 import type { ApiOptions, ApiParams } from '../../embedding.ts';
 import { ApiError } from '../../protocol/apierror.ts';
 import { isUserId, type UserId } from '../../protocol/ids.ts';
-import { isRecord } from '../../protocol/present.ts';
+import { isRecord } from '../../protocol/json.ts';
 import type { Storage } from '../../storage/ports.ts';
 import { known, type Nearest } from './hooks.ts';
 import type { Caller } from './operation.ts';

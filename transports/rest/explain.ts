@@ -1,5 +1,5 @@
+import { isRecord } from '../../protocol/json.ts';
 import { readLink } from '../../protocol/links.ts';
-import { isRecord } from '../../protocol/present.ts';
 import { type ErrorTree, type FieldError, treeKey } from '../../protocol/refusal.ts';
 import { wrongName } from './schema.ts';
 import { type Dictionary, type SchemaNode, valuesOf } from './schemanode.ts';

@@ -3,7 +3,7 @@ import type { InvalidCalls } from '../../engine/ratelimit/invalid.ts';
 import type { Attempt, Verdict } from '../../engine/ratelimit/limiter.ts';
 import { networkOf } from '../../protocol/addresses.ts';
 import { isSnowflake, snowflakeMs } from '../../protocol/ids.ts';
-import { isRecord } from '../../protocol/present.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { CatalogEntry } from './catalog.ts';
 import type { AgedBucket, Caller } from './operation.ts';

@@ -1,4 +1,4 @@
-import { isRecord } from '../../protocol/present.ts';
+import { isRecord } from '../../protocol/json.ts';
 import type { Dictionary } from './schemanode.ts';
 
 /** Nesting bound. The deepest answer is a gallery in a container of a forwarded message in a page of pins. */

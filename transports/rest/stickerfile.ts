@@ -1,7 +1,7 @@
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { STICKER_FORMAT, type StickerFormat } from '../../protocol/expressions.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import { isRecord } from '../../protocol/present.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { ExpressionFile } from '../../services/guilds/expressionfiles.ts';
 import { badFile, largeFile } from './expressionfile.ts';

@@ -1,8 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { keepsDigits, withoutBigints } from '../../protocol/json.ts';
+import { isRecord, keepsDigits, withoutBigints } from '../../protocol/json.ts';
 import { readLink } from '../../protocol/links.ts';
-import { isRecord } from '../../protocol/present.ts';
 import { type ErrorTree, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { closest, explain } from './explain.ts';
 import { asSchemaNode, type SchemaNode, valuesOf } from './schemanode.ts';

@@ -6,7 +6,7 @@ import { recipients, touchAudiences } from '../../../engine/fanout/audience.ts';
 import type { Guild, GuildChannel } from '../../../engine/guild/guild.ts';
 import type { Dispatch } from '../../../engine/kernel/dispatch.ts';
 import { channelPermissions, guildPermissions } from '../../../engine/permissions/permissions.ts';
-import { DISPATCH, type DispatchName, dispatchRow } from '../../../protocol/dispatches.ts';
+import { DISPATCH, DISPATCH_ROWS, type DispatchName } from '../../../protocol/dispatches.ts';
 import type { UserId } from '../../../protocol/ids.ts';
 import { INTENTS, type IntentName } from '../../../protocol/intents.ts';
 import { P } from '../../../protocol/permissions.ts';
@@ -31,7 +31,7 @@ const at = (ms: number): string => new Date(ms).toISOString();
 
 /** What `recipients` must amount to, asked of each session by itself. */
 function bruteForce(guild: Guild, { t, d, to }: Dispatch, nowMs: number): Map<string, boolean> {
-  const { intent, permission, contentGated, ownWithoutIntent, ownAlways } = dispatchRow(t);
+  const { intent, permission, contentGated, ownWithoutIntent, ownAlways } = DISPATCH_ROWS[t];
   const full = new Map<string, boolean>();
   const payload = d as {
     user?: { id: string };

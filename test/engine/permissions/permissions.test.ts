@@ -11,10 +11,11 @@ import {
   holds,
   outranks,
   outranksRole,
+  SPLITS,
   visibleChannels,
 } from '../../../engine/permissions/permissions.ts';
 import type { UserId } from '../../../protocol/ids.ts';
-import { ALL_PERMISSIONS, P, SPLITS } from '../../../protocol/permissions.ts';
+import { ALL_PERMISSIONS, P } from '../../../protocol/permissions.ts';
 import { buildGuild, channel, GUILD_ID, id, member, OWNER_ID, overwrite, role } from '../../support/guild.ts';
 
 const NOW_MS = 1_780_000_000_000;

@@ -1,5 +1,5 @@
 import type { DispatchBody } from '../../../engine/fanout/body.ts';
-import { isRecord } from '../../../protocol/present.ts';
+import { isRecord } from '../../../protocol/json.ts';
 import { JSON_TAIL, type Lane, laneFor, stampDigits } from './lane.ts';
 import { spliceAfter, ZLIB_STREAM } from './splice.ts';
 
