@@ -87,7 +87,7 @@ export class RecentMessages<Message extends Placed> {
     for (const message of changes.values()) if (message) put(tail, message);
     this.#tails.delete(channelId);
     this.#tails.set(channelId, tail);
-    dropOldest(this.#tails, CHANNELS_MAX);
+    if (this.#tails.size > CHANNELS_MAX) dropOldest(this.#tails, CHANNELS_MAX);
   }
 
   #remove(channelId: ChannelId, { messages, isWhole }: Tail<Message>, id: MessageId): void {

@@ -216,7 +216,7 @@ export function outranksRole(guild: Guild, actorId: UserId, role: APIRole): bool
 type Splits = readonly { readonly bit: bigint; readonly heldBefore: bigint }[];
 
 /** Bits that were split off older ones. Until the split is in force, an older bit also suffices. */
-export const SPLITS: Splits = [
+const SPLITS: Splits = [
   { bit: P.CREATE_GUILD_EXPRESSIONS, heldBefore: P.MANAGE_GUILD_EXPRESSIONS },
   { bit: P.CREATE_EVENTS, heldBefore: P.MANAGE_EVENTS },
   { bit: P.PIN_MESSAGES, heldBefore: P.MANAGE_MESSAGES },

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { FreshLobbies } from '../../actors/lobby/fresh.ts';
 import type { LobbyShell } from '../../actors/lobby/lobby.shell.ts';
@@ -22,7 +23,6 @@ import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, ChannelId, FreshId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { APIUser } from '../../protocol/objects.ts';
-import { present } from '../../protocol/present.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Storage, StoredFact } from '../../storage/ports.ts';
 import type { ChannelDirectory } from '../channels/channels.ts';
@@ -156,15 +156,14 @@ export async function personsOf(
   return {
     ok: true,
     full,
-    value: (lobbyId, userId) => ({
-      user: present(byId.get(userId)).user,
+    value(lobbyId, userId) {
+      const row = byId.get(userId);
+      assert(row, 'a person was not asked for');
       // Sessions of users of other shards are attached by their owner when it learns of the new member.
-      sessions:
-        routing.standalone || routing.owns(userId)
-          ? attachments.entering(lobbyId, applicationId, userId)
-          : [],
-      full: full(userId),
-    }),
+      const isHere = routing.standalone || routing.owns(userId);
+      const sessions = isHere ? attachments.entering(lobbyId, applicationId, userId) : [];
+      return { user: row.user, sessions, full: full(userId) };
+    },
   };
 }
 

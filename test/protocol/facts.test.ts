@@ -1,5 +1,4 @@
 /** Goal: the tables of the wire agree with the platform's published type package and with each other. */
-
 import {
   AuditLogEvent,
   ChannelType,
@@ -12,7 +11,6 @@ import {
 } from 'discord-api-types/v10';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { SPLITS, splitsAt } from '../../engine/permissions/permissions.ts';
 import { AUDIT } from '../../protocol/audit.ts';
 import { CHANNEL, isDeletable, MESSAGE, THREADS, WITH_MESSAGES } from '../../protocol/channeltypes.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
@@ -41,8 +39,6 @@ const numbers = (values: object): number[] =>
   [...new Set(Object.values(values).filter((value): value is number => typeof value === 'number'))].sort(
     (a, b) => a - b,
   );
-const bitOf = (mask: bigint): number => mask.toString(2).length - 1;
-
 describe('permissions', () => {
   it('are the published bits', () => {
     const published = new Set<bigint>(Object.values(PermissionFlagsBits));
@@ -104,17 +100,6 @@ describe('permissions', () => {
     ]) {
       expect(parsePermissions(wrong), String(wrong)).toBeNull();
     }
-  });
-
-  it('split only bits 43 to 52, off other bits, up to the day the splits came into force', () => {
-    for (const { bit, heldBefore } of SPLITS) {
-      expect(bitOf(bit)).toBeGreaterThanOrEqual(43);
-      expect(bit & heldBefore).toBe(0n);
-    }
-    const inForceMs = Date.parse('2026-02-23T00:00:00.000Z');
-    expect(splitsAt(inForceMs - 1)).toBe(SPLITS);
-    expect(splitsAt(inForceMs)).toEqual([]);
-    expect(splitsAt()).toEqual([]);
   });
 });
 

@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net';
 import type { Logger } from 'pino';
 import type { Principal } from '../../actors/session/ports.ts';
 import { networkOf } from '../../protocol/addresses.ts';
@@ -174,7 +175,8 @@ function bodyOf(
   const entries = 'status' in match ? [] : [match.entry, match.own?.entry ?? match.entry];
   const bounds = entries.map((entry) => (isForm ? entry.multipartBytesMax : entry.bodyBytesMax));
   const bytesMax = Math.min(settings.bodyBytesMax, Math.max(BODY_BYTES.open, ...bounds));
-  const account = memory.open(networkOf(exchange.address(settings.trustProxy)));
+  const address = exchange.address(settings.trustProxy);
+  const account = memory.open(isIPv6(address) ? networkOf(address) : address);
   return new BodyStream(exchange, { bytesMax, timeoutMs: settings.requestTimeoutMs }, account, clock);
 }
 

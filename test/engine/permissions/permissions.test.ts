@@ -11,7 +11,7 @@ import {
   holds,
   outranks,
   outranksRole,
-  SPLITS,
+  splitsAt,
   visibleChannels,
 } from '../../../engine/permissions/permissions.ts';
 import type { UserId } from '../../../protocol/ids.ts';
@@ -284,6 +284,21 @@ describe('hierarchy', () => {
     expect(outranksRole(guild, ann, guild.roles.get(id('20'))!)).toBe(true);
     expect(outranksRole(guild, OWNER_ID, top)).toBe(true);
     expect(outranksRole(guild, id('99'), guild.roles.get(GUILD_ID as never)!)).toBe(false);
+  });
+});
+
+const SPLITS = splitsAt(0);
+
+describe('splits', () => {
+  it('concern only bits 43 to 52, and count up to the day they came into force', () => {
+    for (const { bit, heldBefore } of SPLITS) {
+      expect(bit.toString(2).length - 1).toBeGreaterThanOrEqual(43);
+      expect(bit & heldBefore).toBe(0n);
+    }
+    const inForceMs = Date.parse('2026-02-23T00:00:00.000Z');
+    expect(splitsAt(inForceMs - 1)).toBe(SPLITS);
+    expect(splitsAt(inForceMs)).toEqual([]);
+    expect(splitsAt()).toEqual([]);
   });
 });
 
