@@ -1,8 +1,8 @@
 import type { Written } from '../../engine/channel/draft.ts';
+import { keepPins, type Messages } from '../../engine/channel/messages.ts';
 import { keepReaction, knownReaction } from '../../engine/channel/reactions.ts';
 import { RECENT_MAX } from '../../engine/channel/recent.ts';
 import { keepVote, knownVote } from '../../engine/channel/votes.ts';
-import { keepPins, type Messages } from '../../engine/channel/window.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';

@@ -1,7 +1,7 @@
 // Search over many messages: how long a search takes, and what the index costs a message that is written.
 // `npm run bench:search -- --database-url postgres://… --messages 1000000`; the database must be empty.
 import { parseArgs } from 'node:util';
-import { newMessage } from '../../engine/channel/compose.ts';
+import { newMessage } from '../../engine/channel/messages.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import { type ChannelId, type GuildId, snowflakeOf, type UserId } from '../../protocol/ids.ts';
 import type { MessageSearch } from '../../storage/message/port.ts';

@@ -11,9 +11,8 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
-import { systemMessage } from './compose.ts';
 import type { Written } from './draft.ts';
-import { can, type MessageFact, type Scope, whereOf } from './scope.ts';
+import { can, type MessageFact, type Scope, systemMessage, whereOf } from './messages.ts';
 
 /** Deletes one message: the caller's own, or any with MANAGE_MESSAGES. Returns its author. */
 export function removeMessage(

@@ -6,7 +6,7 @@ import type { ReactionCount, StoredMessage } from '../guild/guild.ts';
 import { accepted, type Env, type Outcome, type Reply, refused } from '../kernel/aggregate.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { type CustomEmoji, customEmojiId, reactionKey } from './emoji.ts';
-import { can, type ReactionFact, type Scope } from './scope.ts';
+import { can, type ReactionFact, type Scope } from './messages.ts';
 
 /** State of the aggregate that rules of reactions use. */
 interface Reacted {

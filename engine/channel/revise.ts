@@ -18,12 +18,12 @@ import {
   legacyFieldRefused,
   mentioned,
   namedIn,
-} from './content.ts';
+} from './compose.ts';
 import type { ContentDraft, EditDraft, EditInput, KeptAttachment, Written } from './draft.ts';
 import { asEphemeral, attachmentsOf, owningShown, owningUnlisted } from './files.ts';
 import { tooLong } from './form.ts';
+import { can, type MessageFact, type Scope, whereOf } from './messages.ts';
 import { buildPoll } from './polls.ts';
-import { can, type MessageFact, type Scope, whereOf } from './scope.ts';
 import { cleanText, textLength } from './text.ts';
 
 /**

@@ -6,9 +6,8 @@ import type { MessageFacts, PollFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import { accepted, type Env, type FactOf, type Outcome, type Reply, refused } from '../kernel/aggregate.ts';
 import type { Needs } from '../kernel/needs.ts';
-import { newMessage } from './compose.ts';
 import type { Written } from './draft.ts';
-import type { Scope } from './scope.ts';
+import { newMessage, type Scope } from './messages.ts';
 
 type PollFact = FactOf<PollFacts>;
 /** Facts of a poll's end. */

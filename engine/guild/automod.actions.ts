@@ -7,7 +7,7 @@ import { P } from '../../protocol/permissions.ts';
 import { isoTimestamp } from '../../protocol/timestamps.ts';
 import { ACTION, type Rule, type RuleAction } from '../automod/rule.ts';
 import type { Hit } from '../automod/verdicts.ts';
-import { newMessage } from '../channel/compose.ts';
+import { newMessage } from '../channel/messages.ts';
 import type { Env } from '../kernel/aggregate.ts';
 import { standingPermissions, timedOutUntilMs } from '../permissions/permissions.ts';
 import { auditEntry } from './auditing.ts';

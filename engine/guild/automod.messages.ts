@@ -3,7 +3,7 @@ import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Paced } from '../automod/pace.ts';
 import { type Rule, TRIGGER } from '../automod/rule.ts';
 import type { Hit } from '../automod/verdicts.ts';
-import { namedIn } from '../channel/content.ts';
+import { namedIn } from '../channel/compose.ts';
 import type { Sender, Written } from '../channel/draft.ts';
 import type { Env, Outcome } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';

@@ -5,7 +5,7 @@ import type { ChannelId, GuildId, MessageId, WebhookId } from '../../protocol/id
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../../protocol/timestamps.ts';
-import { newMessage } from '../channel/compose.ts';
+import { newMessage } from '../channel/messages.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Needs } from '../kernel/needs.ts';

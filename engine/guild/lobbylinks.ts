@@ -3,7 +3,7 @@ import { CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
-import { newMessage } from '../channel/compose.ts';
+import { newMessage } from '../channel/messages.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';

@@ -4,7 +4,7 @@ import type { RoleId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../../protocol/timestamps.ts';
-import { systemMessage } from '../channel/compose.ts';
+import { systemMessage } from '../channel/messages.ts';
 import type { Env } from '../kernel/aggregate.ts';
 import type { Needs } from '../kernel/needs.ts';
 import type { GuildFact } from './facts.ts';

@@ -4,9 +4,18 @@ import type { ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.t
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../../protocol/timestamps.ts';
-import { composeMessage, repeated } from '../channel/compose.ts';
-import { namedIn } from '../channel/content.ts';
+import { composeMessage, namedIn, repeated } from '../channel/compose.ts';
 import type { CreateInput, EditInput, Sender, Written } from '../channel/draft.ts';
+import {
+  applyMessage,
+  deletedPayload,
+  type MessageFact,
+  needsToPin,
+  pinsPayload,
+  referencedOf,
+  sharedMessage,
+  withReferenced,
+} from '../channel/messages.ts';
 import {
   crosspostMessage,
   pinMessage,
@@ -16,9 +25,6 @@ import {
 } from '../channel/moderate.ts';
 import type { MessagePage } from '../channel/recent.ts';
 import { reviseMessage } from '../channel/revise.ts';
-import type { MessageFact } from '../channel/scope.ts';
-import { applyMessage, needsToPin } from '../channel/window.ts';
-import { deletedPayload, pinsPayload, referencedOf, sharedMessage, withReferenced } from '../channel/wire.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';

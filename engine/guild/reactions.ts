@@ -1,4 +1,5 @@
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import { type ReactionFact, reactionPayload } from '../channel/messages.ts';
 import {
   addReaction,
   applyReaction,
@@ -9,8 +10,6 @@ import {
   reactionTarget,
   removeReaction,
 } from '../channel/reactions.ts';
-import type { ReactionFact } from '../channel/scope.ts';
-import { reactionPayload } from '../channel/wire.ts';
 import { accepted, refused } from '../kernel/aggregate.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';

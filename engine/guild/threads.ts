@@ -4,7 +4,7 @@ import { CHANNEL, FORUMS, MESSAGE, UNDELETABLE } from '../../protocol/channeltyp
 import { type ChannelId, compareIds, type MessageId, threadIdOf, type UserId } from '../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { microsecondsOf } from '../../protocol/timestamps.ts';
-import { systemMessage } from '../channel/compose.ts';
+import { systemMessage } from '../channel/messages.ts';
 import { accepted, type Env, noting, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import { visibleChannels } from '../permissions/permissions.ts';

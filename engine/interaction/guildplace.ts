@@ -2,7 +2,7 @@ import { THREADS, WITH_MESSAGES } from '../../protocol/channeltypes.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { sharedMessage } from '../channel/wire.ts';
+import { sharedMessage } from '../channel/messages.ts';
 import type { Guild, GuildChannel, Member } from '../guild/guild.ts';
 import { type Reply, refused } from '../kernel/aggregate.ts';
 import type { Needs } from '../kernel/needs.ts';

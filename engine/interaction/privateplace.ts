@@ -1,7 +1,7 @@
 import type { APIUser } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { sharedMessage } from '../channel/wire.ts';
+import { sharedMessage } from '../channel/messages.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import { type Reply, refused } from '../kernel/aggregate.ts';
 import { privateChannelObject } from '../privatechannel/objects.ts';

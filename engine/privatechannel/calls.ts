@@ -5,7 +5,7 @@ import { refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../../protocol/timestamps.ts';
 import type { VoiceMember } from '../call/voicemember.ts';
 import { ownVoiceState, sameVoiceState } from '../call/voicestate.ts';
-import { systemMessage } from '../channel/compose.ts';
+import { systemMessage } from '../channel/messages.ts';
 import type { MessageFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import { accepted, type Env, type FactOf, type Outcome, refused, type Topic } from '../kernel/aggregate.ts';

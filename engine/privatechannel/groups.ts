@@ -3,7 +3,7 @@ import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { systemMessage } from '../channel/compose.ts';
+import { systemMessage } from '../channel/messages.ts';
 import type { MessageFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import { accepted, type Env, type FactOf, type Outcome, refused, type Topic } from '../kernel/aggregate.ts';

@@ -4,6 +4,20 @@ import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { composeMessage, repeated } from '../channel/compose.ts';
 import type { Sender } from '../channel/draft.ts';
+import {
+  applyMessage,
+  deletedPayload,
+  needsToPin,
+  pinsIn,
+  pinsPayload,
+  type ReactionFact,
+  reactionPayload,
+  referencedOf,
+  type Scope,
+  sentUnder,
+  sharedMessage,
+  withReferenced,
+} from '../channel/messages.ts';
 import { pinMessage, removeMessage, unpinMessage } from '../channel/moderate.ts';
 import {
   addReaction,
@@ -15,16 +29,6 @@ import {
   removeReaction,
 } from '../channel/reactions.ts';
 import { reviseMessage } from '../channel/revise.ts';
-import type { ReactionFact, Scope } from '../channel/scope.ts';
-import { applyMessage, needsToPin, pinsIn, sentUnder } from '../channel/window.ts';
-import {
-  deletedPayload,
-  pinsPayload,
-  reactionPayload,
-  referencedOf,
-  sharedMessage,
-  withReferenced,
-} from '../channel/wire.ts';
 import type { EphemeralFacts, PollFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { MessageCommands, MessageInput } from '../guild/messages.ts';

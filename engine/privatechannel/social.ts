@@ -8,7 +8,7 @@ import {
 import type { APIUser } from '../../protocol/objects.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { type WebhookEventFact, type WebhookEventType, webhookEvent } from '../application/webhookevents.ts';
-import { sharedMessage } from '../channel/wire.ts';
+import { sharedMessage } from '../channel/messages.ts';
 import type { MessageFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import { accepted, type Env, type FactOf, type Outcome, refused, type Topic } from '../kernel/aggregate.ts';

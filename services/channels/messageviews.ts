@@ -1,5 +1,5 @@
 import { MessageFlags, MessageType } from 'discord-api-types/v10';
-import { referencedId, sharedMessage } from '../../engine/channel/wire.ts';
+import { referencedId, sharedMessage } from '../../engine/channel/messages.ts';
 import { blank } from '../../engine/fanout/content.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import { type ChannelId, type GuildId, type MessageId, threadIdOf, type UserId } from '../../protocol/ids.ts';

@@ -1,6 +1,6 @@
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { CreateInput, EditInput, Sender, Written } from '../../engine/channel/draft.ts';
-import { sharedMessage } from '../../engine/channel/wire.ts';
+import { sharedMessage } from '../../engine/channel/messages.ts';
 import { OWN_SESSIONS, type SessionFilter } from '../../engine/fanout/direct.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import type {

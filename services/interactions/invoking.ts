@@ -1,7 +1,7 @@
 import type { AppCommand } from '../../engine/appcommand/appcommand.ts';
 import { type CommandRules, type CommandUse, mayUseCommand } from '../../engine/appcommand/permissions.ts';
 import { Form } from '../../engine/channel/form.ts';
-import { sharedMessage } from '../../engine/channel/wire.ts';
+import { sharedMessage } from '../../engine/channel/messages.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import { readComponentUse } from '../../engine/interaction/components.ts';
 import type { Interaction } from '../../engine/interaction/interaction.ts';

@@ -1,8 +1,8 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import { composeMessage } from '../../engine/channel/compose.ts';
 import type { CreateInput, EditInput, Sender, Written } from '../../engine/channel/draft.ts';
+import type { Scope } from '../../engine/channel/messages.ts';
 import { reviseMessage } from '../../engine/channel/revise.ts';
-import type { Scope } from '../../engine/channel/scope.ts';
 import type { Guild, StoredMessage } from '../../engine/guild/guild.ts';
 import { scopeIn } from '../../engine/guild/messages.scope.ts';
 import { guildRules } from '../../engine/guild/rules.ts';

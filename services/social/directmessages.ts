@@ -1,4 +1,4 @@
-import { sharedMessage } from '../../engine/channel/wire.ts';
+import { sharedMessage } from '../../engine/channel/messages.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';

@@ -1,6 +1,6 @@
 import { webhookEvent } from '../../engine/application/webhookevents.ts';
 import type { Carried } from '../../engine/channel/draft.ts';
-import { sharedMessage } from '../../engine/channel/wire.ts';
+import { sharedMessage } from '../../engine/channel/messages.ts';
 import { applicationSessions } from '../../engine/fanout/direct.ts';
 import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
 import { privateRules, privateState } from '../../engine/privatechannel/rules.ts';

@@ -1,5 +1,5 @@
-import { newMessage } from '../../engine/channel/compose.ts';
 import type { CreateInput, EditInput, MessageDraft } from '../../engine/channel/draft.ts';
+import { newMessage } from '../../engine/channel/messages.ts';
 import { buildPoll } from '../../engine/channel/polls.ts';
 import type { Guild, StoredMessage } from '../../engine/guild/guild.ts';
 import type { Env } from '../../engine/kernel/aggregate.ts';

@@ -1,8 +1,8 @@
 /** Goal: a text mentions whom it names, and nobody that `allowed_mentions`, existence or permission rules out. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { contradictionIn, mentioned, namedIn } from '../../../engine/channel/content.ts';
-import type { Scope } from '../../../engine/channel/scope.ts';
+import { contradictionIn, mentioned, namedIn } from '../../../engine/channel/compose.ts';
+import type { Scope } from '../../../engine/channel/messages.ts';
 import type { APIUser } from '../../../protocol/objects.ts';
 import { ALL_PERMISSIONS } from '../../../protocol/permissions.ts';
 

@@ -2,7 +2,7 @@
 
 import type { APIEmbed } from 'discord-api-types/v10';
 import { expect, it } from 'vitest';
-import { sharedMessage } from '../../../engine/channel/wire.ts';
+import { sharedMessage } from '../../../engine/channel/messages.ts';
 import { blank } from '../../../engine/fanout/content.ts';
 import type { StoredMessage } from '../../../engine/guild/guild.ts';
 import type { ChannelId, GuildId, MessageId } from '../../../protocol/ids.ts';
