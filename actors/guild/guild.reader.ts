@@ -37,7 +37,7 @@ export class MessageWindow extends Window<MessageId, StoredMessage | null> {
   readonly recent = new RecentMessages<StoredMessage>();
 
   override set(id: MessageId, message: StoredMessage | null): this {
-    this.recent.note(id, message);
+    if (!this.recent.isEmpty) this.recent.note(id, message);
     return super.set(id, message);
   }
 }

@@ -4,8 +4,9 @@ import { snowflakeMs } from '../../protocol/ids.ts';
 import type { APIRole } from '../../protocol/objects.ts';
 import { ALL_PERMISSIONS, P, TWO_FACTOR_PERMISSIONS } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import type { Env } from '../kernel/aggregate.ts';
+import { type Aggregate, type Commands, type Env, refused } from '../kernel/aggregate.ts';
 import type { Authority, By } from '../kernel/authority.ts';
+import type { Needs } from '../kernel/needs.ts';
 import {
   channelIn,
   channelPermissions,
@@ -14,16 +15,57 @@ import {
   mayOnlyRead,
   outranksRole,
   splitsAt,
+  standingPermissions,
 } from '../permissions/permissions.ts';
 import type { Guild, GuildChannel } from './guild.ts';
-import { asksForFactor, withholds } from './mfa.ts';
 import type { GuildShape } from './topic.ts';
+
+/** Whether the guild withholds moderation permissions from a caller without a second factor. */
+const withholds = ({ info }: Guild, { secondFactor }: By): boolean =>
+  info.mfa_level === 1 && secondFactor === 'none';
+
+/** Whether a decision depends on the caller's second factor, which is not loaded. The server then loads it and repeats the command. */
+const asksForFactor = (guild: Guild, { userId, secondFactor }: By): boolean =>
+  secondFactor === 'unknown' &&
+  guild.info.mfa_level === 1 &&
+  (standingPermissions(guild, userId) & TWO_FACTOR_PERMISSIONS) !== 0n;
+
+/** Loads the caller's member, and the thread that the command is about: permissions depend on both. */
+export function withCaller(needs: Needs, { channels }: Guild, { by, channelId }: Authority): Needs {
+  const isThread = channelId !== undefined && !channels.has(channelId);
+  const all = isThread ? { ...needs, threads: [channelId, ...(needs.threads ?? [])] } : needs;
+  return by.system ? all : { ...all, members: [by.userId, ...(all.members ?? [])] };
+}
+
+/** Checked before every command's own rule. */
+export const callerRefusal = (
+  guild: Guild,
+  { row, authority }: { readonly row: GuildShape['row']; readonly authority: Authority },
+  env: Env,
+): Refusal | null => (guild.gone ? refusal('UNKNOWN_GUILD') : forbidden(guild, authority, env, row));
+
+type Decide<C extends Commands> = Aggregate<GuildShape, C>['decide'];
+
+const LACKING = refusal('MISSING_PERMISSIONS');
+
+/** Decides commands. Where a caller lacks a permission only for want of a second factor, the refusal says so. */
+export function namingFactor<C extends Commands>(decide: Decide<C>): Decide<C> {
+  return (guild, type, input, authority, env) => {
+    const outcome = decide(guild, type, input, authority, env);
+    if (outcome.ok || outcome.refusal.code !== LACKING.code || !withholds(guild, authority.by))
+      return outcome;
+    const by = { ...authority.by, secondFactor: 'set' } as const;
+    const withFactor = decide(guild, type, input, { ...authority, by }, env);
+    const isLacking = !withFactor.ok && withFactor.refusal.code === LACKING.code;
+    return isLacking ? outcome : refused(refusal('TWO_FACTOR_REQUIRED'));
+  };
+}
 
 /**
  * Checks membership, then the channel's existence and visibility, then the bits. The refusals reveal nothing to
  * outsiders: a guild looks unknown, a channel inaccessible.
  */
-export function forbidden(
+function forbidden(
   guild: Guild,
   authority: Authority,
   { nowMs, rulesMs }: Env,

@@ -1,27 +1,13 @@
 import { AUDIT } from '../../protocol/audit.ts';
-import { TWO_FACTOR_PERMISSIONS } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { accepted, refused } from '../kernel/aggregate.ts';
-import type { By } from '../kernel/authority.ts';
-import { standingPermissions } from '../permissions/permissions.ts';
 import { auditEntry } from './auditing.ts';
-import type { Guild } from './guild.ts';
 import type { GuildTopic } from './topic.ts';
 
 type MfaCommands = {
   /** 1: moderating takes a second factor. For the owner, who has one. */
   setMfaLevel: { input: { readonly level: number }; value: { readonly level: number } };
 };
-
-/** Whether the guild withholds moderation permissions from a caller without a second factor. */
-export const withholds = ({ info }: Guild, { secondFactor }: By): boolean =>
-  info.mfa_level === 1 && secondFactor === 'none';
-
-/** Whether a decision depends on the caller's second factor, which is not loaded. The server then loads it and repeats the command. */
-export const asksForFactor = (guild: Guild, { userId, secondFactor }: By): boolean =>
-  secondFactor === 'unknown' &&
-  guild.info.mfa_level === 1 &&
-  (standingPermissions(guild, userId) & TWO_FACTOR_PERMISSIONS) !== 0n;
 
 /** Two-step sign-in of moderators. */
 export const mfa: GuildTopic<MfaCommands, never> = {

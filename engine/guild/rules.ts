@@ -1,10 +1,8 @@
 import { refusal } from '../../protocol/refusal.ts';
-import { aggregate, type CommandsOf, refused } from '../kernel/aggregate.ts';
-import type { Authority } from '../kernel/authority.ts';
-import type { Needs } from '../kernel/needs.ts';
+import { aggregate, type CommandsOf } from '../kernel/aggregate.ts';
 import { activities } from './activities.ts';
 import { audit } from './audit.ts';
-import { forbidden } from './authorize.ts';
+import { callerRefusal, namingFactor, withCaller } from './authorize.ts';
 import { judgedNames } from './automod.profiles.ts';
 import { autoModeration } from './automod.ts';
 import { bans } from './bans.ts';
@@ -12,7 +10,6 @@ import { channels } from './channels.ts';
 import { crosspostNews, crossposts } from './crossposts.ts';
 import { emojis } from './emojis.ts';
 import { ephemeral } from './ephemeral.ts';
-import type { Guild } from './guild.ts';
 import { incidents } from './incidents.ts';
 import { info } from './info.ts';
 import { installs } from './installs.ts';
@@ -24,7 +21,7 @@ import { lobbyLinks } from './lobbylinks.ts';
 import { members } from './members.ts';
 import { memberVerification } from './memberverification.ts';
 import { messages } from './messages.ts';
-import { mfa, withholds } from './mfa.ts';
+import { mfa } from './mfa.ts';
 import { newMembers } from './newmembers.ts';
 import { onboardingAnswers } from './onboarding.answers.ts';
 import { onboarding } from './onboarding.ts';
@@ -61,8 +58,7 @@ const rules = aggregate<GuildShape>()({
   name: 'guild',
   missing: refusal('UNKNOWN_GUILD'),
   needs: withCaller,
-  authorize: (guild, { row, authority }, env) =>
-    guild.gone ? refusal('UNKNOWN_GUILD') : forbidden(guild, authority, env, row),
+  authorize: callerRefusal,
   consequences: [judgedNames, threadConsequences, voiceConsequences, eventConsequences, crosspostNews],
   topics: [
     info,
@@ -116,31 +112,8 @@ const rules = aggregate<GuildShape>()({
   ],
 });
 
-/**
- * The guild: its channels, roles, members, messages, and voice states. Where a caller lacks a permission only for want of a
- * second factor, the refusal says so.
- */
-export const guildRules: typeof rules = {
-  ...rules,
-  decide(guild, type, input, authority, env) {
-    const outcome = rules.decide(guild, type, input, authority, env);
-    if (outcome.ok || outcome.refusal.code !== LACKING.code || !withholds(guild, authority.by))
-      return outcome;
-    const by = { ...authority.by, secondFactor: 'set' } as const;
-    const withFactor = rules.decide(guild, type, input, { ...authority, by }, env);
-    const isLacking = !withFactor.ok && withFactor.refusal.code === LACKING.code;
-    return isLacking ? outcome : refused(refusal('TWO_FACTOR_REQUIRED'));
-  },
-};
-
-const LACKING = refusal('MISSING_PERMISSIONS');
+/** The guild: its channels, roles, members, messages, and voice states. */
+export const guildRules: typeof rules = { ...rules, decide: namingFactor(rules.decide) };
 
 /** Every command of the guild with its input and its value. */
 export type GuildCommands = CommandsOf<typeof guildRules>;
-
-/** Loads the caller's member, and the thread that the command is about: permissions depend on both. */
-function withCaller(needs: Needs, { channels }: Guild, { by, channelId }: Authority): Needs {
-  const isThread = channelId !== undefined && !channels.has(channelId);
-  const all = isThread ? { ...needs, threads: [channelId, ...(needs.threads ?? [])] } : needs;
-  return by.system ? all : { ...all, members: [by.userId, ...(all.members ?? [])] };
-}

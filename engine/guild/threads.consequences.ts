@@ -16,7 +16,8 @@ import type { GuildConsequence } from './topic.ts';
  */
 export const threadConsequences: GuildConsequence = {
   causes: new Set(['messageCreated', 'messageDeleted', 'messagesBulkDeleted', 'memberRemoved']),
-  add: (guild, facts, _authority, env) => (guild.threads.size === 0 ? facts : added(guild, facts, env)),
+  among: 'threads',
+  add: (guild, facts, _authority, env) => added(guild, facts, env),
 };
 
 function added(guild: Guild, facts: readonly GuildFact[], env: Env): readonly GuildFact[] {
