@@ -1,10 +1,9 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import { type ActorRefFrom, createActor } from 'xstate';
-import { DispatchBody } from '../../engine/fanout/body.ts';
+import { DispatchBody, type Missed, ReplayBuffer, type ReplayLimits } from '../../engine/fanout/body.ts';
 import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { Shard } from '../../engine/session/identify.ts';
 import type { MissedFrame, SessionRecord } from '../../engine/session/record.ts';
-import { type Missed, ReplayBuffer, type ReplayLimits } from '../../engine/session/replay.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { SessionId, UserId } from '../../protocol/ids.ts';

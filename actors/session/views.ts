@@ -1,4 +1,4 @@
-import type { ReplayBuffer } from '../../engine/session/replay.ts';
+import type { ReplayBuffer } from '../../engine/fanout/body.ts';
 import type { UserId } from '../../protocol/ids.ts';
 
 /** A session as the operator sees it. The session id is left out: with it a client could resume the session. */

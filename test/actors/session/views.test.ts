@@ -1,8 +1,7 @@
 // Goal: the operator's view of sessions is paged by handle, shows what is kept for RESUME, and stays bounded with many sessions.
 import { expect, test } from 'vitest';
 import { sessionViews, type ViewedSession } from '../../../actors/session/views.ts';
-import { DispatchBody } from '../../../engine/fanout/body.ts';
-import { ReplayBuffer } from '../../../engine/session/replay.ts';
+import { DispatchBody, ReplayBuffer } from '../../../engine/fanout/body.ts';
 import { snowflakeOf } from '../../../protocol/ids.ts';
 
 function session(handle: number, sent: number, framesMax = 250): ViewedSession {

@@ -1,8 +1,7 @@
 // Goal: a RESUME is answered with exactly what was missed, or told truthfully that it cannot be.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DispatchBody } from '../../../engine/fanout/body.ts';
-import { ReplayBuffer, type ReplayLimits } from '../../../engine/session/replay.ts';
+import { DispatchBody, ReplayBuffer, type ReplayLimits } from '../../../engine/fanout/body.ts';
 
 const body = (bornMs: number) => new DispatchBody('TYPING_START', {}, bornMs);
 const bufferOf = (limits: Partial<ReplayLimits>) =>
