@@ -164,12 +164,15 @@ export class UserChannels {
 
   /**
    * Another object replaced the session with its user's owner: the shard that released the session had sent a late
-   * request.
+   * request. The owner may say so before it has answered the request that opened the session: that answer is outdated.
    */
   sessionReplaced(local: LocalSession): void {
     this.#ports.wheel.after(() => {
       const channel = this.#channels.get(local);
-      if (channel && channel.openAt !== null) this.#reopenAtOwner(channel);
+      if (!channel) return;
+      void this.#inOrder(channel, async () => {
+        if (channel.openAt !== null) this.#reopenAtOwner(channel);
+      });
     }, RETRY_MS.first);
   }
 

@@ -26,12 +26,14 @@ function arrange() {
     },
   } as unknown as Ownership;
   const opened: string[] = [];
-  const state = { failures: 0 };
+  const state = { failures: 0, reopens: 0, answering: Promise.resolve() };
   const line = new UserChannels({
     ...{ ownership, wheel: new TimerWheel(clock), nowMs: () => clock.monotonic(), resumeWindowMs: 1000 },
     cursors: () => [],
     userBackend: {
       async reopenAtOwner() {
+        state.reopens += 1;
+        await state.answering;
         if (state.failures === 0) return REOPENED;
         state.failures -= 1;
         throw new Error('The database is away.');
@@ -46,7 +48,7 @@ function arrange() {
     for (const hear of [...hearers]) hear({ moved: [0], gone: [], came: [] });
     await turn();
   };
-  return { line, entered, state, opened, move };
+  return { clock, line, entered, state, opened, move };
 }
 
 /** A user whose owner is another shard that cannot be reached. */
@@ -84,6 +86,25 @@ describe('a session that ends while its user cannot be reached', () => {
     clock.advance(60_000);
     expect(await reopened).toBeInstanceOf(NotServed);
     expect(asked).toEqual(['remoteSessions.reopen']);
+  });
+});
+
+describe('a session that another object replaces at the owner of its user', () => {
+  it('is opened again after the request that is opening it, whose answer is outdated', async () => {
+    const { clock, line, entered, state } = arrange();
+    let answer: () => void = () => undefined;
+    state.answering = new Promise((resolve) => {
+      answer = resolve;
+    });
+    const reopened = line.reopen(entered, null);
+    line.sessionReplaced(entered);
+    clock.advance(1_000);
+    await turn();
+    expect(state.reopens).toBe(1);
+    answer();
+    expect(await reopened).toEqual(REOPENED);
+    await turn();
+    expect(state.reopens).toBe(2);
   });
 });
 
