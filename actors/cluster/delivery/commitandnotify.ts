@@ -62,13 +62,19 @@ export function createCommitAndNotify(ports: CommitAndNotifyPorts): CommitAndNot
     const fence = ownership.owns(ownerId) ? ownership.fenceOf(ownerId) : null;
     if (!fence || fence === 'alone')
       throw new NotServed('This shard does not own the aggregate now; it cannot write.');
-    const last = await lastNotified(ownerId, fence);
+    const last = await lastNotified.of(ownerId, fence);
     const numbered = notifications.map((each) => {
       lastNumber += 1;
       return { ...each, n: baseOf(fence.epoch) + FIRST_NUMBER + lastNumber };
     });
     const record = recordOf(numbered, clock.now());
-    await written({ ownerId, facts, fence, ...(record && { record }) });
+    try {
+      await written({ ownerId, facts, fence, ...(record && { record }) });
+    } catch (fault) {
+      // Whether it was stored is unknown. If it was, the next notification has to name it as the one before.
+      lastNotified.forget(ownerId);
+      throw fault;
+    }
     return () => {
       for (const { userIds, ears, t, d, n } of numbered)
         for (const userId of userIds) {
@@ -96,17 +102,20 @@ function recordOf(
 /** The last notifications of an owner to each user, including those by previous owners of the partition. */
 function lastNotifiedOf({ store, clock, recordAgeMs }: CommitAndNotifyPorts) {
   const known = new Map<string, LastNotified>();
-  return async (ownerId: string, { epoch }: Fence): Promise<LastNotified> => {
-    const found = known.get(ownerId);
-    if (found?.epoch === epoch) return found;
-    const byUser = new Map<string, number>();
-    for (const { dispatches } of await store.records(ownerId, clock.now() - recordAgeMs, RECORDS_MAX))
-      for (const { ears, to, n } of dispatches)
-        if (ears && to.kind === 'users') for (const userId of to.userIds) byUser.set(userId, n);
-    const last = { epoch, byUser };
-    known.delete(ownerId);
-    known.set(ownerId, last);
-    dropOldest(known, OWNERS_MAX);
-    return last;
+  return {
+    forget: (ownerId: string): void => void known.delete(ownerId),
+    async of(ownerId: string, { epoch }: Fence): Promise<LastNotified> {
+      const found = known.get(ownerId);
+      if (found?.epoch === epoch) return found;
+      const byUser = new Map<string, number>();
+      for (const { dispatches } of await store.records(ownerId, clock.now() - recordAgeMs, RECORDS_MAX))
+        for (const { ears, to, n } of dispatches)
+          if (ears && to.kind === 'users') for (const userId of to.userIds) byUser.set(userId, n);
+      const last = { epoch, byUser };
+      known.delete(ownerId);
+      known.set(ownerId, last);
+      dropOldest(known, OWNERS_MAX);
+      return last;
+    },
   };
 }

@@ -2,29 +2,33 @@
 import { expect, it } from 'vitest';
 import { createCommitAndNotify } from '../../../../actors/cluster/delivery/commitandnotify.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
+import type { DispatchBody } from '../../../../engine/fanout/body.ts';
 import type { UserId } from '../../../../protocol/ids.ts';
 import type { Commit } from '../../../../storage/ports.ts';
 
 function arrange(owns: boolean) {
   const commits: Omit<Commit, 'done'>[] = [];
+  const origins: DispatchBody['origin'][] = [];
+  const faults: Error[] = [];
+  const deliver = ({ origin }: DispatchBody) => void origins.push(origin);
   const commitAndNotify = createCommitAndNotify({
     writer: {
       depth: 0,
       flush: async () => undefined,
       commit: ({ done, ...commit }) => {
         commits.push(commit);
-        done(null);
+        done(faults.shift() ?? null);
       },
     },
     ownership: { standalone: false, owns: () => owns, fenceOf: () => ({ partition: 7, epoch: 3 }) } as never,
-    notifier: { notifyEach: () => undefined, recipientOf: () => ({ deliver: () => undefined }) as never },
-    store: { records: async () => [] },
+    notifier: { notifyEach: () => undefined, recipientOf: () => ({ deliver }) as never },
+    store: { records: async () => commits.flatMap(({ record }) => record ?? []) },
     clock: new VirtualClock(),
     recordAgeMs: 1_000,
   });
   const ears = { own: true, applications: [] } as const;
   const told = { userIds: ['1' as UserId], ears, t: 'RELATIONSHIP_REMOVE', d: {} } as const;
-  return { commits, run: () => commitAndNotify('1', [], [told]) };
+  return { commits, origins, faults, run: () => commitAndNotify('1', [], [told]) };
 }
 
 it('writes nothing under the epoch of another shard, which gives the same numbers', async () => {
@@ -38,4 +42,14 @@ it('numbers the notifications of the owner within its epoch', async () => {
   (await run())();
   (await run())();
   expect(commits.map(({ record }) => record?.n)).toEqual([1, 2].map((at) => 3 * 2 ** 32 + 2 ** 31 + at));
+});
+
+it('names as the one before a notification that was stored without its writer learning so', async () => {
+  const { commits, origins, faults, run } = arrange(true);
+  (await run())();
+  faults.push(new Error('The connection broke.'));
+  await expect(run()).rejects.toThrow('broke');
+  (await run())();
+  const [, unknown] = commits.map(({ record }) => record?.n);
+  expect(origins.at(-1)?.after).toBe(unknown);
 });
