@@ -265,13 +265,14 @@ export class UserDelivery {
     for (const position of found)
       byUser.set(position.userId, [...(byUser.get(position.userId) ?? []), position]);
     for (const lookup of lookups) {
+      const queuedFrom = firstQueued(lookup.queue);
       const positions = inOrder(byUser.get(lookup.userId) ?? []).filter((position) =>
-        isWanted(position, lookup),
+        isWanted(position, lookup, queuedFrom),
       );
       const missed: Missed[] = [];
       for (let from = 0; from < positions.length; from += RECORDS_MAX)
         missed.push(...(await this.#read(lookup.userId, positions.slice(from, from + RECORDS_MAX))));
-      this.#deliverMissed(lookup, missed, isCut);
+      this.#deliverMissed(lookup, missed, queuedFrom, isCut);
     }
     return false;
   }
@@ -292,7 +293,12 @@ export class UserDelivery {
     );
   }
 
-  #deliverMissed(lookup: Lookup, missed: readonly Missed[], isCut: boolean): void {
+  #deliverMissed(
+    lookup: Lookup,
+    missed: readonly Missed[],
+    queuedFrom: ReadonlyMap<string, number>,
+    isCut: boolean,
+  ): void {
     const { userId, queue, rejoining } = lookup;
     const { users, clock } = this.#ports;
     const rejoiners = new Map(rejoining.map((each) => [each.session, each.cursors]));
@@ -304,8 +310,8 @@ export class UserDelivery {
       for (const session of matchingSessions(listeners, t as DispatchName, ears)) {
         const cursors = rejoiners.get(session);
         const isMissing = cursors
-          ? isMissed(cursors, streamId, n, atMs, cursors.get(SINCE) ?? 0)
-          : isMissed(queue.lastDelivered, streamId, n, atMs, queue.sinceMs);
+          ? isMissed(cursors, streamId, n, atMs, cursors.get(SINCE) ?? 0, queuedFrom)
+          : isMissed(queue.lastDelivered, streamId, n, atMs, queue.sinceMs, queuedFrom);
         if (isMissing) this.#ports.deliver(session, body);
       }
     }
@@ -340,7 +346,7 @@ export class UserDelivery {
   #lookupFailed({ userId, queue, rejoining, queued }: Lookup): void {
     queue.failures += 1;
     if (queue.failures < RETRY.times) this.#pending.add(userId);
-    else this.#deliverMissed({ userId, queue, rejoining, queued }, [], true);
+    else this.#deliverMissed({ userId, queue, rejoining, queued }, [], new Map(), true);
   }
 }
 
@@ -379,17 +385,34 @@ const isMissed = (
   n: number,
   atMs: number,
   sinceMs: number,
+  queuedFrom: ReadonlyMap<string, number>,
 ): boolean => {
   const last = cursors.get(streamId);
-  return last === undefined ? atMs >= sinceMs - SKEW_MS : n > last;
+  if (last !== undefined) return n > last;
+  return atMs >= sinceMs - SKEW_MS || n >= (queuedFrom.get(streamId) ?? Number.POSITIVE_INFINITY);
 };
 
+/**
+ * The first queued number of each stream. It is delivered in any case, so it and what follows it count as missed although they
+ * were decided long before their commit: a later one that is delivered first would have sessions drop it.
+ */
+function firstQueued({ waiting }: UserQueue): ReadonlyMap<string, number> {
+  const first = new Map<string, number>();
+  for (const { body } of waiting ?? [])
+    if (body.origin && !first.has(body.origin.ownerId)) first.set(body.origin.ownerId, body.origin.n);
+  return first;
+}
+
 /** Whether any session of the user has not received the dispatch. */
-const isWanted = ({ ownerId, n, atMs }: DeliveryPosition, { queue, rejoining }: Lookup): boolean => {
+const isWanted = (
+  { ownerId, n, atMs }: DeliveryPosition,
+  { queue, rejoining }: Lookup,
+  queuedFrom: ReadonlyMap<string, number>,
+): boolean => {
   const streamId = directStream(ownerId);
   return (
-    isMissed(queue.lastDelivered, streamId, n, atMs, queue.sinceMs) ||
-    rejoining.some(({ cursors }) => isMissed(cursors, streamId, n, atMs, cursors.get(SINCE) ?? 0))
+    isMissed(queue.lastDelivered, streamId, n, atMs, queue.sinceMs, queuedFrom) ||
+    rejoining.some(({ cursors }) => isMissed(cursors, streamId, n, atMs, cursors.get(SINCE) ?? 0, queuedFrom))
   );
 };
 

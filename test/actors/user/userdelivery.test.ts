@@ -29,8 +29,12 @@ function recordOf({ ownerId, n }: Pick<DeliveryPosition, 'ownerId' | 'n'>) {
   return { ownerId, n, dispatches: [{ t: 'MESSAGE_CREATE', d: { n }, to, n, ears: ALL_SESSIONS }] } as never;
 }
 
-/** A user's inbox over a database that answers when the test says so, and what each session was delivered, by number. */
-function arrange() {
+/**
+ * A user's inbox over a database that answers when the test says so, and what each session was delivered, by number.
+ *
+ * @param ageMs How long ago a dispatch was decided.
+ */
+function arrange(ageMs: (n: number) => number = () => 0) {
   const clock = new VirtualClock();
   const sessions: UserSession[] = [];
   const heard = new Map<string, number[]>();
@@ -39,7 +43,7 @@ function arrange() {
   let stored = 0;
   const places = () =>
     Array.from({ length: stored }, (_, at) => ({
-      ...{ userId: USER, ownerId: CHANNEL, n: at + 1, atMs: clock.now() },
+      ...{ userId: USER, ownerId: CHANNEL, n: at + 1, atMs: clock.now() - ageMs(at + 1) },
     }));
   const inboxes = new UserDelivery({
     users: { sessions: () => sessions, listeners: () => sessions },
@@ -120,6 +124,16 @@ test('a session that arrives during a gap lookup receives its missed dispatches 
   tell(9);
   expect(heard.get('second')).toEqual([5, 6, 7, 8, 9]);
   expect(heard.get('first')).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+});
+
+test('dispatches that were decided long before their commit are delivered in order', async () => {
+  // Of the last one alone the time says that the session may not have it.
+  const { heard, open, tell, answer } = arrange((n) => (n < 5 ? 5_000 : 0));
+  open('first');
+  tell(4);
+  tell(5);
+  await answer();
+  expect(heard.get('first')).toEqual([4, 5]);
 });
 
 test('an unnumbered state is delivered after all stored dispatches before it, and not after a later one', async () => {
