@@ -9,7 +9,7 @@ import type { Needs } from '../../engine/kernel/needs.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
 import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
-import type { WindowRead, Windows } from '../runtime/cache.ts';
+import { oldestFirst, strictlyOldestFirst, type WindowRead, type Windows } from '../runtime/cache.ts';
 
 /** Bounds of the windows of one aggregate: channels whose pins are loaded, and reactions with votes. */
 const [PINS_MAX, REACTIONS_MAX] = [20, 10_000];
@@ -73,8 +73,8 @@ export function* recentReads(
 
 /** Adds the windows of an aggregate that owns messages, except the one on the messages themselves. */
 export function addMessageWindows(windows: Windows, { pins, reacted }: Owner): void {
-  windows.add(pins, (window, settled) => window.trim(PINS_MAX, settled));
-  windows.add(reacted, (window, settled) => window.trimInOrder(REACTIONS_MAX, settled));
+  windows.add(pins, oldestFirst(PINS_MAX));
+  windows.add(reacted, strictlyOldestFirst(REACTIONS_MAX));
 }
 
 /** Restores the nonces of the messages that recorded commands have written, and that a client may send again. */

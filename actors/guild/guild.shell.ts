@@ -20,7 +20,7 @@ import { addMessageWindows, recallNonces } from '../channel/messagereads.ts';
 import type { Subscribed } from '../placement/ports.ts';
 import type { AggregatePorts, OutgoingDispatch, Signing } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
-import { PinningWindow, Window, Windows } from '../runtime/cache.ts';
+import { oldestFirst, PinningWindow, Window, Windows } from '../runtime/cache.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
@@ -408,7 +408,7 @@ function addWindows(windows: Windows, guild: Guild, max: GuildPorts['windows']):
   const { bans, invites, copies, users, formerMembers, joinRequests, onboardingAnswers } = guild;
   const { rsvps } = guild.scheduledEvents;
   for (const rows of [bans, invites, copies, users, formerMembers, joinRequests, onboardingAnswers, rsvps])
-    windows.add<string, unknown>(rows, (window, settled) => window.trim(max.members, settled));
+    windows.add<string, unknown>(rows, oldestFirst(max.members));
   addMessageWindows(windows, guild);
 }
 

@@ -33,7 +33,7 @@ import type { LobbyStore } from '../../storage/lobby/port.ts';
 import type { VoiceListener } from '../call/ports.ts';
 import type { AggregatePorts, OutgoingDispatch } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
-import { keep, Window, Windows } from '../runtime/cache.ts';
+import { keep, oldestFirst, Window, Windows } from '../runtime/cache.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
@@ -122,8 +122,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
 
   override adopt(state: LobbyState): void {
     super.adopt(state);
-    const { messageWindowMax } = this.#ports;
-    this.#windows.add(state.messages, (window, settled) => window.trim(messageWindowMax, settled));
+    this.#windows.add(state.messages, oldestFirst(this.#ports.messageWindowMax));
     this.#newUntilMs = this.#ports.clock.now() + NEW_MS;
     this.play();
   }

@@ -30,7 +30,7 @@ import { addMessageWindows, messageReads, recallNonces } from '../channel/messag
 import { VoiceSnapshotWriter } from '../guild/guild.handover.ts';
 import type { AggregatePorts, OutgoingDispatch, Signing } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
-import { keep, Window, type WindowRead, Windows } from '../runtime/cache.ts';
+import { keep, oldestFirst, Window, type WindowRead, Windows } from '../runtime/cache.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
@@ -178,8 +178,7 @@ export class PrivateChannelShell extends AggregateShell<
   /** A call of the previous owner continues: every voice member receives the new endpoint. */
   override adopt(state: PrivateChannelState): void {
     super.adopt(state);
-    const { messageWindowMax } = this.#ports;
-    this.#windows.add(state.messages, (window, settled) => window.trim(messageWindowMax, settled));
+    this.#windows.add(state.messages, oldestFirst(this.#ports.messageWindowMax));
     addMessageWindows(this.#windows, state);
     const { call } = state;
     if (!call) return;

@@ -303,7 +303,19 @@ export interface WindowRead<K extends string = string> {
 }
 
 /** Evicts what is too much in one window. Commits up to `settledCommit` are settled. */
-type Trim = (settledCommit: number) => void;
+type Trim<K, V> = (window: Window<K, V>, settledCommit: number) => void;
+
+/** Keeps the youngest `max` entries. */
+export const oldestFirst =
+  <K, V>(max: number): Trim<K, V> =>
+  (window, settledCommit) =>
+    window.trim(max, settledCommit);
+
+/** Keeps the youngest `max` entries, where an entry describes the entries after it. */
+export const strictlyOldestFirst =
+  <K, V>(max: number): Trim<K, V> =>
+  (window, settledCommit) =>
+    window.trimInOrder(max, settledCommit);
 
 /**
  * The windows of one aggregate, which are stamped, trimmed and read together. Concurrent reads of one row share one
@@ -311,11 +323,11 @@ type Trim = (settledCommit: number) => void;
  */
 export class Windows {
   readonly #stamped: { nextCommit: number }[] = [];
-  readonly #trims: Trim[] = [];
+  readonly #trims: ((settledCommit: number) => void)[] = [];
   readonly #underWay = new Map<string, Promise<void>>();
 
   /** Adds a window, with what bounds it. Called once for each; a plain Map is not bounded. */
-  add<K, V>(rows: Map<K, V>, trim: (window: Window<K, V>, settledCommit: number) => void): void {
+  add<K, V>(rows: Map<K, V>, trim: Trim<K, V>): void {
     if (!(rows instanceof Window)) return;
     const window: Window<K, V> = rows;
     this.#stamped.push(window);
