@@ -25,7 +25,6 @@ import type { GuildStore } from './guild/port.ts';
 import { roleMemberCounts } from './guild/roles.ts';
 import { tagStore } from './guild/tagupdates.ts';
 import { identityStore } from './identity/identities.ts';
-import { IdMarks } from './idmarks.ts';
 import { interactionStore } from './interaction/interactions.ts';
 import { lobbyStore } from './lobby/lobbies.ts';
 import { authoredSince, getMessages, listMessages, pins, pinTimes } from './message/messages.ts';
@@ -45,7 +44,7 @@ import { scheduledEventStore } from './scheduledevent/scheduledevents.ts';
 import { threadStore } from './thread/threads.ts';
 import { userStore } from './user/users.ts';
 import { webhookStore } from './webhook/webhooks.ts';
-import { openWriter, type WriterOptions } from './writer.ts';
+import { IdMarks, openWriter, type WriterOptions } from './writer.ts';
 
 export interface DriverOptions {
   /** URL of a PostgreSQL server; takes precedence over `directory`. */

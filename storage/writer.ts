@@ -3,19 +3,19 @@ import type { ApplicationId } from '../protocol/ids.ts';
 import { type FilesRow, type GoneFile, lostFiles } from './blob/files.ts';
 import { recordStatements } from './cluster/cluster.ts';
 import { fencing, staleAmong } from './cluster/fence.ts';
-import type { Fence } from './database/driver.ts';
 import {
   type Driver,
+  type Fence,
   isStale,
   messageOf,
   refusedByDatabase,
   rowText,
+  type Sql,
   StaleEpoch,
   StorageFault,
 } from './database/driver.ts';
-import type { Statement } from './database/statement.ts';
-import { IdMarks } from './idmarks.ts';
-import type { Commit, Writer } from './ports.ts';
+import { rows, type Statement } from './database/statement.ts';
+import type { Commit, IdSource, Writer } from './ports.ts';
 import { STATEMENTS } from './tables.ts';
 
 export interface WriterOptions {
@@ -370,3 +370,62 @@ export const openWriter = (
         });
       }),
   });
+
+/**
+ * How far a mark is ahead of the ids it is written for, so that it is written about once a second. After a crash, ids may
+ * carry a time up to this much ahead of the clock, if the server restarts at once.
+ */
+const AHEAD_MS = 1000;
+
+const MARK = { worker: 'integer', ms: 'bigint' };
+
+/** Two shards may have used the same worker number in succession, so a stored mark only increases. */
+const WRITE_MARK = `
+INSERT INTO id_marks AS m (worker, ms) SELECT worker, max(ms) FROM ${rows(MARK)} GROUP BY worker
+ON CONFLICT (worker) DO UPDATE SET ms = GREATEST(m.ms, EXCLUDED.ms)`;
+
+/** A mark that must be written together with ids. */
+interface DueMark {
+  readonly sql: string;
+  readonly rows: string[];
+  /** Call it once the mark is durable. */
+  written(): void;
+}
+
+/**
+ * Keeps durable upper bounds of the ids in use, so that new ids are above all ids ever written, whatever the clock says at
+ * the next start or at the next owner. A mark is written in the same transaction as the first id above the previous mark, so
+ * an id is never durable without its mark.
+ */
+export class IdMarks {
+  /** For each source, the time (Unix milliseconds) up to which its ids are covered. */
+  readonly #coveredMs = new Map<IdSource, number>();
+
+  /** Raises the source above all ids ever written, and keeps its marks from now on. */
+  async follow(source: IdSource, sql: Sql): Promise<void> {
+    this.#coveredMs.set(source, 0);
+    await this.raise(sql);
+  }
+
+  /** Raises all sources above the marks that other shards have written. */
+  async raise(sql: Sql): Promise<void> {
+    if (this.#coveredMs.size === 0) return;
+    const [row] = await sql.query<{ ms: string | null }>('SELECT max(ms) AS ms FROM id_marks');
+    if (row?.ms != null) for (const source of this.#coveredMs.keys()) source.raise(Number(row.ms));
+  }
+
+  /** The marks to write with the next commit; null while all ids are covered. */
+  due(): DueMark | null {
+    const ahead = [...this.#coveredMs].flatMap(([source, coveredMs]) =>
+      source.lastMs() > coveredMs ? [{ source, ms: source.lastMs() + AHEAD_MS }] : [],
+    );
+    if (ahead.length === 0) return null;
+    return {
+      sql: WRITE_MARK,
+      rows: ahead.map(({ source, ms }) => rowText({ worker: source.worker(), ms })),
+      written: () => {
+        for (const { source, ms } of ahead) this.#coveredMs.set(source, ms);
+      },
+    };
+  }
+}

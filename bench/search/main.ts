@@ -4,8 +4,8 @@ import { parseArgs } from 'node:util';
 import { newMessage } from '../../engine/channel/messages.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import { type ChannelId, type GuildId, snowflakeOf, type UserId } from '../../protocol/ids.ts';
+import { termOf } from '../../storage/message/messages.ts';
 import type { MessageSearch } from '../../storage/message/port.ts';
-import { termOf } from '../../storage/message/terms.ts';
 import { openDriver, openStorage } from '../../storage/open.ts';
 import type { Storage } from '../../storage/ports.ts';
 

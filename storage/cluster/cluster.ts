@@ -1,7 +1,6 @@
 import type { UserId } from '../../protocol/ids.ts';
-import { type Driver, isStale, rowText, StaleEpoch } from '../database/driver.ts';
+import { type Driver, isStale, rowText, type Sql, StaleEpoch } from '../database/driver.ts';
 import { rows, type Statement, upsert } from '../database/statement.ts';
-import type { IdMarks } from '../idmarks.ts';
 import { fencing, staleAmong } from './fence.ts';
 import type { ClusterStore, CommandRecord, RecordedDispatch, Snapshot } from './port.ts';
 
@@ -67,13 +66,18 @@ const recordOf = ({ n, at_ms, command_key, data }: RecordRow): CommandRecord => 
   ...(JSON.parse(data) as RecordData),
 });
 
+/** The ids of this shard, which continue after all ids ever written. */
+interface RaisedMarks {
+  raise(sql: Sql): Promise<void>;
+}
+
 /**
  * Locks first, in the same order as transactions do, so that it waits for the commits in progress and continues with their
  * results.
  */
 async function takeOver(
   driver: Driver,
-  marks: IdMarks,
+  marks: RaisedMarks,
   partitions: readonly number[],
   shardId: string,
 ): Promise<ReadonlyMap<number, number>> {
@@ -108,7 +112,7 @@ async function keepSnapshots(driver: Driver, snapshots: readonly Snapshot[]): Pr
   }
 }
 
-export const clusterStore = (driver: Driver, marks: IdMarks): ClusterStore => ({
+export const clusterStore = (driver: Driver, marks: RaisedMarks): ClusterStore => ({
   takeOver: (partitions, shardId) => takeOver(driver, marks, partitions, shardId),
   epochs: async () => {
     const text = 'SELECT partition, epoch FROM partition_epochs';

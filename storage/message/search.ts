@@ -1,8 +1,8 @@
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import type { ChannelId, GuildId, MessageId } from '../../protocol/ids.ts';
 import type { Sql } from '../database/driver.ts';
+import { HAS, SEARCH_OF_ROW, searchTerms, type TermKind, termOf } from './messages.ts';
 import type { Found, MessageSearch, SearchStore } from './port.ts';
-import { HAS, SEARCH_OF_ROW, searchTerms, type TermKind, termOf } from './terms.ts';
 
 const quoted = (lexeme: string): string => `'${lexeme.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
 const anyOf = (kind: TermKind, values: readonly string[]): string[] =>
