@@ -277,7 +277,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     _fact: GuildFact,
     nowMs: number,
   ): readonly OutgoingDispatch[] {
-    const dispatch = this.#ports.sign?.(bare) ?? bare;
+    const dispatch = bare.showsFiles === false ? bare : (this.#ports.sign?.(bare) ?? bare);
     const { t } = dispatch;
     this.tap(t, dispatch.d);
     const channel = dispatch.to.kind === 'channel' ? guild.channels.get(dispatch.to.channelId) : undefined;

@@ -161,6 +161,10 @@ export function sharedMessage(message: StoredMessage): SharedMessage {
   return hidden && shared.embeds.length > 0 ? { ...shared, embeds: [] } : shared;
 }
 
+/** Whether the message shows uploaded files, or may: in attachments, in components, or in what it forwards. */
+export const showsFiles = ({ attachments, components, message_snapshots }: StoredMessage): boolean =>
+  Boolean(attachments?.length || components?.length || message_snapshots?.length);
+
 /** `referenced_message` of a reply: null for a deleted message, absent when it was not looked up. */
 export function withReferenced(
   message: StoredMessage,

@@ -14,6 +14,7 @@ import {
   pinsPayload,
   referencedOf,
   sharedMessage,
+  showsFiles,
   withReferenced,
 } from '../channel/messages.ts';
 import {
@@ -25,6 +26,7 @@ import {
 } from '../channel/moderate.ts';
 import type { MessagePage } from '../channel/recent.ts';
 import { reviseMessage } from '../channel/revise.ts';
+
 import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
@@ -254,7 +256,9 @@ const messageDispatches: MessageDispatches = {
       ...guildMessage(guild, message, referenced),
       ...(nonce === null ? {} : { nonce }),
     };
-    return [{ t: 'MESSAGE_CREATE', d, to: { kind: 'channel', channelId: message.channel_id } }];
+    const to = { kind: 'channel', channelId: message.channel_id } as const;
+    const hasFiles = showsFiles(message) || Boolean(referenced && showsFiles(referenced));
+    return [{ t: 'MESSAGE_CREATE', d, to, showsFiles: hasFiles }];
   },
   messageUpdated: (guild, { message }) => [updated(guild, message)],
   messageDeleted: (guild, fact) => [

@@ -13,4 +13,6 @@ export interface Dispatch {
   /** The payload, in the wire's shape. */
   readonly d: object;
   readonly to: Audience;
+  /** False when no uploaded file is in the payload, so that it has no URLs to be signed. */
+  readonly showsFiles?: boolean;
 }

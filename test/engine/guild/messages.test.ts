@@ -60,6 +60,16 @@ function sent(draft: Parameters<typeof creation>[0], more = {}, by = me) {
 const into = (channelId: string) => ({ channelId: channelId as ChannelId });
 
 describe('createMessage', () => {
+  it('says whether its dispatch shows files, of its own or of the message it answers', () => {
+    const file = { id: '70', filename: 'a.png', url: '/a.png', proxy_url: '/a.png', size: 1 };
+    const shown = (draft: Parameters<typeof creation>[0], more = {}) =>
+      send(draft, more).dispatches.find(({ t }) => t === 'MESSAGE_CREATE')?.showsFiles;
+    expect(shown({ content: 'plain' })).toBe(false);
+    expect(shown({ content: 'with a file' }, { attachments: [file] })).toBe(true);
+    const { id } = sent({ content: 'with a file' }, { attachments: [file] });
+    expect(shown({ content: 'a reply', message_reference: { message_id: id } })).toBe(true);
+  });
+
   it('stores the message, updates last_message_id, and dispatches it with member and channel type', () => {
     const { outcome, dispatches } = send({ content: ' hi \u0000', nonce: 'n1' });
     const id = outcome.ok ? outcome.value.message.id : '';
@@ -69,6 +79,7 @@ describe('createMessage', () => {
       {
         t: 'MESSAGE_CREATE',
         to: { kind: 'channel', channelId: '50' },
+        showsFiles: false,
         d: {
           id,
           channel_id: '50',
