@@ -278,7 +278,7 @@ type ReadJson =
 
 /**
  * Reads the JSON of a request as `parseJson` does: bounded in depth and number of values, with integers beyond 2^53 as
- * bigints, which `rest/shape.ts` converts to what the operation's schema expects.
+ * bigints, which `rest/validate.ts` converts to what the operation's schema expects.
  */
 export function readJson(bytes: Uint8Array): ReadJson {
   try {
