@@ -1,7 +1,8 @@
-import { type ActorRefFrom, createActor } from 'xstate';
+import { createActor, type SnapshotFrom } from 'xstate';
 import { NotServed } from '../../protocol/faults.ts';
 import type { Clock } from './clock.ts';
-import type { ResidentEvent, ResidentShell, residentMachine, Work } from './resident.machine.ts';
+import type { Residence, ResidentEvent, ResidentShell, residentMachine, Work } from './resident.machine.ts';
+import { type ActorOwner, type Hidden, type Kept, RestingActor } from './resting.ts';
 import type { Supervisor } from './supervisor.ts';
 import type { TimerWheel } from './wheel.ts';
 import { asError, rethrow } from './work.ts';
@@ -38,14 +39,109 @@ interface RegistryOptions<State, Shell extends RegisteredShell<State>> {
 /** Most concurrent handovers. */
 const HANDOVERS_MAX = 64;
 
-interface Cell<State, Shell> {
-  readonly actor: ActorRefFrom<Machine<State>>;
+type Value = SnapshotFrom<Machine<unknown>>['value'];
+type Context<State> = Hidden<Residence<State>>;
+
+/** An aggregate's actor, which gets one event at a time, in their order. */
+class Cell<State, Shell extends RegisteredShell<State>>
+  implements ActorOwner<ResidentEvent<State>, Value, Context<State>>
+{
+  readonly id: string;
   readonly shell: Shell;
-  /** Events that arrived while the actor was at work on another one. */
-  readonly waiting: ResidentEvent<State>[];
-  isWorking: boolean;
   usedMs: number;
+  readonly #registry: Registry<State, Shell>;
+  readonly #actor: RestingActor<ResidentEvent<State>, Value, Context<State>>;
+  /** Events that arrived while the actor was at work on another one; null when there are none. */
+  #waiting: ResidentEvent<State>[] | null = null;
+  #isWorking = false;
+  #onEnd: (() => void) | null = null;
+
+  constructor(id: string, registry: Registry<State, Shell>) {
+    const { makeShell, supervisor, clock } = registry.options;
+    this.id = id;
+    this.#registry = registry;
+    this.shell = makeShell(id, (event) => this.tell(event));
+    this.usedMs = clock.monotonic();
+    this.#actor = new RestingActor(this, supervisor);
+  }
+
+  start(): void {
+    this.#actor.start();
+  }
+
+  rest(): void {
+    this.#actor.rest();
+  }
+
+  createActor(kept: Kept<Value, Context<State>> | null) {
+    const { machine, backlogMax, supervisor } = this.#registry.options;
+    const input = { shell: this.shell, backlogMax, forget: () => this.#registry.forget(this) };
+    const options = { input, parent: supervisor };
+    return kept === null
+      ? createActor(machine, options)
+      : createActor(machine, { ...options, snapshot: machine.resolveState(kept) });
+  }
+
+  actorEnded(): void {
+    this.#onEnd?.();
+  }
+
+  actorFailed(error: unknown): void {
+    this.#registry.crashed(this, asError(error), this.#actor.snapshot.context.own().backlog);
+    this.#onEnd?.();
+  }
+
+  /** Resolves when the actor has ended. */
+  ended(): Promise<void> {
+    if (this.#actor.snapshot.status !== 'active') return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onEnd = resolve;
+    });
+  }
+
+  tell(event: ResidentEvent<State>): void {
+    if (this.#isWorking || this.#waiting !== null) {
+      this.#waiting ??= [];
+      this.#waiting.push(event);
+    }
+    if (this.#isWorking) return;
+    this.#isWorking = true;
+    try {
+      if (this.#waiting === null) this.#take(event);
+      for (let next = this.#waiting?.shift(); next; next = this.#waiting?.shift()) this.#take(next);
+    } finally {
+      this.#isWorking = false;
+      if (this.#waiting?.length === 0) this.#waiting = null;
+    }
+  }
+
+  /**
+   * One turn. Work that changes no state of the machine runs without a transition, which would cost more than most rules,
+   * and does not wake an actor at rest; a bug in it ends the actor through the machine. A read or commit may end after
+   * its actor: its event is ignored.
+   */
+  #take(event: ResidentEvent<State>): void {
+    const { status, value, context } = this.#actor.snapshot;
+    if (status !== 'active') {
+      if (event.type === 'work') event.work.fault(new NotServed('The aggregate was released.'));
+      return;
+    }
+    const { state } = context.own();
+    if (event.type !== 'work' || state === null || !runsWork(value)) {
+      this.#actor.send(event);
+      return;
+    }
+    try {
+      this.shell.run(state, event.work);
+    } catch (error) {
+      this.#actor.send({ type: 'work', work: rethrow(asError(error)) });
+    }
+  }
 }
+
+/** Whether work runs at once, without a transition: in every state after `loading` until the end. */
+const runsWork = (value: string): boolean =>
+  value === 'active' || value === 'draining' || value === 'handingOver';
 
 /**
  * The resident actors of one kind on this shard, by id. Each is a child of the supervisor, which keeps no list of them,
@@ -55,14 +151,14 @@ interface Cell<State, Shell> {
  */
 export class Registry<State, Shell extends RegisteredShell<State>> {
   readonly #cells = new Map<string, Cell<State, Shell>>();
-  readonly #options: RegistryOptions<State, Shell>;
+  readonly options: RegistryOptions<State, Shell>;
   readonly #admits: ((id: string) => boolean) | null;
   #sweeping = false;
   #isClosed = false;
   bugs = 0;
 
   constructor(options: RegistryOptions<State, Shell>) {
-    this.#options = options;
+    this.options = options;
     this.#admits = options.admits ?? null;
   }
 
@@ -88,14 +184,14 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
     const resident = this.#cells.get(id);
     const isAtHand = reads && resident !== undefined;
     if (this.#isClosed || (this.#admits !== null && !isAtHand && !this.#admits(id))) {
-      const shell = resident?.shell ?? this.#options.makeShell(id, () => undefined);
+      const shell = resident?.shell ?? this.options.makeShell(id, () => undefined);
       make(shell).fault(new NotServed('This shard does not own the aggregate now.'));
       return;
     }
     const cell = resident ?? this.#spawn(id);
-    cell.usedMs = this.#options.clock.monotonic();
+    cell.usedMs = this.options.clock.monotonic();
     if (this.#admits !== null && !patient) cell.shell.prioritize?.();
-    tell(cell, { type: 'work', work: make(cell.shell) });
+    cell.tell({ type: 'work', work: make(cell.shell) });
   }
 
   /** The shell of a resident aggregate; undefined when it is not resident. */
@@ -109,7 +205,7 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
 
   /** Releases every actor. */
   drain(): void {
-    for (const cell of [...this.#cells.values()]) tell(cell, { type: 'close' });
+    for (const cell of [...this.#cells.values()]) cell.tell({ type: 'close' });
   }
 
   /** Releases every actor for good; no actor is spawned afterwards. */
@@ -127,21 +223,21 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
     const waiting = [...leaving];
     const handOverAll = async () => {
       for (let cell = waiting.pop(); cell; cell = waiting.pop()) {
-        tell(cell, { type: 'handOver' });
-        await ended(cell);
+        cell.tell({ type: 'handOver' });
+        await cell.ended();
       }
     };
     const abandonAll = () => {
-      for (const cell of leaving) tell(cell, { type: 'abandon' });
+      for (const cell of leaving) cell.tell({ type: 'abandon' });
     };
-    const late = this.#options.clock.setTimer(abandonAll, deadlineMs);
+    const late = this.options.clock.setTimer(abandonAll, deadlineMs);
     await Promise.all(Array.from({ length: Math.min(HANDOVERS_MAX, leaving.length) }, handOverAll));
     late.cancel();
   }
 
   /** Ends actors that another shard owns now, at once and without notifications: the aggregates continue there. */
   abandon(moves: (id: string) => boolean): void {
-    for (const cell of this.#cellsOf(moves)) tell(cell, { type: 'abandon' });
+    for (const cell of this.#cellsOf(moves)) cell.tell({ type: 'abandon' });
   }
 
   #cellsOf(moves: (id: string) => boolean): Cell<State, Shell>[] {
@@ -149,31 +245,23 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
   }
 
   #spawn(id: string): Cell<State, Shell> {
-    const { machine, makeShell, backlogMax, clock, supervisor } = this.#options;
-    const shell = makeShell(id, (event) => tell(cell, event));
-    const forget = () => this.#forget(id, cell);
-    const actor = createActor(machine, { input: { shell, backlogMax, forget }, parent: supervisor });
-    const cell: Cell<State, Shell> = {
-      ...{ actor, shell, waiting: [], isWorking: false, usedMs: clock.monotonic() },
-    };
+    const cell = new Cell(id, this);
     this.#cells.set(id, cell);
-    actor.subscribe({
-      error: (error) => this.#crashed(id, cell, error instanceof Error ? error : new Error(String(error))),
-    });
-    actor.start();
+    cell.start();
     this.#sweep();
     return cell;
   }
 
-  #forget(id: string, cell: Cell<State, Shell>): void {
-    if (this.#cells.get(id) === cell) this.#cells.delete(id);
+  forget(cell: Cell<State, Shell>): void {
+    if (this.#cells.get(cell.id) === cell) this.#cells.delete(cell.id);
   }
 
-  #crashed(id: string, cell: Cell<State, Shell>, error: Error): void {
+  /** A bug ended the actor, which leaves the work that it had not begun. */
+  crashed(cell: Cell<State, Shell>, error: Error, backlog: Work<State>[]): void {
     this.bugs += 1;
-    this.#forget(id, cell);
-    this.#options.onBug(id, error);
-    for (const work of cell.actor.getSnapshot().context.backlog.splice(0)) work.fault(error);
+    this.forget(cell);
+    this.options.onBug(cell.id, error);
+    for (const work of backlog.splice(0)) work.fault(error);
     cell.shell.crashed(error);
   }
 
@@ -181,63 +269,17 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
   #sweep(): void {
     if (this.#sweeping) return;
     this.#sweeping = true;
-    const { idleMs, clock, wheel } = this.#options;
-    wheel.after(
-      () => {
-        this.#sweeping = false;
-        const beforeMs = clock.monotonic() - idleMs;
-        for (const cell of [...this.#cells.values()])
-          if (cell.usedMs <= beforeMs && !cell.shell.isBusy) tell(cell, { type: 'idle' });
-        if (this.#cells.size > 0) this.#sweep();
-      },
-      Math.max(1_000, idleMs / 4),
-    );
+    const { idleMs, clock, wheel } = this.options;
+    const intervalMs = Math.max(1_000, idleMs / 4);
+    wheel.after(() => {
+      this.#sweeping = false;
+      const nowMs = clock.monotonic();
+      for (const cell of [...this.#cells.values()]) {
+        const unusedMs = nowMs - cell.usedMs;
+        if (unusedMs >= idleMs && !cell.shell.isBusy) cell.tell({ type: 'idle' });
+        else if (unusedMs >= intervalMs) cell.rest();
+      }
+      if (this.#cells.size > 0) this.#sweep();
+    }, intervalMs);
   }
 }
-
-/** Gives an actor one event at a time, in their order: those that arrive meanwhile wait for the end of its turn. */
-function tell<State, Shell extends RegisteredShell<State>>(
-  cell: Cell<State, Shell>,
-  event: ResidentEvent<State>,
-): void {
-  cell.waiting.push(event);
-  if (cell.isWorking) return;
-  cell.isWorking = true;
-  try {
-    for (let next = cell.waiting.shift(); next; next = cell.waiting.shift()) take(cell, next);
-  } finally {
-    cell.isWorking = false;
-  }
-}
-
-/**
- * One turn. Work that changes no state of the machine runs without a transition, which would cost more than most rules; a
- * bug in it ends the actor through the machine. A read or commit may end after its actor: its event is ignored.
- */
-function take<State, Shell extends RegisteredShell<State>>(
-  { actor, shell }: Cell<State, Shell>,
-  event: ResidentEvent<State>,
-): void {
-  const snapshot = actor.getSnapshot();
-  if (snapshot.status !== 'active') {
-    if (event.type === 'work') event.work.fault(new NotServed('The aggregate was released.'));
-    return;
-  }
-  const { state } = snapshot.context;
-  if (event.type !== 'work' || state === null || !runsWork(snapshot)) {
-    actor.send(event);
-    return;
-  }
-  try {
-    shell.run(state, event.work);
-  } catch (error) {
-    actor.send({ type: 'work', work: rethrow(asError(error)) });
-  }
-}
-
-/** Whether work runs at once, without a transition: in every state after `loading` until the end. */
-const runsWork = ({ value }: { readonly value: string }): boolean =>
-  value === 'active' || value === 'draining' || value === 'handingOver';
-
-const ended = <State, Shell>({ actor }: Cell<State, Shell>): Promise<void> =>
-  new Promise((resolve) => actor.subscribe({ complete: resolve, error: () => resolve() }));

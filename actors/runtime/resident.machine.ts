@@ -2,6 +2,7 @@ import { setup } from 'xstate';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import { NotServed } from '../../protocol/faults.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
+import { type Hidden, hide } from './resting.ts';
 
 /** Why work is refused: the aggregate does not exist, or its backlog is full. */
 export type WorkRefusal = 'missing' | 'full';
@@ -39,7 +40,7 @@ export interface ResidentShell<State> {
   release(end: End): void;
 }
 
-export interface ResidentContext<State> {
+export interface Residence<State> {
   readonly shell: ResidentShell<State>;
   readonly backlogMax: number;
   /** Called first when the actor ends: later work for the aggregate goes to another actor. */
@@ -106,49 +107,50 @@ const ENDS = {
 export function residentMachine<State>(id: string) {
   return setup({
     types: {} as {
-      input: Pick<ResidentContext<State>, 'shell' | 'backlogMax' | 'forget'>;
-      context: ResidentContext<State>;
+      input: Pick<Residence<State>, 'shell' | 'backlogMax' | 'forget'>;
+      context: Hidden<Residence<State>>;
       events: ResidentEvent<State>;
     },
-    guards: { full: ({ context }) => context.backlog.length >= context.backlogMax },
+    guards: { full: ({ context: { own } }) => own().backlog.length >= own().backlogMax },
     actions: {
-      load: ({ context }) => context.shell.load(),
-      hold: ({ context, event }) => void (event.type === 'work' && context.backlog.push(event.work)),
-      refuse: ({ context, event }) =>
-        void (event.type === 'work' && event.work.refuse(context.shell.refusals.full, 'full')),
-      adopt: ({ context, event }) => {
+      load: ({ context: { own } }) => own().shell.load(),
+      hold: ({ context: { own }, event }) => void (event.type === 'work' && own().backlog.push(event.work)),
+      refuse: ({ context: { own }, event }) =>
+        void (event.type === 'work' && event.work.refuse(own().shell.refusals.full, 'full')),
+      adopt: ({ context: { own }, event }) => {
         if (event.type !== 'loaded') return;
-        context.state = event.state;
-        context.shell.adopt(event.state);
+        own().state = event.state;
+        own().shell.adopt(event.state);
       },
-      runHeld: ({ context }) => {
+      runHeld: ({ context: { own } }) => {
+        const { backlog, shell, state } = own();
         // Shifted one at a time: when a bug ends the actor here, the rest of the backlog can still be answered.
-        for (let work = context.backlog.shift(); work; work = context.backlog.shift())
-          context.shell.run(context.state as State, work);
+        for (let work = backlog.shift(); work; work = backlog.shift()) shell.run(state as State, work);
       },
-      run: ({ context, event }) => {
-        if (event.type === 'work') context.shell.run(context.state as State, event.work);
+      run: ({ context: { own }, event }) => {
+        if (event.type === 'work') own().shell.run(own().state as State, event.work);
       },
-      settle: ({ context }) => context.shell.settle(),
-      handOver: ({ context }) => context.shell.handOver(),
-      refuseHeld: ({ context }) => {
-        for (const work of context.backlog.splice(0)) work.refuse(context.shell.refusals.missing, 'missing');
+      settle: ({ context: { own } }) => own().shell.settle(),
+      handOver: ({ context: { own } }) => own().shell.handOver(),
+      refuseHeld: ({ context: { own } }) => {
+        const { backlog, shell } = own();
+        for (const work of backlog.splice(0)) work.refuse(shell.refusals.missing, 'missing');
       },
-      faultHeld: ({ context, event }) => {
+      faultHeld: ({ context: { own }, event }) => {
         const end = endOf(event);
         const sentence =
           end.why === 'moved' ? 'Another shard owns the aggregate now.' : `The ${id} was released.`;
         const fault = 'fault' in end ? end.fault : new NotServed(sentence);
-        for (const work of context.backlog.splice(0)) work.fault(fault);
+        for (const work of own().backlog.splice(0)) work.fault(fault);
       },
-      release: ({ context, event }) => {
-        context.forget();
-        context.shell.release(endOf(event));
+      release: ({ context: { own }, event }) => {
+        own().forget();
+        own().shell.release(endOf(event));
       },
     },
   }).createMachine({
     id,
-    context: ({ input }) => ({ ...input, backlog: [], state: null }),
+    context: ({ input }) => hide({ ...input, backlog: [], state: null }),
     initial: 'loading',
     states: {
       loading: {

@@ -1,4 +1,5 @@
 import { setup } from 'xstate';
+import { type Hidden, hide } from '../runtime/resting.ts';
 import type { FrameSink } from './ports.ts';
 
 /** What a session's lifecycle does with its connection. */
@@ -53,23 +54,27 @@ const ENDS = { transfer: '#session.transferred', end: '#session.ended' } as cons
  * through the machine; sequence numbers are kept by the shell's replay buffer.
  */
 export const sessionMachine = setup({
-  types: {} as { input: SessionShell; context: { readonly shell: SessionShell }; events: SessionEvent },
+  types: {} as {
+    input: SessionShell;
+    context: Hidden<SessionShell>;
+    events: SessionEvent;
+  },
   actions: {
-    dismiss: ({ context }) => context.shell.feed.dismiss(),
+    dismiss: ({ context }) => context.own().feed.dismiss(),
     adopt: ({ context, event }) => {
-      if (event.type === 'attach') context.shell.feed.adopt(event.sink, event.seq);
+      if (event.type === 'attach') context.own().feed.adopt(event.sink, event.seq);
     },
-    replay: ({ context }) => context.shell.feed.replay(),
-    flow: ({ context }) => context.shell.feed.flow(),
-    pause: ({ context }) => context.shell.feed.pause(),
-    startWindow: ({ context }) => context.shell.startWindow(),
-    stopWindow: ({ context }) => context.shell.stopWindow(),
-    conceal: ({ context }) => context.shell.conceal(),
-    reveal: ({ context }) => context.shell.reveal(),
+    replay: ({ context }) => context.own().feed.replay(),
+    flow: ({ context }) => context.own().feed.flow(),
+    pause: ({ context }) => context.own().feed.pause(),
+    startWindow: ({ context }) => context.own().startWindow(),
+    stopWindow: ({ context }) => context.own().stopWindow(),
+    conceal: ({ context }) => context.own().conceal(),
+    reveal: ({ context }) => context.own().reveal(),
   },
 }).createMachine({
   id: 'session',
-  context: ({ input }) => ({ shell: input }),
+  context: ({ input }) => hide(input),
   initial: 'opening',
   states: {
     // A client that has not received READY does not know its session's id, so it cannot resume.

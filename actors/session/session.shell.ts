@@ -1,5 +1,5 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
-import { type ActorRefFrom, createActor } from 'xstate';
+import { createActor, type SnapshotFrom } from 'xstate';
 import { DispatchBody, type Missed, ReplayBuffer, type ReplayLimits } from '../../engine/fanout/body.ts';
 import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { Shard } from '../../engine/session/identify.ts';
@@ -8,6 +8,7 @@ import { CLOSE } from '../../protocol/closecodes.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { SessionId, UserId } from '../../protocol/ids.ts';
 import type { Timer } from '../runtime/clock.ts';
+import { type ActorOwner, type Kept, RestingActor } from '../runtime/resting.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import type { LiveSession } from './backend.ts';
@@ -21,6 +22,9 @@ import {
   type SessionShell,
   sessionMachine,
 } from './session.machine.ts';
+
+type SessionValue = SnapshotFrom<typeof sessionMachine>['value'];
+type SessionContext = SnapshotFrom<typeof sessionMachine>['context'];
 
 /** State shared by all sessions; one object, to keep each session small. */
 export interface SessionHost {
@@ -61,7 +65,9 @@ const CONCEAL_BOT_AFTER_MS = 800;
  * One gateway session: who it is, what its client set, and its lifecycle. Dispatches go to its feed and never pass
  * through the machine.
  */
-export class GatewaySessionActor implements GatewaySession, LiveSession, SessionShell {
+export class GatewaySessionActor
+  implements GatewaySession, LiveSession, SessionShell, ActorOwner<SessionEvent, SessionValue, SessionContext>
+{
   readonly handle: number;
   readonly sessionId: SessionId;
   readonly intents: number;
@@ -74,7 +80,7 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
   #principal: Principal;
   readonly #host: SessionHost;
   readonly feed: SessionFeed;
-  readonly #actor: ActorRefFrom<typeof sessionMachine>;
+  readonly #actor: RestingActor<SessionEvent, SessionValue, SessionContext>;
   #window: Timer | null = null;
   #concealment: Timer | null = null;
 
@@ -88,9 +94,15 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     this.largeThreshold = identity.largeThreshold;
     this.#host = host;
     this.feed = new SessionFeed(this, host.replay, sink);
-    this.#actor = createActor(sessionMachine, { input: this, parent: host.supervisor });
-    this.#actor.subscribe({ complete: () => this.#release(), error: (error) => this.#crashed(error) });
+    this.#actor = new RestingActor(this, host.supervisor);
     this.#actor.start();
+  }
+
+  createActor(kept: Kept<SessionValue, SessionContext> | null) {
+    const options = { input: this, parent: this.#host.supervisor };
+    return kept === null
+      ? createActor(sessionMachine, options)
+      : createActor(sessionMachine, { ...options, snapshot: sessionMachine.resolveState(kept) });
   }
 
   get id(): SessionId {
@@ -118,12 +130,12 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
   }
 
   get over(): boolean {
-    return this.#actor.getSnapshot().status !== 'active';
+    return this.#actor.snapshot.status !== 'active';
   }
 
   /** Whether the session is continued elsewhere: its end here causes no notifications. */
   get transferred(): boolean {
-    return this.#actor.getSnapshot().value === 'transferred';
+    return this.#actor.snapshot.value === 'transferred';
   }
 
   nowMs(): number {
@@ -212,8 +224,10 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     this.#send({ type: 'end' });
   }
 
+  /** A heartbeat: the client has received the dispatches up to `seq`, and the session is quiet. */
   acknowledge(seq: number): void {
     this.feed.kept.acknowledge(seq);
+    this.#actor.rest();
   }
 
   ask(request: SessionRequest): void {
@@ -259,7 +273,7 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     if (!this.over) this.#actor.send(event);
   }
 
-  #release(): void {
+  actorEnded(): void {
     try {
       this.#host.ended(this);
     } catch (error) {
@@ -267,10 +281,10 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     }
   }
 
-  #crashed(error: unknown): void {
+  actorFailed(error: unknown): void {
     this.stopWindow();
     this.feed.hangUp(CLOSE.UNKNOWN_ERROR);
-    this.#release();
+    this.actorEnded();
     this.#host.crashed(this, error);
   }
 }
