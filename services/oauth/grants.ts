@@ -42,8 +42,9 @@ interface CachedToken {
   readonly expiresMs: number;
 }
 
+/** What requests ask of a user's grants: a part, because a player's connection is to cost little memory. */
 interface CachedGrants {
-  readonly held: Holdings;
+  readonly granted: readonly { readonly applicationId: ApplicationId; readonly scopes: Scopes }[];
   readonly tokens: readonly CachedToken[];
 }
 
@@ -52,38 +53,27 @@ const BOUNDS: CacheBounds = { kept_max: 20_000, reads_max: 1_000 };
 /** Most distinct scope lists that tokens share. Applications request the same few. */
 const SCOPE_LISTS_MAX = 256;
 
-interface ScopeList {
-  readonly list: readonly Scope[];
-  readonly set: Scopes;
-}
-
-/** Returns the same objects for equal scope lists, because thousands of players hold the list that their game requests. */
-function createScopeLists(): (scopes: readonly Scope[]) => ScopeList {
-  const known = new Map<string, ScopeList>();
+/** Returns the same object for equal scopes, because thousands of players hold those that their game requests. */
+function createSharedScopes(): (scopes: readonly Scope[]) => Scopes {
+  const known = new Map<string, Scopes>();
   return (scopes) => {
     const key = scopes.join(' ');
     const found = known.get(key);
     if (found) return found;
-    const made = { list: scopes, set: new Set(scopes) };
+    const made = new Set(scopes);
     if (known.size < SCOPE_LISTS_MAX) known.set(key, made);
     return made;
   };
 }
 
-type ScopeLists = ReturnType<typeof createScopeLists>;
+type SharedScopes = ReturnType<typeof createSharedScopes>;
 
-const withSharedScopes = (held: Holdings, scopeLists: ScopeLists): Holdings => ({
-  ...held,
-  grants: held.grants.map((grant) => ({ ...grant, scopes: scopeLists(grant.scopes).list })),
-  chains: held.chains.map((chain) => ({ ...chain, scopes: scopeLists(chain.scopes).list })),
-});
-
-function tokensOf(userId: UserId, held: Holdings, shared: ScopeLists): CachedToken[] {
+function tokensOf(userId: UserId, held: Holdings, shared: SharedScopes): CachedToken[] {
   return held.chains.flatMap((chain) => {
     const { applicationId, accessHash, expiresMs } = chain;
     const grant = grantOf(held, applicationId);
     if (!grant) return [];
-    const scopes = shared(chain.scopes).set;
+    const scopes = shared(chain.scopes);
     const authorization: Authorization = { id: grant.id, applicationId, scopes, expiresMs };
     const principal = { userId, bot: false, applicationId, applicationFlags: 0, authorization };
     return [{ hash: accessHash, principal, expiresMs }];
@@ -97,11 +87,15 @@ export const sameHash = (a: string, b: string): boolean =>
 /** Caches the grants and tokens of users, and changes those of one user in order. */
 export function createGrantCache(ports: GrantCachePorts, bounds: CacheBounds = BOUNDS) {
   const mutex = keyedMutex<UserId>();
-  const shared = createScopeLists();
+  const shared = createSharedScopes();
   const cache = createCache<UserId, CachedGrants>(
     async (userId) => {
-      const held = withSharedScopes(await ports.store.holdings(userId), shared);
-      return { held, tokens: tokensOf(userId, held, shared) };
+      const held = await ports.store.holdings(userId);
+      const granted = held.grants.map(({ applicationId, scopes }) => ({
+        applicationId,
+        scopes: shared(scopes),
+      }));
+      return { granted, tokens: tokensOf(userId, held, shared) };
     },
     bounds,
     ports.nowMs,
@@ -118,8 +112,12 @@ export function createGrantCache(ports: GrantCachePorts, bounds: CacheBounds = B
 
     grantors: (applicationId: ApplicationId, limit: number) => ports.store.grantors(applicationId, limit),
 
-    async holdings(userId: UserId): Promise<Holdings> {
-      return (await cache.lookUp(userId)).held;
+    holdings: (userId: UserId): Promise<Holdings> => ports.store.holdings(userId),
+
+    /** The scopes that a user has granted an application; null without a grant. */
+    async granted(userId: UserId, applicationId: ApplicationId): Promise<Scopes | null> {
+      const { granted } = await cache.lookUp(userId);
+      return granted.find((grant) => grant.applicationId === applicationId)?.scopes ?? null;
     },
 
     /** The principal of an access token; null for an unknown or expired one. */
@@ -265,10 +263,7 @@ export function createGrants(ports: GrantPorts) {
     deauthorize,
     grantors: (applicationId: ApplicationId, limit: number) => grantCache.grantors(applicationId, limit),
     authenticate: (accessToken: string) => grantCache.principalOf(accessToken, ports.nowMs()),
-    async granted(userId: UserId, applicationId: ApplicationId) {
-      const grant = grantOf(await grantCache.holdings(userId), applicationId);
-      return grant && new Set(grant.scopes);
-    },
+    granted: grantCache.granted,
     async grants(userId: UserId) {
       const { grants } = await grantCache.holdings(userId);
       return [...grants].sort((a, b) => compareIds(a.id, b.id));
