@@ -73,6 +73,10 @@ class Cell<State, Shell extends RegisteredShell<State>>
     this.#actor.rest();
   }
 
+  get isResting(): boolean {
+    return this.#actor.isResting;
+  }
+
   createActor(kept: Kept<Value, Context<State>> | null) {
     const { machine, backlogMax, supervisor } = this.#registry.options;
     const input = { shell: this.shell, backlogMax, forget: () => this.#registry.forget(this) };
@@ -164,6 +168,13 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
 
   get size(): number {
     return this.#cells.size;
+  }
+
+  /** Number of actors at rest. */
+  get resting(): number {
+    let count = 0;
+    for (const cell of this.#cells.values()) if (cell.isResting) count += 1;
+    return count;
   }
 
   /** Hands work to the aggregate and loads the aggregate if it is not resident. */
@@ -270,7 +281,7 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
     if (this.#sweeping) return;
     this.#sweeping = true;
     const { idleMs, clock, wheel } = this.options;
-    const intervalMs = Math.max(1_000, idleMs / 4);
+    const intervalMs = Math.max(1_000, idleMs / 8);
     wheel.after(() => {
       this.#sweeping = false;
       const nowMs = clock.monotonic();

@@ -123,6 +123,27 @@ describe('resident aggregates', () => {
     expect(registry.size).toBe(0);
   });
 
+  it('rest when they are busy and unused, and answer work and events as before', () => {
+    const { clock, registry, log, work } = house();
+    registry.work('a', work('one'));
+    const shell = registry.peek('a')!;
+    shell.send({ type: 'loaded', state: { value: 0 } });
+    shell.isBusy = true;
+    expect(registry.resting).toBe(0);
+    clock.advance(5_000);
+    expect(registry.resting).toBe(1);
+    registry.work('a', work('two'));
+    expect(registry.resting).toBe(1);
+    registry.work(
+      'a',
+      work('three', () => {
+        throw new Error('A bug.');
+      }),
+    );
+    expect(registry.size).toBe(0);
+    expect(log.slice(2)).toEqual(['one ran', 'two ran', 'bug a: A bug.', 'crashed a']);
+  });
+
   it('are passivated when idle and not busy, and loaded again when needed', () => {
     const { clock, registry, log, work } = house();
     registry.work('a', work('one'));
