@@ -96,6 +96,15 @@ export class SimClient implements WireEnd {
     this.drop(0);
   }
 
+  /** What it is sent waits at its shard for so long. */
+  stopReading(forMs: number): void {
+    const { world } = this.#ports;
+    const wire = this.#wire;
+    if (!wire?.stopReading()) return;
+    world.note(`${this.name} reads nothing for ${Math.round(forMs)} ms`);
+    world.after(forMs, () => wire.readOn());
+  }
+
   heard(heard: Heard): void {
     const { world } = this.#ports;
     switch (heard.op) {
@@ -130,8 +139,8 @@ export class SimClient implements WireEnd {
   closed(code: number): void {
     const { world, judge } = this.#ports;
     world.note(`${this.name} is closed with ${code}`);
-    this.#wire = null;
     this.#down();
+    this.#wire = null;
     this.#beat += 1;
     judge.expect(!FATAL.has(code), 'close code', () => `${this.name} is closed with ${code}`);
     if (BEGIN_ANEW.has(code)) this.#lose();
@@ -145,7 +154,8 @@ export class SimClient implements WireEnd {
   }
 
   #down(): void {
-    if (this.up) this.#upMs = this.#ports.world.nowMs;
+    // Its shard may have closed the connection of a client that reads too slowly long before the client reads so.
+    if (this.up) this.#upMs = this.#wire?.slowSinceMs ?? this.#ports.world.nowMs;
     this.up = false;
   }
 
@@ -181,8 +191,8 @@ export class SimClient implements WireEnd {
 
   #again(code: number): void {
     this.#wire?.leave(code);
-    this.#wire = null;
     this.#down();
+    this.#wire = null;
     this.#beat += 1;
     this.#later(this.#ports.world.between(50, 1_000));
   }

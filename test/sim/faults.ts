@@ -129,6 +129,26 @@ export function preemptions(
   again();
 }
 
+/**
+ * Now and then, until `untilMs`, a client reads nothing for a while: what it is sent waits at its shard. Drawn from numbers of their
+ * own, like `preemptions`.
+ */
+export function slowness(
+  { world, clients }: Pick<FaultPorts, 'world' | 'clients'>,
+  seed: number,
+  untilMs: number,
+): void {
+  const random = new Random(seed ^ 0x510c_1e57);
+  const again = (): void => {
+    world.after(200 + random.next() * 1_500, () => {
+      if (world.nowMs >= untilMs) return;
+      random.pick(clients).stopReading(200 + random.next() ** 2 * 5_000);
+      again();
+    });
+  };
+  again();
+}
+
 /** Everything that can be repaired is. */
 export function heal({ world, cluster, network }: FaultPorts): void {
   world.note('everything is healed');

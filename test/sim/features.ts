@@ -1,7 +1,7 @@
 import { Random } from '../fuzz/random.ts';
 
-/** What people do beside writing in guilds. */
-export const FEATURES = ['direct', 'lobbies', 'groups', 'reads'] as const;
+/** What people do beside writing in guilds, and clients that stop reading for a while. */
+export const FEATURES = ['direct', 'lobbies', 'groups', 'reads', 'slow'] as const;
 export type Feature = (typeof FEATURES)[number];
 
 /** Share of the seeds that have each feature, and of what is done in such a seed that belongs to it. */

@@ -4,7 +4,7 @@ import { SimCluster } from './cluster.ts';
 import { Database } from './database.ts';
 import { SimRegistry } from './directory.ts';
 import { SimDisk } from './disk.ts';
-import { heal, misfortune, preemptions, staleWriters } from './faults.ts';
+import { heal, misfortune, preemptions, slowness, staleWriters } from './faults.ts';
 import { type Feature, featuresOf } from './features.ts';
 import { judgeEnd } from './final.ts';
 import { found, foundPlayers } from './founding.ts';
@@ -118,6 +118,7 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
   for (const client of clients) world.after(world.between(0, 2_000), () => client.connect());
   workload.start(scenario.everyMs);
   misfortune(parts, scenario.faults, scenario.faultEveryMs, scenario.workMs);
+  if (features.includes('slow')) slowness(parts, seed, scenario.workMs);
   if (variant.preempted) preemptions(parts, seed, scenario.workMs);
   if (variant.staleWriters) staleWriters(parts, scenario.workMs, scenario.config.lease_ttl_ms);
   try {

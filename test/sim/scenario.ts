@@ -26,7 +26,7 @@ type SimConfig = ReturnType<typeof boundsOf>;
 export function scenarioOf(world: World, features: readonly Feature[]): Scenario {
   const drawn = drawnOf(world);
   // What a session has missed of lobbies and direct messages is sent at once: a link without room for it never catches up.
-  const hasDirect = features.some((feature) => feature !== 'reads');
+  const hasDirect = features.some((feature) => feature !== 'reads' && feature !== 'slow');
   return !hasDirect ? drawn : { ...drawn, framesMax: Math.max(drawn.framesMax, CATCHING_UP) };
 }
 

@@ -33,7 +33,8 @@ const SOCKETS = {
   heartbeatIntervalMs: 5_000,
   heartbeatGraceMs: 4_000,
   identifyTimeoutMs: TIMES.identify_timeout_ms,
-  socketBufferBytesMax: 1 << 20,
+  // Few dispatches fill it: only what a client that reads nothing is sent is buffered here.
+  socketBufferBytesMax: 1 << 14,
   closeGraceMs: 1_000,
 };
 
@@ -130,7 +131,7 @@ export class SimShard {
   /** A client connects. */
   accept(client: WireEnd): Wire {
     const { world } = this.#ports;
-    const wire = new Wire(world, this.host, client);
+    const wire = new Wire(world, this.host, client, this.#ports.judge, SOCKETS.socketBufferBytesMax);
     const dialect = { version: 10, encoding: 'json', lane: SIM_LANE } as const;
     const socket = new GatewaySocket('sim', dialect, this.#socketHost);
     wire.socket = socket;

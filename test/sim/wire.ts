@@ -3,6 +3,8 @@ import type { WebhookId } from '../../protocol/ids.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import type { Lane } from '../../transports/gateway/codec/lane.ts';
 import type { GatewaySocket, RawSocket } from '../../transports/gateway/socket.ts';
+import { hits } from './bounds.ts';
+import type { Judge } from './judge.ts';
 import type { Host, World } from './world.ts';
 
 /** What a client reads of one frame. */
@@ -65,18 +67,40 @@ export class Wire implements RawSocket {
   #cutMs = Number.POSITIVE_INFINITY;
   #ended = false;
   #over = false;
+  readonly #judge: Judge;
+  readonly #bufferedMax: number;
+  /** Frames that the client does not read for now; null while it reads. */
+  #unread: SimFrame[] | null = null;
+  #buffered = 0;
+  /** When the client stopped reading the last time, by the world's clock; null: it has always read. */
+  slowSinceMs: number | null = null;
 
-  constructor(world: World, host: Host, client: WireEnd) {
+  constructor(world: World, host: Host, client: WireEnd, judge: Judge, bufferedMax: number) {
     this.#world = world;
     this.#host = host;
     this.#client = client;
+    this.#judge = judge;
+    this.#bufferedMax = bufferedMax;
   }
 
   // The server's end
 
   send(sent: Uint8Array): number {
-    this.#toClient(() => this.#client.heard((sent as SimFrame).heard));
-    return 1;
+    const frame = sent as SimFrame;
+    if (!this.#unread) {
+      this.#toClient(() => this.#client.heard(frame.heard));
+      return 1;
+    }
+    const isBounded = this.#buffered <= this.#bufferedMax;
+    this.#judge.expect(
+      isBounded,
+      'bounds',
+      () => `${this.#client.name}: ${this.#buffered} bytes are buffered`,
+    );
+    this.#unread.push(frame);
+    this.#buffered += JSON.stringify(frame.heard).length;
+    if (this.#buffered > this.#bufferedMax) hits.add('bytes of a socket');
+    return 0;
   }
 
   cork(write: () => void): void {
@@ -84,7 +108,7 @@ export class Wire implements RawSocket {
   }
 
   getBufferedAmount(): number {
-    return 0;
+    return this.#buffered;
   }
 
   end(code: number): void {
@@ -106,6 +130,24 @@ export class Wire implements RawSocket {
   say(op: number, d: unknown): void {
     const bytes = Buffer.from(JSON.stringify({ op, d }));
     this.#toServer(() => this.socket?.received(bytes, false));
+  }
+
+  /** False: it reads nothing already. */
+  stopReading(): boolean {
+    if (this.#unread || this.#over) return false;
+    this.#unread = [];
+    this.slowSinceMs = this.#world.nowMs;
+    return true;
+  }
+
+  /** Reads what has waited, and then what comes. */
+  readOn(): void {
+    const unread = this.#unread ?? [];
+    this.#unread = null;
+    this.#buffered = 0;
+    if (this.#over || this.#ended) return;
+    for (const { heard } of unread) this.#toClient(() => this.#client.heard(heard));
+    this.#toServer(() => this.socket?.drained());
   }
 
   /** The client hears nothing more. */

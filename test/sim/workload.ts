@@ -57,7 +57,7 @@ export class Workload {
       mark: (kind: string) => this.#mark(kind),
       enqueue: (asked: Asked) => this.#enqueue(asked),
     };
-    this.#more = ports.features.map((feature) => new WORK[feature](common));
+    this.#more = ports.features.flatMap((feature) => (feature === 'slow' ? [] : [new WORK[feature](common)]));
   }
 
   start(everyMs: number): void {
