@@ -100,7 +100,11 @@ export class Attachments {
     const { authorization } = session;
     if (!authorization || session.over) return [];
     const { applicationId } = authorization;
-    const attached: AttachedSession = { session, lobbies: new Set(), voice: new Map() };
+    // Opened again after its link broke: another object stands for it, in the same lobbies.
+    const before = this.#byId.get(session.sessionId);
+    if (before) this.#forget(before);
+    const { lobbies, voice } = before ?? { lobbies: new Set(), voice: new Map() };
+    const attached: AttachedSession = { session, lobbies, voice };
     const key = keyOf(applicationId, session.userId);
     this.#byId.set(session.sessionId, attached);
     this.#byUser.set(key, (this.#byUser.get(key) ?? new Set()).add(attached));

@@ -64,3 +64,14 @@ it('attaches a session to a joined lobby and to one that lost its actor as soon 
     expect(asked).toHaveLength(3);
   }
 });
+
+it('attaches nothing of a session that was opened twice and has ended', async () => {
+  const { attachments } = arrange();
+  await attachments.opened(session);
+  // Its link broke, and it was opened again as another object.
+  const again = { ...session } as LiveSession;
+  await attachments.opened(again);
+  expect(attachments.entering(lobbyId, applicationId, userId)).toHaveLength(1);
+  attachments.ended(again);
+  expect(attachments.entering(lobbyId, applicationId, userId)).toEqual([]);
+});
