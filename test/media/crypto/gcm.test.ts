@@ -1,4 +1,4 @@
-// Goal: packets sealed by the standing cipher are those of the native one, byte for byte, whatever is sealed in whatever order.
+// Goal: GcmSealer seals the same bytes as node:crypto, for any packets in any order.
 import { createCipheriv } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -26,7 +26,7 @@ const packet = fc.record({
   offset: fc.integer({ min: 0, max: 9 }),
 });
 
-test('any packets under any keys, in any order', () => {
+test('GcmSealer seals the same bytes as node:crypto for any packets and keys in any order', () => {
   fc.assert(
     fc.property(
       fc.array(key, { minLength: 3, maxLength: 3 }),
@@ -48,7 +48,7 @@ test('any packets under any keys, in any order', () => {
   );
 });
 
-test('every length up to the longest', () => {
+test('GcmSealer seals the same bytes as node:crypto for every length up to the longest', () => {
   const sealer = new GcmSealer(Buffer.alloc(32, 3));
   for (let length = 0; length <= SEAL_BYTES_MAX; length += 1) {
     const header = Buffer.alloc(12, length);
@@ -62,7 +62,7 @@ test('every length up to the longest', () => {
   }
 });
 
-test('the ends of the field: keys and data of zeros and of ones', () => {
+test('GcmSealer seals the same bytes as node:crypto for keys and data of all zeros or all ones', () => {
   for (const fill of [0x00, 0xff]) {
     const all = Buffer.alloc(32, fill);
     const slot = Buffer.alloc(600, fill);

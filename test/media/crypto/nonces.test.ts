@@ -28,7 +28,7 @@ describe('nonces of the server', () => {
     expect(first.size).toBe(70_000);
   });
 
-  test('are reached by no client before its 2^31st packet, in whichever byte order it counts', () => {
+  test('are not reached by a client before its 2^31st packet, in either byte order', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 2 ** 31 - 1 }), (count) => {
         expect(isServerNonce(count)).toBe(false);
@@ -42,8 +42,8 @@ describe('nonces of the server', () => {
   });
 });
 
-describe('the window', () => {
-  /** Feeds counters and tells which were accepted. */
+describe('the nonce window', () => {
+  /** Feeds counters to a window and returns the accepted ones. */
   const accepted = (counters: readonly number[], encode = (counter: number) => counter): number[] => {
     const window = new NonceWindow();
     return counters.filter((counter) => {
@@ -56,14 +56,14 @@ describe('the window', () => {
   test.each([
     ['big-endian', (counter: number) => counter],
     ['little-endian', littleEndian],
-  ])('accepts each number once and all that are recent (%s)', (_, encode) => {
+  ])('accepts each recent nonce exactly once (%s)', (_, encode) => {
     const steps = fc.array(fc.oneof(fc.integer({ min: -1200, max: 1200 }), fc.constantFrom(0, 1, -1, 1, 1)), {
       minLength: 3,
       maxLength: 300,
     });
     fc.assert(
       fc.property(fc.integer({ min: 5000, max: 2 ** 24 }), steps, (start, moves) => {
-        // The order is learned from the first two, as every client sends them.
+        // The window learns the byte order from the first two packets, which every client sends in order.
         const counters = [start, start + 1];
         for (const move of moves) counters.push(Math.max(0, counters.at(-1)! + move));
         const seen = new Set<number>();
@@ -79,25 +79,25 @@ describe('the window', () => {
     );
   });
 
-  test('follows a little-endian client past the carries of its bytes', () => {
+  test('accepts 200,000 successive nonces of a little-endian client', () => {
     const counters = Array.from({ length: 200_000 }, (_, index) => index + 1);
     expect(accepted(counters, littleEndian)).toHaveLength(counters.length);
   });
 
-  test('accepts a jump over half the numbers like a step', () => {
+  test('accepts a jump over half the number range as fast as a step', () => {
     const far = 2 ** 31 - 1;
     expect(accepted([1, 2, far, 2, 3, far - NONCE_WINDOW, far - 1, far])).toEqual([1, 2, far, far - 1]);
     const window = new NonceWindow();
-    // One step at a time this would take longer than a test may.
+    // Advancing one number at a time would exceed the time-out of the test.
     for (let jump = 1; jump < 128; jump += 1) expect(window.accept(jump * 2 ** 25 - 1)).toBe(true);
   });
 
-  test('detects numbers newer than all earlier ones', () => {
+  test('reports whether a nonce is newer than all earlier ones', () => {
     const window = new NonceWindow();
     expect([5, 7, 6, 8].map((nonce) => window.accept(nonce))).toEqual([true, true, false, true]);
   });
 
-  test('continues from a position and rejects numbers up to it', () => {
+  test('resumes from a position and rejects nonces up to it', () => {
     const window = new NonceWindow();
     window.resume(5000, false);
     for (const old of [0, 4000, 4999, 5000]) expect(window.fresh(old)).toBe(false);

@@ -23,7 +23,7 @@ export function seeded(seed: number): (below: number) => number {
   };
 }
 
-/** A client with the reference implementation of the protocol, which does with each opcode what published voice clients do. */
+/** A client with the reference implementation of the protocol, which handles each opcode as published voice clients do. */
 export class DaveyClient {
   readonly userId: string;
   readonly up: Up[] = [];
@@ -33,11 +33,11 @@ export class DaveyClient {
   readonly faults: string[] = [];
   session: davey.DAVESession | null = null;
   version = 0;
-  /** Keeps its op 23 to itself. */
+  /** Never sends op 23. */
   isSilent = false;
-  /** Commits nothing. */
+  /** Sends no commits. */
   isIdle = false;
-  /** Bytes that no proposal may have which it commits. */
+  /** The client commits no proposal that contains these bytes. */
   refused: Buffer | null = null;
   private isRecovering = false;
   private readonly prepared = new Map<number, number>();
@@ -125,7 +125,7 @@ export class DaveyClient {
     try {
       made = this.group.processProposals(payload[0] as 0 | 1, payload.subarray(1), [...this.seen]);
     } catch (error) {
-      // Proposals that crossed its own op 31 are for a group it has left: those only may be errors to it.
+      // Proposals that crossed its own op 31 belong to a group it has left: only these may be invalid.
       if (!this.isRecovering) throw error;
       return;
     }
@@ -144,11 +144,11 @@ export class DaveyClient {
   }
 }
 
-/** A call: the delivery under test, its clients, and a network between them that keeps order per client and otherwise does not. */
+/** A call: the delivery under test, its clients, and a network that keeps the order of each client and no other order. */
 export class DaveyCall {
   readonly delivery: DaveDelivery;
   readonly clients = new Map<string, DaveyClient>();
-  /** Members that a test plays itself, with what is sent to them. */
+  /** Members that the test itself plays, with the messages sent to them. */
   readonly guests = new Map<string, Down[]>();
   readonly effects: DaveEffect[] = [];
   nowMs = 1_000_000;
@@ -184,7 +184,7 @@ export class DaveyCall {
     return client;
   }
 
-  /** Somebody without a client joins; the test speaks for it. */
+  /** A member without a client joins; the test sends its messages. */
   invite(userId: string): Down[] {
     const inbox: Down[] = [];
     for (const other of this.clients.values())
@@ -227,7 +227,7 @@ export class DaveyCall {
     }
   }
 
-  /** One message arrives, on one side or the other; false: none is under way. */
+  /** Delivers one message to either side. @returns false when none is in flight. */
   step(): boolean {
     const queues = [...this.clients.values()].flatMap((client) => [
       ...(client.up.length > 0 ? [{ client, isUp: true }] : []),
@@ -254,7 +254,7 @@ export class DaveyCall {
     else this.carry(delivery.invalidCommitWelcome(client.userId, message.id, nowMs));
   }
 
-  /** Lets time pass, and all that is due in it happen. */
+  /** Advances the time and runs everything that is due. */
   pass(ms: number): void {
     const endMs = this.nowMs + ms;
     for (let turns = 0; turns < 1000; turns++) {
@@ -267,7 +267,7 @@ export class DaveyCall {
     this.nowMs = endMs;
   }
 
-  /** Runs until nothing is under way and nothing is due. */
+  /** Runs until no message is in flight and nothing is due. */
   rest(limitMs = 120_000): void {
     const endMs = this.nowMs + limitMs;
     while (this.step());

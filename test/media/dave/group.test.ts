@@ -1,4 +1,4 @@
-// Goal: whoever joins and leaves in whatever order, all members are of one group, and only they hear each other.
+// Goal: for any order of joins and leaves, all members share one group, and only they decrypt its audio.
 import { describe, expect, test, vi } from 'vitest';
 import { DaveyCall, type DaveyClient, FRAME, seeded, user } from './daveycall.ts';
 import { expectWhole } from './wholeness.ts';
@@ -12,7 +12,7 @@ const run = (count: number, seed: number, changes: number): DaveyCall => {
   expectWhole(call, 3);
   for (let change = 0; change < changes; change++) {
     const gone: DaveyClient[] = [];
-    // One to three come or go before the others have heard of it.
+    // One to three members join or leave before the others are notified.
     for (let times = 1 + next(3); times > 0; times--) {
       const present = [...call.clients.keys()];
       if (present.length > 2 && next(2) === 0) gone.push(call.leave(present[next(present.length)]!));
@@ -29,7 +29,7 @@ const run = (count: number, seed: number, changes: number): DaveyCall => {
   return call;
 };
 
-/** Who left opens nothing that is sent now. */
+/** Clients that left cannot decrypt frames that are sent now. */
 function expectDeaf(call: DaveyCall, gone: readonly DaveyClient[]): void {
   const [speaker] = call.clients.values();
   if (speaker === undefined || call.clients.size < 2) return;
@@ -39,11 +39,11 @@ function expectDeaf(call: DaveyCall, gone: readonly DaveyClient[]): void {
   }
 }
 
-// The reference implementation is quick, but there are many of it, and a busy machine has little time for each.
+// The reference implementation is fast, but a test runs up to fifty of its clients, which takes long on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 
 describe('a call', () => {
-  test('becomes a group of two, and executes its transition when both are ready', () => {
+  test('forms a group of two and executes the transition when both members are ready', () => {
     const call = new DaveyCall();
     const a = call.join(user(1));
     const b = call.join(user(2));
@@ -55,7 +55,7 @@ describe('a call', () => {
     expect(call.counted('transition', 'ready')).toBe(1);
   });
 
-  test('does not change when a user leaves who never was a member', () => {
+  test('ignores the leave of a user who is not a member', () => {
     const call = new DaveyCall();
     call.join(user(1));
     call.join(user(2));
@@ -65,23 +65,32 @@ describe('a call', () => {
     expectWhole(call);
   });
 
-  test.each([1, 2, 3, 4])('stays one group of two and more while they come and go (seed %i)', (seed) => {
-    run(2, seed, 8);
-  });
+  test.each([1, 2, 3, 4])(
+    'keeps one group through joins and leaves, starting with 2 members (seed %i)',
+    (seed) => {
+      run(2, seed, 8);
+    },
+  );
 
-  test.each([11, 12])('stays one group of three and more (seed %i)', (seed) => {
-    run(3, seed, 8);
-  });
+  test.each([11, 12])(
+    'keeps one group through joins and leaves, starting with 3 members (seed %i)',
+    (seed) => {
+      run(3, seed, 8);
+    },
+  );
 
-  test.each([21, 22])('stays one group of ten and more (seed %i)', (seed) => {
-    run(10, seed, 5);
-  });
+  test.each([21, 22])(
+    'keeps one group through joins and leaves, starting with 10 members (seed %i)',
+    (seed) => {
+      run(10, seed, 5);
+    },
+  );
 
-  test('stays one group of fifty and more', () => {
+  test('keeps one group through joins and leaves, starting with 50 members', () => {
     run(50, 31, 3);
   });
 
-  test('knows the leaf of every member', () => {
+  test('tracks the leaf index of every member', () => {
     const call = new DaveyCall(5);
     for (let index = 0; index < 9; index++) call.join(user(index));
     call.rest();
@@ -90,7 +99,7 @@ describe('a call', () => {
     for (let index = 20; index < 23; index++) call.join(user(index));
     call.rest();
     expectWhole(call, 2);
-    // Only a right index lets one commit, and removes the right one: each of them goes alone.
+    // Only correct leaf indices let a member commit the removal of the right one: each member leaves alone.
     for (const userId of [...call.clients.keys()].slice(0, 6)) {
       const leaver = call.leave(userId);
       call.rest();

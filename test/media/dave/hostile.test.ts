@@ -1,4 +1,4 @@
-// Goal: no message, however made and however often sent, throws, or takes the group from the others.
+// Goal: no message, however malformed or frequent, throws or breaks the group of the other members.
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { readCommit, readKeyPackage, snowflakeBytes } from '../../../media/dave/mls.ts';
@@ -29,7 +29,7 @@ function callOf(count: number, seed = 1): DaveyCall {
   return call;
 }
 
-/** A call of four with a newcomer, and a commit by the first that nobody has heard of yet. */
+/** A call of four that a fifth client joins, and the first commit for it, which the server has not received yet. */
 function withCommit(seed: number): { call: DaveyCall; commit: Buffer; from: DaveyClient } {
   const call = callOf(4, seed);
   call.join(user(9));
@@ -46,7 +46,7 @@ function withCommit(seed: number): { call: DaveyCall; commit: Buffer; from: Dave
   throw new Error('no commit');
 }
 
-/** Bytes bent in one of the ways a stranger may try. */
+/** Bytes corrupted in one of five ways: a bit flip, a truncation, extra bytes, an overwrite or a deletion. */
 function bend(bytes: Buffer, pick: (below: number) => number): Buffer {
   const bent = Buffer.from(bytes);
   switch (pick(5)) {
@@ -70,7 +70,7 @@ function bend(bytes: Buffer, pick: (below: number) => number): Buffer {
 }
 
 describe('a key package', () => {
-  test('is read bare and wrapped, as the same', () => {
+  test('reads the same bare and wrapped in an MLS message', () => {
     const bytes = keyPackage(GUEST);
     const bare = readKeyPackage(bytes, GUEST);
     const wrapped = readKeyPackage(Buffer.concat([Uint8Array.of(0, 1, 0, 5), bytes]), GUEST);
@@ -93,12 +93,12 @@ describe('a key package', () => {
     [{ leafExtensions: true }, 'extensions'],
     [{ capable: false }, 'too few capabilities'],
   ];
-  test.each(flaws)('with %o is refused', async (flaw, reason) => {
+  test.each(flaws)('is rejected with the flaw %o', async (flaw, reason) => {
     const { bytes } = await makePackage(GUEST, flaw);
     expect(readKeyPackage(bytes, GUEST)).toBe(reason);
   });
 
-  test('is refused when any bit is flipped', () => {
+  test('is rejected when any bit is flipped', () => {
     const bytes = keyPackage(GUEST);
     for (let bit = 0; bit < bytes.length * 8; bit += 3) {
       const bent = Buffer.from(bytes);
@@ -107,7 +107,7 @@ describe('a key package', () => {
     }
   });
 
-  test('is read without a throw, whatever it is', () => {
+  test('is rejected without a throw when it is random bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 600 }), fc.boolean(), (tail, isHeaded) => {
         const bytes = isHeaded ? Buffer.concat([Uint8Array.of(0, 1, 0, 2, 0x40, 0x41), tail]) : tail;
@@ -131,7 +131,7 @@ describe('a key package', () => {
     expectWhole(call);
   });
 
-  test('with a key that another has is refused', async () => {
+  test('closes its sender when it repeats the keys of another user', async () => {
     const call = callOf(2);
     call.invite(GUEST);
     call.invite(user(78));
@@ -142,7 +142,7 @@ describe('a key package', () => {
     expect(call.closes()).toEqual([{ userId: user(78), code: 4020 }]);
   });
 
-  test('sent in a flood closes its sender with the code for that', () => {
+  test('closes its sender with 4021 when it is sent in a flood', () => {
     const call = callOf(3);
     call.invite(GUEST);
     for (let times = 0; times < 20; times++) call.say(GUEST, DAVE_MLS_KEY_PACKAGE, keyPackage(GUEST));
@@ -157,7 +157,7 @@ describe('a key package', () => {
 });
 
 describe('a commit', () => {
-  test('bent in any way leaves the group whole', () => {
+  test('leaves the group whole when its bytes are corrupted', () => {
     const bent = { closed: 0, ignored: 0, accepted: 0 };
     for (let seed = 1; seed <= 25; seed++) {
       const { call, commit, from } = withCommit(seed);
@@ -170,7 +170,7 @@ describe('a commit', () => {
       else bent.accepted += 1;
       if (isClosed) call.leave(from.userId);
       call.rest();
-      // A commit that only its members can tell is bad is flagged by them, and its sender passed over.
+      // A bad commit that only the members can detect is reported by them, and its sender is skipped.
       for (const client of call.clients.values()) client.faults.length = 0;
       expectWhole(call, 2);
     }
@@ -210,7 +210,7 @@ describe('a commit', () => {
     expectWhole(call);
   });
 
-  test('is rejected without its Welcome, or with a foreign member in it', () => {
+  test('is rejected without its Welcome, or when its Welcome is for an unknown key package', () => {
     const { call, commit, from } = withCommit(5);
     const { epoch } = call.delivery;
     const at = commit.lastIndexOf(Buffer.from([0x00, 0x02, 0x40]));
@@ -225,7 +225,7 @@ describe('a commit', () => {
     expectWhole(call);
   });
 
-  test('in a flood closes its sender, and costs the others nothing', () => {
+  test('closes its sender when it is sent in a flood, and the others keep their group', () => {
     const { call, commit, from } = withCommit(6);
     call.rest();
     for (let times = 0; times < 100; times++) call.say(from.userId, DAVE_MLS_COMMIT_WELCOME, commit);
@@ -235,7 +235,7 @@ describe('a commit', () => {
     expectWhole(call);
   });
 
-  test('too large for its group closes its sender before it is read', () => {
+  test('closes its sender when it is too large for its group', () => {
     const { call, commit, from } = withCommit(7);
     call.say(from.userId, DAVE_MLS_COMMIT_WELCOME, Buffer.concat([commit, Buffer.alloc(1 << 20)]));
     expect(call.closes()).toEqual([{ userId: from.userId, code: 4020 }]);
@@ -250,7 +250,7 @@ describe('the outline of a commit', () => {
       bytes,
     ]);
 
-  test('is seen in real ones, and not in half of one', () => {
+  test('is found in whole commits, and in truncated commits only when they are readable', () => {
     for (const commit of commits) {
       expect(hasCommitOutline(commit, 26)).toBe(true);
       for (let size = 26; size < commit.length; size += 7) {
@@ -260,7 +260,7 @@ describe('the outline of a commit', () => {
     }
   });
 
-  test('has no room for long lists of nothing', () => {
+  test('is not found in lists of thousands of empty elements', () => {
     const commit = commits[0]!;
     const head = commit.subarray(0, 28);
     const many = Buffer.concat([head, vector(Buffer.alloc(50_000, Uint8Array.of(2, 0))), Buffer.alloc(4)]);
@@ -274,9 +274,9 @@ describe('the outline of a commit', () => {
     expect(hasCommitOutline(nodes, 26)).toBe(false);
   });
 
-  test('is searched for only in the present bytes, whatever length a vector claims', () => {
+  test('is searched for only in the received bytes, whatever length a vector claims', () => {
     const head = commits[0]!.subarray(0, 28);
-    // A list of a thousand million bytes, whose first element names a length that no vector has.
+    // A list that claims 2^30 - 1 bytes, whose first element has an invalid, a truncated or no length.
     const claims = Buffer.of(0x80 | 0x3f, 0xff, 0xff, 0xff);
     for (const rest of [Buffer.of(2, 0xff), Buffer.of(2, 0xbf, 0xff), Buffer.from([])]) {
       const startedMs = performance.now();
@@ -285,7 +285,7 @@ describe('the outline of a commit', () => {
     }
   });
 
-  test('never throws, and every readable commit has it', () => {
+  test('is found, without a throw, in every corrupted commit that is still readable', () => {
     fc.assert(
       fc.property(fc.constantFrom(...commits), fc.nat(), fc.nat(), (commit, seed, times) => {
         const pick = seeded(seed);

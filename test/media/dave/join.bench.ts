@@ -28,7 +28,7 @@ class Scene {
     this.delivery = openDaveDelivery({ groupId: GROUP_ID, required: true, transitionMs: 2000, randomBytes });
   }
 
-  /** Runs at `atMs` or when the one who runs it is free; null: the server. @returns when it is done. */
+  /** Runs at `atMs`, or when its client is free; null: the server. @returns when it is done. */
   work(who: DaveyClient | null, atMs: number, run: (nowMs: number) => void): number {
     const startMs = Math.max(atMs, this.busyUntilMs.get(who) ?? 0);
     const before = performance.now();
@@ -112,7 +112,7 @@ class Scene {
       : this.serve(atMs, (nowMs) => this.delivery.invalidCommitWelcome(userId, up.id, nowMs));
   }
 
-  /** Runs until nothing is under way. @returns when the last was done. */
+  /** Runs until no message is in flight. @returns when the last one was handled. */
   rest(): number {
     let lastMs = 0;
     for (let done = this.step(); done !== null; done = this.step()) lastMs = Math.max(lastMs, done.doneMs);

@@ -1,4 +1,4 @@
-// Goal: what is read of MLS messages is held to every condition that members hold it to.
+// Goal: an MLS message is read only when it meets every condition that members check.
 import { decodeKeyPackage, encodeKeyPackage, type KeyPackage } from 'ts-mls/keyPackage.js';
 import type { LeafNodeCommit } from 'ts-mls/leafNode.js';
 import { describe, expect, it } from 'vitest';
@@ -36,11 +36,11 @@ describe('a key package', () => {
     ['a point off the curve', { initKey: leafNode.hpkePublicKey.slice(0, 64) }],
     ['extensions', { extensions: [{ extensionType: 'application_id', extensionData: Uint8Array.of(1) }] }],
     ['a forged signature', { signature: good.signature.slice(1) }],
-  ])('with %s is refused for that', (reason, change) => {
+  ])('is rejected for %s', (reason, change) => {
     expect(readKeyPackage(encodeKeyPackage({ ...good, ...change }), GUEST)).toBe(reason);
   });
 
-  it('larger than any is not read', () => {
+  it('is rejected as too large with 64 KiB of extra bytes', () => {
     expect(readKeyPackage(Buffer.concat([keyPackage(GUEST), Buffer.alloc(64 << 10)]), GUEST)).toBe(
       'too large',
     );
@@ -48,26 +48,26 @@ describe('a key package', () => {
 });
 
 describe('a commit', () => {
-  it('is read with its Welcome and without', () => {
+  it('is read with and without a Welcome', () => {
     expect(readCommit(withWelcome, 50)?.welcome).not.toBeNull();
     expect(readCommit(bare, 50)).toMatchObject({ message: bare, welcome: null });
   });
 
-  it('is not read in any other wire format', () => {
+  it('is rejected in any other wire format', () => {
     for (const format of [0, 2, 3, 4, 5, 6, 255]) {
       expect(peekCommit(changed(bare, 3, format), GROUP)).toBeNull();
       expect(readCommit(changed(bare, 3, format), 50)).toBeNull();
     }
   });
 
-  it('for another group, of no member, or cut in its head is not looked at', () => {
+  it('is ignored when its header is truncated, malformed, of another group or not from a member', () => {
     expect(peekCommit(bare, snowflakeBytes('1'))).toBeNull();
     expect(peekCommit(changed(bare, 21, 2), GROUP)).toBeNull();
     expect(peekCommit(changed(bare, 4, 7), GROUP)).toBeNull();
     expect(peekCommit(bare.subarray(0, 25), GROUP)).toBeNull();
   });
 
-  it('is not read when its Welcome is of another suite, or is not whole', () => {
+  it('is rejected when its Welcome has another ciphersuite, is truncated or has trailing bytes', () => {
     const { message } = readCommit(withWelcome, 50)!;
     expect(readCommit(changed(withWelcome, message.length + 1, 1), 50)).toBeNull();
     expect(readCommit(withWelcome.subarray(0, -1), 50)).toBeNull();
@@ -84,16 +84,16 @@ describe('the leaf of a committer', () => {
   const signatureKey = Buffer.from(leaf.signaturePublicKey).toString('hex');
   const place = { groupId: GROUP, leafIndex };
 
-  it('is its own as it was made', () => {
+  it('is accepted as the committer made it', () => {
     expect(isOwnLeaf(leaf, userId, signatureKey, place)).toBe(true);
   });
 
-  it('is not at another place, or in another group', () => {
+  it('is rejected at another leaf index or in another group', () => {
     expect(isOwnLeaf(leaf, userId, signatureKey, { ...place, leafIndex: leafIndex + 1 })).toBe(false);
     expect(isOwnLeaf(leaf, userId, signatureKey, { ...place, groupId: snowflakeBytes('1') })).toBe(false);
   });
 
-  it('is not that of another user, or with another key', () => {
+  it('is rejected for another user or another signature key', () => {
     expect(isOwnLeaf(leaf, user(55), signatureKey, place)).toBe(false);
     expect(isOwnLeaf(leaf, userId, `${signatureKey}00`, place)).toBe(false);
   });
@@ -103,7 +103,7 @@ describe('the leaf of a committer', () => {
     ['extensions', { extensions: [{ extensionType: 'application_id', extensionData: Uint8Array.of(1) }] }],
     ['a key that is no point', { hpkePublicKey: Uint8Array.of(4) }],
     ['a signature of something else', { signature: leaf.signature.slice(1) }],
-  ])('is not with %s', (_, change) => {
+  ])('is rejected with %s', (_, change) => {
     expect(isOwnLeaf({ ...leaf, ...change } as LeafNodeCommit, userId, signatureKey, place)).toBe(false);
   });
 });

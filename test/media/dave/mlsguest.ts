@@ -61,7 +61,7 @@ async function openSuite(): Promise<CiphersuiteImpl> {
   };
 }
 
-/** What a key package may differ in from a good one. */
+/** The ways in which a key package may differ from a valid one. */
 export interface Flaw {
   readonly identity?: Uint8Array;
   readonly notAfter?: bigint;
@@ -70,7 +70,7 @@ export interface Flaw {
   readonly extensions?: boolean;
   readonly leafExtensions?: boolean;
   readonly capable?: boolean;
-  /** Signs with the key of another. */
+  /** Signs with the key of another user. */
   readonly keysOf?: MadePackage;
 }
 
@@ -81,7 +81,7 @@ interface MadePackage {
   readonly suite: CiphersuiteImpl;
 }
 
-/** A key package made by another implementation than the clients'. */
+/** A key package of another implementation than the one that the clients use. */
 export async function makePackage(userId: string, flaw: Flaw = {}): Promise<MadePackage> {
   const suite = await openSuite();
   const name = flaw.otherSuite === true ? OTHER_SUITE : SUITE;
@@ -111,7 +111,7 @@ export async function makePackage(userId: string, flaw: Flaw = {}): Promise<Made
   return { bytes: encodeKeyPackage(publicPackage), content: publicPackage, secrets: privatePackage, suite };
 }
 
-/** What a member knows once it has the Welcome of op 30: the group, with every secret of its epoch. */
+/** The state of a member after the Welcome of op 30: the group, with every secret of its epoch. */
 export async function welcomed(made: MadePackage, welcome: Uint8Array): Promise<ClientState> {
   const decoded = decodeWelcome(welcome, 0);
   if (decoded === undefined) throw new Error('no Welcome');

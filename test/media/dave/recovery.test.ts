@@ -1,4 +1,4 @@
-// Goal: a member that lags, fails, lies or has no encryption costs the others a moment, never the group.
+// Goal: a member that lags, fails, lies or has no encryption delays the others briefly and never breaks their group.
 import { describe, expect, test, vi } from 'vitest';
 import { snowflakeBytes } from '../../../media/dave/mls.ts';
 import { VOICE_OP } from '../../../protocol/voice.ts';
@@ -48,7 +48,7 @@ describe('a transition', () => {
     expectWhole(call);
   });
 
-  test('delays the next round by no more than a moment when one member is silent', () => {
+  test('lets the next round commit within 300 ms while one member is silent', () => {
     const call = callOf(3);
     call.client(user(0)).isSilent = true;
     call.join(user(8));
@@ -61,7 +61,7 @@ describe('a transition', () => {
 });
 
 describe('one member alone', () => {
-  test('creates a new group, and is joined again', () => {
+  test('prepares a new group that the next user joins', () => {
     const call = callOf(2);
     const from = call.effects.length;
     call.leave(user(1));
@@ -92,7 +92,7 @@ describe('one member alone', () => {
 });
 
 describe('a pending member', () => {
-  test('is revoked when it leaves before the commit', () => {
+  test('has its Add revoked when it leaves before the commit', () => {
     const call = callOf(3);
     const late = call.join(user(5));
     while (late.up.length === 0) call.step();
@@ -145,7 +145,7 @@ describe('a member that cannot use a commit', () => {
     expect(call.delivery.epoch).toBe(lost.group.epoch);
   });
 
-  test('causes a new group without the committer when most members cannot use the commit', () => {
+  test('gets a new group when every member reports the commit as invalid', () => {
     const call = callOf(5);
     const [transitionId] = call.client(user(2)).executed.slice(-1);
     const { epoch } = call.delivery;
@@ -179,7 +179,7 @@ test.each([3, 4, 5, 6])('members that start again at any time converge to one gr
   }
   call.rest();
   expect(call.closes()).toEqual([]);
-  // A commit may cross an op 31; it is then flagged once more.
+  // A commit and an op 31 may cross; the commit is then reported once more.
   for (const client of call.clients.values()) client.faults.length = 0;
   expectWhole(call);
 });
@@ -210,7 +210,7 @@ describe('a round', () => {
     expectWhole(call);
   });
 
-  test('with an Add that no member can commit ends without it', () => {
+  test('closes, with 4020, the user whose Add no member can commit', () => {
     const call = callOf(3);
     const stranger = user(66);
     const inbox = call.invite(stranger);
@@ -231,7 +231,7 @@ describe('a round', () => {
     expectWhole(call);
   });
 
-  test('is committed by any member that can', () => {
+  test('is committed by the only member that is not idle', () => {
     const call = callOf(4);
     for (const index of [0, 1, 3]) call.client(user(index)).isIdle = true;
     call.join(user(9));
@@ -240,7 +240,7 @@ describe('a round', () => {
     expectWhole(call);
   });
 
-  test('adds all members who joined during the round before', () => {
+  test('adds all members who joined during the previous round', () => {
     const call = callOf(2);
     for (let index = 10; index < 30; index++) call.join(user(index));
     call.rest();
@@ -253,7 +253,7 @@ describe('where encryption is not required', () => {
   const optional = { required: false };
   const versions = (call: DaveyCall): number[] => [...call.clients.values()].map(({ version }) => version);
 
-  test('a client without it takes the call down to version 0, and up again when it goes', () => {
+  test('a client without DAVE downgrades the call to version 0, and its leave restores version 1', () => {
     const call = callOf(3, 1, optional);
     expectWhole(call);
     call.join(user(7), 0);
@@ -270,7 +270,7 @@ describe('where encryption is not required', () => {
     expectWhole(call);
   });
 
-  test('a client without DAVE may join and leave before its downgrade is announced', () => {
+  test('a call stays whole at version 1 when a client without DAVE joins and leaves at once', () => {
     const call = callOf(3, 2, optional);
     call.join(user(7), 0);
     call.leave(user(7));
@@ -279,7 +279,7 @@ describe('where encryption is not required', () => {
     expectWhole(call);
   });
 
-  test('a call may begin without it', () => {
+  test('a call that begins with a client without DAVE upgrades when that client leaves', () => {
     const call = new DaveyCall(3, optional);
     call.join(user(7), 0);
     call.join(user(0));
@@ -292,7 +292,7 @@ describe('where encryption is not required', () => {
     expectWhole(call);
   });
 
-  test('a call that was empty begins at the highest version', () => {
+  test('a call that became empty begins again at the highest version', () => {
     const call = new DaveyCall(3, optional);
     call.join(user(7), 0);
     call.leave(user(7));
@@ -304,7 +304,7 @@ describe('where encryption is not required', () => {
   });
 });
 
-test('a required DAVE version refuses a client without it, and the call continues', () => {
+test('a call that requires DAVE rejects a client without it and continues', () => {
   const call = callOf(2);
   call.carry(call.delivery.join(user(7), 0, call.nowMs));
   expect(call.closes()).toEqual([{ userId: user(7), code: 4017 }]);
@@ -312,7 +312,7 @@ test('a required DAVE version refuses a client without it, and the call continue
   expectWhole(call);
 });
 
-test('a user who joins again without having left is one member', () => {
+test('a second join of a user replaces the first client, which decrypts no more frames', () => {
   const call = callOf(3);
   const before: DaveyClient = call.client(user(1));
   call.join(user(1));

@@ -1,4 +1,4 @@
-// Goal: nothing that the server holds for a call, or was ever sent, opens a frame of it.
+// Goal: nothing that the server holds or relays for a call decrypts a frame of the call.
 import { KeyObject } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { VOICE_OP } from '../../../protocol/voice.ts';
@@ -49,7 +49,7 @@ function anyOpens(frame: Buffer, senderId: string, held: readonly Uint8Array[]):
   return false;
 }
 
-test('no part of what the server holds or relays opens a frame, but what a member derives does', async () => {
+test('no bytes that the server holds or relays decrypt a frame, but the exporter secret of a member does', async () => {
   const call = new DaveyCall(3);
   const speaker = call.join(user(1));
   call.join(user(2));

@@ -1,4 +1,4 @@
-// Goal: a transition waits for everyone who can be expected to answer, and for nobody twice who did not.
+// Goal: a transition waits for every member who answered the last one, and not again for a member who missed it.
 import { expect, test } from 'vitest';
 import { Transitions } from '../../../media/dave/transitions.ts';
 
@@ -42,7 +42,7 @@ test('a transition without punctual members waits for all of them until its dead
   expect(transitions.expire(200)).toEqual([{ id, members: ALL, result: 'timeout' }]);
 });
 
-test('ids are never 0, which means that nothing is to be waited for', () => {
+test('transition ids wrap from 65,535 to 1, because id 0 means that there is nothing to wait for', () => {
   const transitions = new Transitions(0xffff);
   expect(transitions.begin(ALL, 100)).toBe(1);
 });

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { type DaveyCall, FRAME } from './daveycall.ts';
 
-/** All agree on epoch and code, and frames of `speakers` pass to all. */
+/** All members agree on epoch and code, and all decrypt the frames of `speakers`. */
 export function expectWhole(call: DaveyCall, speakers = call.clients.size): void {
   const clients = [...call.clients.values()];
   expect(clients.flatMap(({ faults }) => faults)).toEqual([]);

@@ -18,7 +18,7 @@ test('unpacked packets equal the packed ones, over any number of batches', () =>
       const flush = (): void => {
         const batch = batcher.take();
         expect(batch.count).toBeLessThanOrEqual(256);
-        // As it arrives in another thread: memory of its own.
+        // As another thread receives the batch: with transferred memory.
         unpack(structuredClone(batch, { transfer: memoryOf(batch) }), (ssrc, packet) =>
           arrived.push([ssrc, Uint8Array.from(packet)]),
         );

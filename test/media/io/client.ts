@@ -6,7 +6,7 @@ const HEADER_BYTES = 12;
 const TAG_BYTES = 16;
 const SUFFIX_BYTES = 4;
 
-/** A UDP client of a call, as the facts describe one: `aead_aes256_gcm_rtpsize` over a socket of its own. */
+/** A UDP client of a call, as the protocol describes it: `aead_aes256_gcm_rtpsize` over its own socket. */
 export class UdpClient {
   readonly received: { readonly ssrc: number; readonly payload: Buffer }[] = [];
   readonly other: Buffer[] = [];

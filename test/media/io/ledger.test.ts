@@ -1,4 +1,4 @@
-// Goal: what a ledger replays makes a new lane exactly what the old one was, with nonces that were never used.
+// Goal: the replay of a ledger restores a new lane to the state of the old one, with nonces that were never used.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Ledger } from '../../../media/io/ledger.ts';
@@ -33,7 +33,7 @@ const nonces = (ssrc: number, sent: number): NonceReport => ({
   address: { address: '127.0.0.1', port: 4000 },
 });
 
-test('only the last of each kind of order is replayed, behind the join', () => {
+test('only the last order of each kind is replayed, after the join', () => {
   const ledger = told(
     { type: 'open', callId: 'c' },
     join('c', 5),
@@ -64,21 +64,21 @@ test('members who left and calls that were closed are not replayed', () => {
   expect(ledger.memberCount).toBe(1);
 });
 
-test('a replayed key continues at its last nonces, and its owner at the last address', () => {
+test('a replayed key continues at its last nonces, and its member at the last address', () => {
   const ledger = told({ type: 'open', callId: 'c' }, join('c', 5), udp(5));
   ledger.noteNonces(nonces(5, 70));
   const replayed = [...ledger.replay()].find(({ type }) => type === 'udp');
   expect(replayed).toMatchObject({ transport: { key, resume: nonces(5, 70) } });
 });
 
-test('a key that nothing was reported of is taken for a used one', () => {
+test('a key without a nonce report is replayed as a used key', () => {
   const replayed = [...told({ type: 'open', callId: 'c' }, join('c', 5), udp(5)).replay()];
   expect(replayed.at(-1)).toMatchObject({
     transport: { resume: { ssrc: 5, sent: 0, received: null, address: null } },
   });
 });
 
-test('a report about the key before does not lower the count, and a new key forgets the old one', () => {
+test('an older nonce report does not lower the count, and a new key resets it', () => {
   const ledger = told({ type: 'open', callId: 'c' }, join('c', 5), udp(5));
   ledger.noteNonces(nonces(5, 70));
   ledger.noteNonces(nonces(5, 60));
@@ -102,7 +102,7 @@ const anyOrder: fc.Arbitrary<LaneOrder> = fc.oneof(
   callId.map((id): LaneOrder => ({ type: 'open', callId: id })),
   callId.map((id): LaneOrder => ({ type: 'close', callId: id })),
   fc.tuple(callId, fc.boolean()).map(([id, on]): LaneOrder => ({ type: 'encryptedOnly', callId: id, on })),
-  // A member is in one call: who is in `b` has other numbers than who is in `a`.
+  // A member is in one call: members of `b` have other SSRCs than members of `a`.
   fc.tuple(callId, ssrc).map(([id, each]) => join(id, id === 'a' ? each : each + 10)),
   ssrc.map((each): LaneOrder => ({ type: 'leave', ssrc: each })),
   ssrc.map(udp),
@@ -110,7 +110,7 @@ const anyOrder: fc.Arbitrary<LaneOrder> = fc.oneof(
   fc.tuple(ssrc, fc.boolean()).map(([each, speaks]) => gate(each, speaks)),
 );
 
-test('a successor that is replayed to replays the same', () => {
+test('a ledger that is built from a replay replays the same orders', () => {
   fc.assert(
     fc.property(fc.array(anyOrder, { maxLength: 60 }), (orders) => {
       const ledger = told(...orders);

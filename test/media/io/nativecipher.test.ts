@@ -1,4 +1,4 @@
-// Goal: packets of the addon's ciphers are those of node:crypto and libsodium, byte for byte, and nothing forged opens.
+// Goal: the addon's ciphers seal the same bytes as node:crypto and libsodium, and open no forged packet.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { TRANSPORT_OVERHEAD_BYTES } from '../../../media/crypto/transport.ts';
@@ -26,7 +26,7 @@ describe.skipIf(addon === null).each(TRANSPORT_MODES)(`the addon's cipher for %s
     offset: fc.integer({ min: 0, max: 40 }),
   });
 
-  test('seals what node:crypto and libsodium seal, and opens it', () => {
+  test('seals the same bytes as node:crypto and libsodium, and opens them', () => {
     fc.assert(
       fc.property(packets, ({ key, header, plain, nonce, offset }) => {
         const cipher = new NativeCipher(addon!, mode, key);
@@ -44,7 +44,7 @@ describe.skipIf(addon === null).each(TRANSPORT_MODES)(`the addon's cipher for %s
     );
   });
 
-  test('keeps its key over many packets in any order of nonces', () => {
+  test('seals many packets with one key and nonces in any order', () => {
     const key = Buffer.alloc(32, 7);
     const cipher = new NativeCipher(addon!, mode, key);
     const header = Buffer.alloc(12, 0x80);
@@ -56,7 +56,7 @@ describe.skipIf(addon === null).each(TRANSPORT_MODES)(`the addon's cipher for %s
     }
   });
 
-  test('opens no packet of which one bit was changed, and the next one still', () => {
+  test('rejects a packet with one flipped bit, and opens the next valid packet', () => {
     fc.assert(
       fc.property(packets, fc.nat(), ({ key, header, plain, nonce }, where) => {
         const cipher = new NativeCipher(addon!, mode, key);
@@ -71,7 +71,7 @@ describe.skipIf(addon === null).each(TRANSPORT_MODES)(`the addon's cipher for %s
     );
   });
 
-  test('refuses sizes that lie outside the buffers', () => {
+  test('rejects sizes and offsets outside the buffers', () => {
     const cipher = new NativeCipher(addon!, mode, Buffer.alloc(32));
     const [packet, header, plain] = [Buffer.alloc(100), Buffer.alloc(12), Buffer.alloc(80)];
     expect(() => cipher.seal(packet, 0, header, plain, 0)).toThrow(RangeError);
@@ -86,7 +86,7 @@ describe.skipIf(addon === null).each(TRANSPORT_MODES)(`the addon's cipher for %s
 });
 
 describe.skipIf(addon === null)(`ciphers of the addon ${why}`, () => {
-  test('have numbers of their own, and a number without a cipher is refused', () => {
+  test('have distinct numbers, and a number without a cipher is rejected', () => {
     const create = nativeCiphers(addon!);
     const ciphers = Array.from({ length: 200 }, () => create(TRANSPORT_MODES[0], Buffer.alloc(32)));
     const numbers = ciphers.map((cipher) => (cipher as NativeCipher).number);

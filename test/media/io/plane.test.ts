@@ -1,4 +1,4 @@
-// Goal: over real sockets, who may hear hears exactly what was said, and goes on hearing after the lane was killed.
+// Goal: over real sockets, members receive exactly the audio they may hear, also after the lane was killed.
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createMediaPlane, type RunningMediaPlane } from '../../../media/io/plane.ts';
@@ -43,7 +43,7 @@ async function member(room: MediaRoom, hasClaim = false) {
   return { ssrc, client };
 }
 
-/** Both have spoken, so that the lane knows where they are. */
+/** Both members speak until the lane has learned their addresses. */
 async function acquaint(one: UdpClient, other: UdpClient): Promise<void> {
   await vi.waitFor(() => {
     one.say(randomBytes(10));
@@ -52,7 +52,7 @@ async function acquaint(one: UdpClient, other: UdpClient): Promise<void> {
   }, WAIT);
 }
 
-/** Speaks until `until` holds: orders and packets take different ways to the lane. */
+/** Speaks until `until` holds: orders and packets reach the lane in different ways. */
 async function speakUntil(client: UdpClient, payload: Uint8Array, until: () => boolean): Promise<void> {
   await vi.waitFor(() => {
     client.say(payload);
@@ -131,7 +131,7 @@ describe.each(addon === null ? [false] : [true, false])(
       await acquaint(speaker.client, listener.client);
     });
 
-    test('calls go to the lane with the least to do, and SSRCs are unique over all of them', async () => {
+    test('calls are spread over all lanes, and SSRCs are unique across lanes', async () => {
       const { plane } = await arrange({
         isNative,
         workers: 3,
@@ -219,7 +219,7 @@ describe('browsers', () => {
   });
 });
 
-test('a port that is taken is refused at the start, with every socket closed again', async () => {
+test('a plane rejects a port that is already in use', async () => {
   const { plane } = await arrange();
   const port = (plane as RunningMediaPlane).udpPorts[0]!;
   await expect(arrange({ port })).rejects.toThrow('EADDRINUSE');

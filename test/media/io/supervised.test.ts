@@ -1,4 +1,4 @@
-// Goal: a lane that dies or hangs comes back with all it had; one that keeps dying gives its calls up, not itself.
+// Goal: a lane that crashes or hangs restarts with all its orders; a lane that keeps crashing drops its calls and restarts.
 import { describe, expect, test } from 'vitest';
 import type { LaneListener, LaneOrder, LanePlan, LaneReport, RunningLane } from '../../../media/io/orders.ts';
 import { SupervisedLane, type Timers } from '../../../media/io/supervised.ts';
@@ -110,7 +110,7 @@ const UDP: LaneOrder = {
 };
 
 describe('a lane', () => {
-  test('gets the orders of one turn in one message', async () => {
+  test('receives the orders of one event loop turn in one message', async () => {
     const { lane, last } = await arrange();
     lane.order(OPEN);
     lane.order({ type: 'encryptedOnly', callId: 'c', on: true });
@@ -119,7 +119,7 @@ describe('a lane', () => {
     expect(last().batches).toEqual([2]);
   });
 
-  test('gets a member, and its transport, before the call tells the client to send', async () => {
+  test('receives a join and a transport at once, without waiting for the end of the turn', async () => {
     const { lane, last } = await arrange();
     lane.order(OPEN);
     lane.order(JOIN);
@@ -130,7 +130,7 @@ describe('a lane', () => {
     expect(last().batches).toEqual([2, 1]);
   });
 
-  test('restarts at once on the same port after a crash, is sent all its orders again, and its calls hear of it', async () => {
+  test('restarts on the same port after a crash, receives its orders again and notifies its calls', async () => {
     const { lane, lives, heard, timers, last } = await arrange();
     lane.order(OPEN);
     lane.order(JOIN);
@@ -145,7 +145,7 @@ describe('a lane', () => {
     expect(lane.restarts).toBe(1);
   });
 
-  test('receives orders given while it was down, and members who joined meanwhile must reconnect', async () => {
+  test('receives the orders given while it was down after its restart, and notifies their calls', async () => {
     const { lane, timers, last, heard } = await arrange();
     last().outlet.died('crash');
     lane.order(OPEN);
@@ -155,7 +155,7 @@ describe('a lane', () => {
     expect(heard).toEqual(['fault', 'restored c']);
   });
 
-  test('is killed and restarted when it sends nothing for long', async () => {
+  test('is restarted when it sends no report for 7 seconds', async () => {
     const { timers, lives, last } = await arrange();
     for (let second = 0; second < 20; second += 1) {
       await timers.advance(1000);
@@ -166,7 +166,7 @@ describe('a lane', () => {
     expect(lives).toHaveLength(2);
   });
 
-  test('gives its calls up after three crashes in a minute, and restarts ever more slowly', async () => {
+  test('drops its calls after three crashes in a minute, and restarts with growing delays', async () => {
     const { lane, timers, lives, heard, last } = await arrange();
     lane.order(OPEN);
     await settled();
@@ -199,7 +199,7 @@ describe('a lane', () => {
     expect(heard.filter((each) => each.startsWith('lost'))).toEqual([]);
   });
 
-  test('is tried until its port is free', async () => {
+  test('retries its start until its port is free', async () => {
     const { lane, timers, refuse, last } = await arrange();
     refuse(true);
     last().outlet.died('crash');
@@ -211,7 +211,7 @@ describe('a lane', () => {
     expect(lane.isUp).toBe(true);
   });
 
-  test('keeps its counts over its deaths', async () => {
+  test('keeps its metrics across restarts', async () => {
     const { lane, timers, last } = await arrange();
     const metrics = (packetsIn: number): LaneReport => ({
       ...QUIET,
@@ -233,14 +233,14 @@ describe('a lane', () => {
     expect([packetsIn, drops.plain, latency.counts[0]]).toEqual([6, 6, 6]);
   });
 
-  test('includes earlier orders in a metrics report', async () => {
+  test('receives pending orders before a metrics request', async () => {
     const { lane, last } = await arrange();
     lane.order(OPEN);
     await lane.metrics();
     expect(last().ordersAtAsk).toBe(1);
   });
 
-  test('stays closed', async () => {
+  test('does not restart after it is closed', async () => {
     const { lane, timers, lives, last } = await arrange();
     await lane.close();
     last().outlet.died('late');

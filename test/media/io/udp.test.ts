@@ -1,4 +1,4 @@
-// Goal: the addon's socket and node:dgram's do the same with every packet, and neither can be hurt by sizes, addresses or refusals.
+// Goal: the sockets of the addon and of node:dgram handle every packet alike; bad sizes, addresses or send errors break neither.
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
@@ -113,7 +113,7 @@ describe.each(SENDERS)(`the socket of %s ${why}`, (kind) => {
     expect([socket.failed, socket.dropped]).toEqual([0, 0]);
   });
 
-  test('sends many packets of one length to one address as packets of their own', async () => {
+  test('sends packets of one length to one address as separate datagrams', async () => {
     const { socket } = await arrange(kind);
     const { packets, at } = await receiver();
     const sent = Array.from({ length: 300 }, (_, index) => Buffer.alloc(200, index));
@@ -168,7 +168,7 @@ describe.each(SENDERS)(`the socket of %s ${why}`, (kind) => {
     await vi.waitFor(() => expect(packets.map(String)).toEqual(['to a source', 'to an address']), WAIT);
   });
 
-  test('names the sources of an unspecified IPv6 address as node:dgram does', async () => {
+  test('reports IPv4 sources as mapped addresses when it is bound to ::', async () => {
     const { socket, arrived } = await arrange(kind, '::');
     const { socket: client, packets } = await receiver();
     await send(client, Buffer.from('asked'), socket);
@@ -178,7 +178,7 @@ describe.each(SENDERS)(`the socket of %s ${why}`, (kind) => {
     await vi.waitFor(() => expect(packets).toHaveLength(1), WAIT);
   });
 
-  test('sends to others when a port is closed or an address is not allowed', async () => {
+  test('continues to send after a closed port or a forbidden address', async () => {
     const { socket } = await arrange(kind);
     const gone = await receiver();
     const { packets, at } = await receiver();
@@ -194,7 +194,7 @@ describe.each(SENDERS)(`the socket of %s ${why}`, (kind) => {
     await vi.waitFor(() => expect(socket.failed).toBe(20), WAIT);
   });
 
-  test('frees its port when it is closed with packets unsent', async () => {
+  test('sends pending packets and frees its port when it is closed', async () => {
     const { socket } = await arrange(kind);
     const { packets, at } = await receiver();
     const { port } = socket;
@@ -210,7 +210,7 @@ describe.each(SENDERS)(`the socket of %s ${why}`, (kind) => {
     await vi.waitFor(() => expect(packets.map(String)).toEqual(['last']), WAIT);
   });
 
-  test('is refused a port that is taken, with the code of the system', async () => {
+  test('rejects a port in use with EADDRINUSE', async () => {
     const { socket } = await arrange(kind);
     const listener = { datagram: () => {}, settled: () => {} };
     const plan = { host: '127.0.0.1', port: socket.port, isNative: kind === 'native' };
@@ -221,7 +221,7 @@ describe.each(SENDERS)(`the socket of %s ${why}`, (kind) => {
   });
 });
 
-test('a machine that cannot load the addon uses node:dgram and reports the cause', async () => {
+test('an addon that cannot load reports the cause, and a socket without the addon uses node:dgram', async () => {
   expect(loadAddon('/nowhere/media.node')).toMatchObject({
     addon: null,
     reason: expect.stringContaining('nowhere'),
@@ -253,14 +253,14 @@ describe.skipIf(!isNative)(`the addon ${why}`, () => {
     expect(Number.parseInt(stdout, 10)).toBeGreaterThan(20_000_000);
   });
 
-  test('refuses an address that is no address, and foreign objects as its sockets', async () => {
+  test('rejects host names, foreign socket objects and buffers that are too small', async () => {
     const plan = { host: 'example.org', port: 0, isNative };
     await expect(openSocket(plan, { datagram: () => {}, settled: () => {} })).rejects.toThrow('EINVAL');
     expect(() => addon!.send({}, 1)).toThrow(TypeError);
     expect(() => addon!.bind('127.0.0.1', 0, ...memory(10), () => {})).toThrow(RangeError);
   });
 
-  test('refuses records that point outside the shared memory, and sends the others', async () => {
+  test('rejects send records with invalid offsets, ciphers or addresses, and sends the others', async () => {
     const { packets, at } = await receiver();
     const [received, words, out, records, counters] = memory(1);
     const socket = addon!.bind('127.0.0.1', 0, received, words, out, records, counters, () => {});
@@ -285,7 +285,7 @@ describe.skipIf(!isNative)(`the addon ${why}`, () => {
     expect(counters[0]).toBe(bad.length);
   });
 
-  test('ends with a worker that is terminated while its socket is open', async () => {
+  test('lets a worker terminate while its socket is open', async () => {
     const worker = new Worker(
       `const addon = require(${JSON.stringify(file)});
        const words = (n) => new Uint32Array(n);
@@ -297,7 +297,7 @@ describe.skipIf(!isNative)(`the addon ${why}`, () => {
     expect(await worker.terminate()).toBe(1);
   });
 
-  /** Runs a script whose system calls fail as an injected `sendmmsg` and `sendmsg` say; null without a compiler. */
+  /** Runs a script whose calls of `sendmmsg` fail with the errors `refusals`. @returns null without a compiler. */
   function injected(refusals: string, script: string): string | null {
     const folder = mkdtempSync(join(tmpdir(), 'guildhall-udp-'));
     closers.push(() => rmSync(folder, { recursive: true }));
@@ -321,7 +321,7 @@ describe.skipIf(!isNative)(`the addon ${why}`, () => {
     return stdout.trim();
   }
 
-  test('queues packets that the system rejects, and sends them in order later', () => {
+  test('queues packets on EAGAIN, and sends them in order later', () => {
     const printed = injected(
       'EAGAIN EAGAIN',
       "for (const n of [1, 2, 3]) say('packet ' + n); soon(3, print);",
@@ -329,7 +329,7 @@ describe.skipIf(!isNative)(`the addon ${why}`, () => {
     if (printed !== null) expect(printed).toBe('packet 1,packet 2,packet 3 failed 0 dropped 0');
   });
 
-  test('drops the oldest waiting packets at the bound, and counts them', () => {
+  test('drops and counts the oldest queued packets beyond 1,024', () => {
     const printed = injected(
       'EAGAIN '.repeat(3),
       "for (let n = 0; n < 1030; n += 1) say('packet ' + n); soon(1024, () => { heard.splice(1, 1022); print(); });",
@@ -337,7 +337,7 @@ describe.skipIf(!isNative)(`the addon ${why}`, () => {
     if (printed !== null) expect(printed).toBe('packet 6,packet 1029 failed 0 dropped 6');
   });
 
-  test('counts a packet that the system has no memory for, and sends the next', () => {
+  test('counts packets that fail with ENOBUFS or ECONNREFUSED, and sends the next', () => {
     const printed = injected(
       'ENOBUFS ECONNREFUSED',
       "for (const n of [1, 2, 3]) say('packet ' + n); soon(1, print);",
@@ -345,7 +345,7 @@ describe.skipIf(!isNative)(`the addon ${why}`, () => {
     if (printed !== null) expect(printed).toBe('packet 3 failed 2 dropped 0');
   });
 
-  test('sends segments one by one where the system does not segment', () => {
+  test('sends segments one by one when segmentation offload fails', () => {
     const printed = injected('EIO', "say('packet 1', 'packet 2', 'packet 3'); soon(3, print);");
     if (printed !== null) expect(printed).toBe('packet 1,packet 2,packet 3 failed 0 dropped 0');
   });

@@ -1,4 +1,4 @@
-// Goal: discovery and pings are answered as clients read them, and taken for nothing else.
+// Goal: discovery requests and pings are recognized exactly, and answered in the form that clients read.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
@@ -9,7 +9,7 @@ import {
   writePong,
 } from '../../../media/rtp/discovery.ts';
 
-test('an answer has the address as text that ends, and never more bytes than the question', () => {
+test('a discovery response holds a NUL-terminated address and stays within 74 bytes', () => {
   const address = fc.oneof(fc.ipV4(), fc.ipV6(), fc.string({ maxLength: 100 }));
   fc.assert(
     fc.property(
@@ -35,7 +35,7 @@ test('an answer has the address as text that ends, and never more bytes than the
   );
 });
 
-test('only a request of 74 bytes is one', () => {
+test('only a well-formed packet of 74 bytes is a discovery request', () => {
   const request = Buffer.alloc(80);
   request.writeUInt32BE(0x0001_0046, 0);
   request.writeUInt32BE(0xdead_beef, 4);

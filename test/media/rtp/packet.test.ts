@@ -1,4 +1,4 @@
-// Goal: RTP packets are read as RFC 3550 lays them out, and whatever else comes is refused without a fault.
+// Goal: RTP packets are read as RFC 3550 defines them, and anything else is rejected without a throw.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { clearHeaderBytes, RtpPacket, readRtp, writeRtpHeader } from '../../../media/rtp/packet.ts';
@@ -53,7 +53,7 @@ const parts = fc.record({
   padding: fc.integer({ min: 0, max: 255 }),
 });
 
-describe('reading', () => {
+describe('reading RTP', () => {
   test('finds every part of a packet', () => {
     fc.assert(
       fc.property(parts, (made) => {
@@ -69,7 +69,7 @@ describe('reading', () => {
     );
   });
 
-  test('stays within any bytes and does not throw', () => {
+  test('stays within the bounds of any bytes and does not throw', () => {
     const damage = fc.record({
       at: fc.nat(),
       value: fc.nat({ max: 255 }),
@@ -91,7 +91,7 @@ describe('reading', () => {
   });
 });
 
-test('writing is undone by reading', () => {
+test('a written RTP header has the layout of RFC 3550 and changes no other bytes', () => {
   fc.assert(
     fc.property(parts, ({ marker, payloadType, sequence, timestamp, ssrc, payload }) => {
       const bytes = Buffer.alloc(20, 9);

@@ -1,4 +1,4 @@
-// Goal: compounds are read part by part, whatever is in them, and what is written can be read back.
+// Goal: compound RTCP packets are read part by part, whatever their bytes, and written packets can be read back.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -38,7 +38,7 @@ const made = fc
   )
   .map(([type, count, words]) => ({ type, count, words, bytes: packet(type, count, words) }));
 
-/** Everything that can be asked of a part, and written from it. */
+/** Calls every reader and writer on a part. */
 function exercise(part: RtcpPart, bytes: Buffer): void {
   const out = Buffer.alloc(2048);
   for (let index = 0; index < reportCount(part); index += 1) {
@@ -65,7 +65,7 @@ function partsOf(bytes: Buffer): RtcpPart[] {
   }
 }
 
-describe('reading', () => {
+describe('reading RTCP', () => {
   test('finds all parts of a compound', () => {
     fc.assert(
       fc.property(fc.array(made, { maxLength: 8 }), (all) => {
@@ -77,7 +77,7 @@ describe('reading', () => {
     );
   });
 
-  test('ends with any bytes, stays within them and does not throw', () => {
+  test('terminates on any bytes, within their bounds and without a throw', () => {
     const random = fc.uint8Array({ maxLength: 200 }).map((value) => Buffer.from(value));
     const damaged = fc
       .tuple(fc.array(made, { minLength: 1, maxLength: 5 }), fc.nat(), fc.nat({ max: 255 }), fc.nat())
@@ -102,12 +102,12 @@ describe('writing', () => {
   };
   const out = Buffer.alloc(512);
 
-  test('a PLI names its stream', () => {
+  test('a PLI keeps the SSRC of its stream', () => {
     const part = back(out, writePli(out, 0, 7, 8));
     expect([part.type, part.count, part.senderSsrc, mediaSsrc(part, out)]).toEqual([206, FEEDBACK.PLI, 7, 8]);
   });
 
-  test('a NACK keeps its masks and moves its numbers', () => {
+  test('a NACK shifts its sequence numbers and keeps its masks', () => {
     const bytes = packet(RTCP.RTPFB, 1, [1, 2, (5 << 16) | 0xf00f, (0xffff << 16) >>> 0]);
     const part = back(bytes, bytes.length);
     const length = writeNack(out, 0, bytes, part, 9, 10, 6);

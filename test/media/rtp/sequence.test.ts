@@ -1,4 +1,4 @@
-// Goal: loss and jitter are what RFC 3550 defines, across wraps, reordering and senders that start anew.
+// Goal: loss and jitter are what RFC 3550 defines, across wraps, reordering and senders that restart.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Reception, sequenceDelta } from '../../../media/rtp/sequence.ts';

@@ -1,4 +1,4 @@
-// Goal: audio reaches those who may hear it, whole and under their own key; nothing else reaches anybody.
+// Goal: audio reaches exactly the members that may hear it, unchanged and under their own keys.
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { Arranged, type Client, GCM, OPEN, rtp, unseal, XCHACHA } from './harness.ts';
@@ -8,7 +8,7 @@ const SILENCE = Buffer.of(0xf8, 0xff, 0xfe);
 
 describe('audio', () => {
   test.each(MODES.flatMap((from) => MODES.map((to) => [from, to] as const)))(
-    'from %s to %s, byte for byte',
+    'is forwarded from %s to %s byte for byte',
     (from, to) => {
       const arranged = new Arranged();
       const [speaker, hearer] = [arranged.client(from), arranged.client(to)];
@@ -29,7 +29,7 @@ describe('audio', () => {
     },
   );
 
-  test('leaves with the minimal header, whatever the received header was', () => {
+  test('is sent with the minimal header, whatever the received header was', () => {
     const arranged = new Arranged();
     const [speaker, hearer] = [arranged.client(GCM), arranged.client(XCHACHA)];
     const header = Buffer.concat([rtp(speaker.ssrc, 7, 960), Buffer.alloc(8), Buffer.of(0xbe, 0xde, 0, 2)]);
@@ -39,7 +39,7 @@ describe('audio', () => {
     expect(hearer.take()).toMatchObject([{ header: rtp(speaker.ssrc, 7, 960), payload }]);
   });
 
-  test('is not forwarded to other calls, nor to members excluded by gates, audience or their own wants', () => {
+  test('is not forwarded to other calls, or to members excluded by gates, audience or their sink wants', () => {
     const arranged = new Arranged();
     const { forwarder } = arranged;
     forwarder.open('other');
@@ -70,7 +70,7 @@ describe('audio', () => {
     expect(arranged.drops).toMatchObject({ not_allowed: beforeGates + 1, no_receiver: 2 });
   });
 
-  test('without the DAVE marker is dropped where frames must be encrypted, but silence passes', () => {
+  test('is dropped without the DAVE marker where encryption is required, except silence', () => {
     const arranged = new Arranged();
     const [speaker, hearer] = [arranged.client(), arranged.client()];
     arranged.forwarder.setEncryptedOnly('call', true);
@@ -84,7 +84,7 @@ describe('audio', () => {
     expect(arranged.drops.plain).toBe(3);
   });
 
-  test('is bounded in packets a second', () => {
+  test('is limited to 500 packets a second', () => {
     const arranged = new Arranged();
     const [speaker, hearer] = [arranged.client(), arranged.client()];
     arranged.forget();
@@ -97,7 +97,7 @@ describe('audio', () => {
 });
 
 describe('speaking', () => {
-  test('begins with sound, not with silence, and ends 200 ms after the last of it', () => {
+  test('begins with the first packet of sound and ends 200 ms after the last', () => {
     const arranged = new Arranged();
     const speaker = arranged.client();
     arranged.forget();
@@ -124,26 +124,29 @@ describe('speaking', () => {
 });
 
 describe('a packet that is not authentic', () => {
-  test.each([GCM, XCHACHA])('has no effect at all (%s)', (mode) => {
-    const arranged = new Arranged();
-    const [speaker, hearer] = [arranged.client(mode), arranged.client(mode)];
-    arranged.forget();
-    const thief = { address: '198.51.100.66', port: 6666 };
-    const good = speaker.packet(rtp(speaker.ssrc, 9, 9), randomBytes(50));
-    for (let at = 0; at < good.length; at += 1) {
-      const bad = Buffer.from(good);
-      bad[at]! ^= 1;
-      speaker.transmit(bad, thief);
-    }
-    expect(hearer.take()).toEqual([]);
-    hearer.speak();
-    expect(speaker.take()).toHaveLength(1);
-    expect(arranged.astray).toEqual([]);
-    speaker.transmit(good);
-    expect(hearer.take()).toHaveLength(1);
-  });
+  test.each([GCM, XCHACHA])(
+    'is dropped and changes neither the address nor the nonces of the member (%s)',
+    (mode) => {
+      const arranged = new Arranged();
+      const [speaker, hearer] = [arranged.client(mode), arranged.client(mode)];
+      arranged.forget();
+      const thief = { address: '198.51.100.66', port: 6666 };
+      const good = speaker.packet(rtp(speaker.ssrc, 9, 9), randomBytes(50));
+      for (let at = 0; at < good.length; at += 1) {
+        const bad = Buffer.from(good);
+        bad[at]! ^= 1;
+        speaker.transmit(bad, thief);
+      }
+      expect(hearer.take()).toEqual([]);
+      hearer.speak();
+      expect(speaker.take()).toHaveLength(1);
+      expect(arranged.astray).toEqual([]);
+      speaker.transmit(good);
+      expect(hearer.take()).toHaveLength(1);
+    },
+  );
 
-  test("under another member's key is one", () => {
+  test('is dropped when it is sealed with the key of another member', () => {
     const arranged = new Arranged();
     const [speaker, hearer] = [arranged.client(), arranged.client()];
     const header = rtp(speaker.ssrc, 9, 9);
@@ -166,7 +169,7 @@ test('a browser cannot send audio as another member', () => {
 });
 
 describe('replay', () => {
-  test('is refused from anywhere, of RTP and RTCP', () => {
+  test('is rejected for RTP and RTCP', () => {
     const arranged = new Arranged();
     const [speaker, hearer] = [arranged.client(), arranged.client()];
     const audio = speaker.packet(rtp(speaker.ssrc, 9, 9), randomBytes(50));
@@ -189,7 +192,7 @@ describe('replay', () => {
     const held = speaker.packet(rtp(speaker.ssrc, 5, 5), randomBytes(9));
     speaker.speak();
     arranged.forget();
-    // A late packet is forwarded, but says nothing about where its sender is now.
+    // A late packet is forwarded, but does not prove where its sender is now.
     speaker.transmit(held, { address: '198.51.100.66', port: 6666 });
     expect(hearer.take()).toHaveLength(1);
     hearer.speak();
@@ -200,7 +203,7 @@ describe('replay', () => {
     expect(speaker.take()).toHaveLength(2);
   });
 
-  test('is refused for packets that the server itself sent, although the key is the same', () => {
+  test('is rejected for nonces of the server, which shares the key with the client', () => {
     const arranged = new Arranged();
     const [speaker, hearer] = [arranged.client(), arranged.client()];
     arranged.forget();
@@ -235,7 +238,7 @@ describe('addresses', () => {
   const transport = (key: Uint8Array, claimed: { address: string; port: number } | null) =>
     ({ mode: GCM, key, claimed, resume: null }) as const;
 
-  test("are returned to a client that requests a member's address, in as many bytes", () => {
+  test('are returned to a discovery request in as many bytes as it has', () => {
     const arranged = new Arranged();
     const client = silent(arranged);
     const request = discovery(client.ssrc);
@@ -254,7 +257,7 @@ describe('addresses', () => {
     expect(arranged.drops.rate_limited).toBeGreaterThan(50);
   });
 
-  test('are returned once to a client that requested them up to a second before the member joined', () => {
+  test('are returned once to a discovery request up to a second before the member joins', () => {
     const { forwarder, astray } = new Arranged();
     const asker = { address: '192.0.2.78', port: 78 };
     const join = (ssrc: number, atMs: number) =>
@@ -270,7 +273,7 @@ describe('addresses', () => {
     expect(astray).toHaveLength(1);
   });
 
-  test('are kept pending for the last 64 early requests only', () => {
+  test('are pending for the last 64 early requests only', () => {
     const { forwarder, astray } = new Arranged();
     const ssrcs = Array.from({ length: 65 }, (_, at) => 5_000 + at);
     for (const ssrc of ssrcs)
@@ -293,14 +296,14 @@ describe('addresses', () => {
     forwarder.connectUdp(listener.ssrc, transport(listener.key, listener.at), 0);
     speaker.speak();
     expect(listener.take()).toHaveLength(1);
-    // Discovery that comes later, from elsewhere, moves nobody.
+    // A later discovery packet from elsewhere does not change the address.
     forwarder.handleUdp(discovery(listener.ssrc), 74, victim, 0);
     arranged.astray.length = 0;
     speaker.speak();
     expect(arranged.astray).toEqual([]);
   });
 
-  test('are reported once when they fall silent; only keepalives from there count', () => {
+  test('are reported unreachable once per silence, which only a keepalive from them ends', () => {
     const arranged = new Arranged();
     const client = arranged.client();
     arranged.forget();
@@ -319,7 +322,7 @@ describe('addresses', () => {
     expect(arranged.events).toHaveLength(2);
   });
 
-  test('are answered with the same number when they ping', () => {
+  test('receive a pong with the number of their ping', () => {
     const arranged = new Arranged();
     arranged.forwarder.handleUdp(
       Buffer.from('1337cafe00000005', 'hex'),
@@ -332,7 +335,7 @@ describe('addresses', () => {
 });
 
 describe('nonces', () => {
-  test('are never reused, and continue after a restart above all used ones', () => {
+  test('are never reused, and continue above all used nonces after a restart', () => {
     const arranged = new Arranged();
     const [speaker, hearer] = [arranged.client(), arranged.client()];
     arranged.forget();
@@ -359,7 +362,7 @@ describe('nonces', () => {
     expect(used.has(heard!.nonce)).toBe(false);
   });
 
-  test('half used up are reported once', () => {
+  test('are reported as exhausted once when half of them are used', () => {
     const arranged = new Arranged();
     const [speaker, hearer] = [arranged.client(), arranged.client()];
     const [, report] = arranged.forwarder.nonces();
@@ -377,7 +380,7 @@ describe('nonces', () => {
   });
 });
 
-test('packets that the system has not taken yet are not written over', () => {
+test('packets that the system has not sent yet are not overwritten', () => {
   const arranged = new Arranged();
   const [speaker, ...hearers] = Array.from({ length: 61 }, () => arranged.client(XCHACHA)) as [
     Client,
@@ -394,7 +397,7 @@ test('packets that the system has not taken yet are not written over', () => {
   for (const hearer of hearers) expect(hearer.take().map((heard) => heard.payload)).toEqual([payload]);
 });
 
-test('a closed call, and orders for removed members, leave nothing behind', () => {
+test('a closed call keeps no members and ignores orders for them', () => {
   const arranged = new Arranged();
   const { forwarder } = arranged;
   const [speaker, hearer] = [arranged.client(), arranged.client('peer')];

@@ -1,4 +1,4 @@
-// Goal: calls with clients that are written from the protocol's description alone, to hold the forwarder against.
+// Goal: calls with clients that are written from the protocol's description alone, as a reference for the forwarder.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { createTransportCipher } from '../../../media/crypto/transport.ts';
@@ -12,7 +12,7 @@ const sodium = createRequire(import.meta.url)('sodium-native');
 export const [GCM, XCHACHA] = ['aead_aes256_gcm_rtpsize', 'aead_xchacha20_poly1305_rtpsize'] as const;
 export const OPEN: Gate = { speaks: true, streams: true, hears: true };
 
-/** What a client encrypts with: the key and the nonce of its own, as @discordjs/voice uses them. */
+/** The key and the nonce with which a client encrypts, as @discordjs/voice uses them. */
 export function seal(
   mode: TransportMode,
   key: Uint8Array,
@@ -64,7 +64,7 @@ export function rtp(
   return header;
 }
 
-/** What a client received, read back. */
+/** A packet that a client received and decrypted. */
 interface Heard {
   readonly header: Buffer;
   readonly ssrc: number;
@@ -109,7 +109,7 @@ export class Client {
     this.at = at;
   }
 
-  /** The datagram for a header and what follows it, under the next nonce. */
+  /** The datagram for a header and a payload, with the next nonce. */
   packet(header: Buffer, plain: Buffer, suffix = this.nextSuffix()): Buffer {
     return this.mode === 'peer'
       ? Buffer.concat([header, plain])
@@ -150,7 +150,7 @@ export class Client {
     this.heard.push(read(bytes.subarray(0, headerBytes), payload, isRtcp, nonce));
   }
 
-  /** Takes what was received. */
+  /** Removes and returns the received packets. */
   take(): Heard[] {
     return this.heard.splice(0);
   }
@@ -160,7 +160,7 @@ export class Arranged implements DatagramOutput {
   readonly forwarder: Forwarder;
   readonly clients = new Map<number, Client>();
   readonly events: ForwarderEvent[] = [];
-  /** Datagrams to addresses that no client is at. */
+  /** Datagrams to addresses without a client. */
   readonly astray: { readonly to: Endpoint; readonly bytes: Buffer }[] = [];
   nowMs = 1_000_000;
   #next = 0;
@@ -199,7 +199,7 @@ export class Arranged implements DatagramOutput {
     this.forwarder.tick(this.nowMs);
   }
 
-  /** A member whose client is connected and has been heard, with nothing kept of that. */
+  /** A member whose client is connected and, over UDP, has sent a packet of silence. */
   client(
     mode: TransportMode | 'peer' = GCM,
     {

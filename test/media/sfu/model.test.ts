@@ -1,4 +1,5 @@
-// Goal: after any run of commands, who is sent a member's audio is what the rule says, worked out anew from nothing but the commands.
+// Goal: after any run of commands, a member's audio goes to exactly the members that the rule allows; the expected members
+// are computed from the commands alone.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Gate } from '../../../media/plane.ts';

@@ -1,4 +1,5 @@
-// Goal: each viewer sees one unbroken stream under one SSRC, whichever layer it comes from, and senders hear of what is missing.
+// Goal: each viewer receives one continuous stream under one SSRC, whichever layer it comes from, and senders receive
+// requests for lost packets.
 import { describe, expect, test } from 'vitest';
 import { Member, Room } from '../../../media/sfu/room.ts';
 import { chooseLayer } from '../../../media/sfu/subscription.ts';
@@ -12,7 +13,7 @@ const layersOf = (base: number) => [
   { ssrc: base + 3, rtxSsrc: base + 4, rid: '50', quality: 50 },
 ];
 
-/** A sender with two layers, both active, and viewers that want so much. */
+/** A sender with two active layers, and one viewer for each wanted quality. */
 function call(...wants: readonly number[]) {
   const arranged = new Arranged();
   const sender = arranged.client(GCM, { layers: layersOf(1000) });
@@ -66,12 +67,15 @@ describe('layers', () => {
     [100, false, true, 50],
     [0, true, true, null],
     [100, false, false, null],
-  ])('for quality %d of (%s, %s): %s', (quality, high, low, layer) => {
-    expect(chosen(quality, high, low)).toBe(layer);
-  });
+  ])(
+    'requested at quality %d (high active: %s, low active: %s) give quality %s',
+    (quality, high, low, layer) => {
+      expect(chosen(quality, high, low)).toBe(layer);
+    },
+  );
 });
 
-test('a subscriber waits for a keyframe, which is asked for at once and no more than twice a second', () => {
+test('a subscriber waits for a keyframe, which is requested at once and at most twice a second', () => {
   const { arranged, sender, viewers, high, film } = call(100, 100);
   expect(pli(sender.take())).toEqual([high.ssrc]);
   film(high.ssrc, 1, 0);
@@ -90,7 +94,7 @@ test('a subscriber waits for a keyframe, which is asked for at once and no more 
     ]);
 });
 
-test('a viewer without requested layers and a sender without permission cause no packets', () => {
+test('no video is sent to a viewer that wants none, or from a sender without permission', () => {
   const { arranged, sender, viewers, high, film } = call(0);
   film(high.ssrc, 1, 0, KEYFRAME);
   arranged.forwarder.setSinkWants(viewers[0]!.ssrc, 0, new Map([[high.ssrc, 100]]), arranged.nowMs);
@@ -128,14 +132,14 @@ test('a change of layer happens at a keyframe and leaves no gap', () => {
     93_000 + 540 * 90,
     96_000 + 540 * 90,
   ]);
-  // What the viewer misses is asked for under the layer's own numbers.
+  // A NACK of the viewer is sent on with the sequence numbers of the layer.
   viewer.send(...rtcp(205, 1, viewer.ssrc, high.ssrc, (2 << 16) | 0b101));
   const [nack] = sender.take();
   expect(nack?.payloadType).toBe(205);
   expect(nack?.payload.readUInt32BE(0)).toBe(low.ssrc);
   expect(nack?.payload.readUInt16BE(4)).toBe(503);
   expect(nack?.payload.readUInt16BE(6)).toBe(0b101);
-  // And comes again under the viewer's numbers; what was before the change is none of them.
+  // The retransmission gets the numbers of the viewer; packets from before the change are dropped.
   const again = (osn: number, ssrc = low.rtxSsrc) =>
     sender.send(rtp(ssrc, 9, 9777, VP8_RTX, true), Buffer.concat([Buffer.of(osn >> 8, osn & 255), DELTA]));
   again(503);
@@ -174,7 +178,7 @@ test('a long stream wraps its sequence numbers without interruption', () => {
   expect(pictures(viewers[0]!)).toHaveLength(seen);
 });
 
-test('payload types are translated to those that each side negotiated', () => {
+test('payload types are translated to the types that each side negotiated', () => {
   const { arranged, sender, viewers, high } = call(100, 100);
   arranged.forwarder.setPayloadTypes(sender.ssrc, [{ name: 'VP8', payloadType: 96, rtxPayloadType: 97 }]);
   arranged.forwarder.setPayloadTypes(viewers[0]!.ssrc, [
@@ -191,7 +195,7 @@ test('payload types are translated to those that each side negotiated', () => {
 });
 
 describe('reports', () => {
-  test('sender reports go to the viewers of the stream, under its numbers, without blocks', () => {
+  test('sender reports go to the viewers of the stream, with its SSRC and timestamps and without report blocks', () => {
     const { arranged, sender, viewers, high, low, film, want } = call(100, 0);
     const [viewer, listener] = viewers as [Client, Client];
     film(high.ssrc, 1, 1000, KEYFRAME);
@@ -219,7 +223,7 @@ describe('reports', () => {
       ).toEqual([rtcp(200, 0, 0, 11, 22, 5000, 33, 44)[1]]);
   });
 
-  test('receiver reports are sent to their sender, and to no member of another call', () => {
+  test('receiver reports go only to the sender that they report on, within the call', () => {
     const { arranged, sender, viewers, high, film } = call(100, 0);
     const [viewer, other] = viewers as [Client, Client];
     arranged.forwarder.open('elsewhere');
@@ -237,7 +241,7 @@ describe('reports', () => {
     expect([...stranger.take(), ...other.take(), ...viewer.take()]).toEqual([]);
   });
 
-  test('receiver reports beyond a bound are dropped', () => {
+  test('receiver reports beyond 1,000 blocks are dropped', () => {
     const { sender, viewers } = call(100);
     const [viewer] = viewers as [Client];
     sender.take();
@@ -247,7 +251,7 @@ describe('reports', () => {
   });
 });
 
-test('keyframes and bit rates are asked of the layer that is sent', () => {
+test('keyframe requests and bit rates go to the layer that is being sent', () => {
   const { arranged, sender, viewers, high, low, film } = call(50, 50);
   film(low.ssrc, 1, 0, KEYFRAME);
   arranged.advance(1000);
@@ -296,13 +300,13 @@ test('forged, truncated or unrelated feedback is dropped', () => {
   expect([...sender.take(), ...viewer.take(), ...other.take()]).toEqual([]);
   sender.send(rtp(high.ssrc, 2, 0, VP8), DELTA);
   expect(pictures(viewer)).toHaveLength(1);
-  // One who may no longer be seen is asked for nothing, though no packet of his has come since.
+  // A sender that may no longer stream is asked for no keyframe, even before its next packet.
   arranged.forwarder.setGate(sender.ssrc, { ...OPEN, streams: false });
   viewer.send(...rtcp(206, 1, viewer.ssrc, high.ssrc));
   expect(sender.take()).toEqual([]);
 });
 
-test('a sender who leaves is not asked for the keyframe that was due', () => {
+test('a sender who leaves receives no pending keyframe request', () => {
   const { arranged, sender, viewers } = call(100);
   sender.take();
   viewers[0]!.send(...rtcp(206, 1, viewers[0]!.ssrc, 1001));

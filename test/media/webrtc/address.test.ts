@@ -12,10 +12,10 @@ const of = (address: string, internal = false) => ({
 
 describe('the address of a machine without a route outwards', () => {
   test.each([
-    ['version 4 before 6', [of('2001:db8::1'), of('192.0.2.7')], '192.0.2.7'],
-    ['version 6 where there is no 4', [of('fe80::1'), of('2001:db8::1')], '2001:db8::1'],
-    ['none where there is loopback alone', [of('127.0.0.1', true), of('::1', true)], null],
-    ['none where the rest is link-local', [of('127.0.0.1', true), of('fe80::1')], null],
+    ['IPv4 before IPv6', [of('2001:db8::1'), of('192.0.2.7')], '192.0.2.7'],
+    ['IPv6 when there is no IPv4', [of('fe80::1'), of('2001:db8::1')], '2001:db8::1'],
+    ['null with loopback addresses only', [of('127.0.0.1', true), of('::1', true)], null],
+    ['null with loopback and link-local addresses only', [of('127.0.0.1', true), of('fe80::1')], null],
   ])('is %s', (_, addresses, found) => {
     expect(firstOutward(addresses)).toBe(found);
   });

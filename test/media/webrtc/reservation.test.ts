@@ -1,4 +1,4 @@
-// Goal: the UDP port of browsers is taken while nobody is in a call, and given to the library when a browser comes.
+// Goal: the UDP port of browsers is reserved while no browser is in a call, and freed for the library when a browser connects.
 import { afterEach, describe, expect, test } from 'vitest';
 import type { PortReservation } from '../../../media/webrtc/ports.ts';
 import { reserveUdpPort } from '../../../media/webrtc/reservation.ts';
@@ -17,7 +17,7 @@ const isFree = (port: number): Promise<boolean> =>
   );
 
 describe('the port of browsers', () => {
-  test('is taken while it is reserved, as often as it is', async () => {
+  test('is in use while it is held and free once it is released, however often either is repeated', async () => {
     reservation = await reserveUdpPort('127.0.0.1');
     const { port } = reservation;
     await expect(reserveUdpPort('127.0.0.1', port)).rejects.toThrow('EADDRINUSE');
@@ -29,7 +29,7 @@ describe('the port of browsers', () => {
     expect(await isFree(port)).toBe(false);
   });
 
-  test('stays with another process when it cannot be reserved again', async () => {
+  test('is held again only after another socket has released it', async () => {
     reservation = await reserveUdpPort('127.0.0.1');
     const { port } = reservation;
     reservation.release();

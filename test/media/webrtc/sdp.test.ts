@@ -1,4 +1,4 @@
-// Goal: no fragment of SDP, however made, is more than refused, and nothing of it enters our SDP that was not checked.
+// Goal: a malformed SDP fragment is at worst rejected, and only checked values of a fragment enter the server's SDP.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseFragment, remoteOffer, sessionSdp } from '../../../media/webrtc/sdp.ts';
@@ -34,7 +34,7 @@ describe('a fragment', () => {
     });
   });
 
-  test('may end its lines with either line ending, and map retransmissions to their streams', () => {
+  test('is read with either line ending, and maps retransmissions to their streams', () => {
     const text = fragment('a=rtpmap:96 VP8/90000', 'a=rtpmap:98 H264/90000', 'a=rtpmap:99 rtx/90000');
     const types = (sdp: string) => parseFragment(sdp)?.payloads.map(({ callType }) => callType);
     expect(types(text.replaceAll('\n', '\r\n'))).toEqual([120, 103, 101, 104]);
@@ -54,7 +54,7 @@ describe('a fragment', () => {
     ['too many lines', fragment(...Array<string>(400).fill('a=x'))],
     ['too many characters', fragment('a'.repeat(16_384))],
     ['nothing', ''],
-  ])('with %s is refused', (_, text) => {
+  ])('is rejected with %s', (_, text) => {
     expect(parseFragment(text)).toBeNull();
   });
 
@@ -73,7 +73,7 @@ describe('a fragment', () => {
     fc.tuple(fc.nat(200), fc.nat(200)).map(([type, apt]) => `a=fmtp:${type} apt=${apt}`),
   );
 
-  test('never throws, whatever its lines, and is bounded and clean when it is taken', () => {
+  test('never throws for any lines, and yields bounded and printable SDP when it is accepted', () => {
     fc.assert(
       fc.property(fc.array(line, { maxLength: 60 }), fc.constantFrom('\n', '\r\n', '\r'), (lines, end) => {
         const offer = parseFragment(lines.join(end));
@@ -97,7 +97,7 @@ describe('the session description', () => {
     `a=ice-pwd:${'y'.repeat(22)}`,
   ].join('\r\n');
 
-  test('contains only the transport of this side', () => {
+  test('contains only the transport of the server', () => {
     expect(sessionSdp(local, '203.0.113.7', 3022)?.split('\n')).toEqual([
       'c=IN IP4 203.0.113.7',
       `a=fingerprint:${FINGERPRINT}`,
@@ -108,7 +108,7 @@ describe('the session description', () => {
     expect(sessionSdp(local, '2001:db8::7', 3022)).toContain('c=IN IP6 2001:db8::7');
   });
 
-  test('is not made from a description that lacks something', () => {
+  test('is null when the local description has no ICE password', () => {
     expect(sessionSdp(local.replace('a=ice-pwd', 'a=other'), '203.0.113.7', 3022)).toBeNull();
   });
 });

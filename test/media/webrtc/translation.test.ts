@@ -1,4 +1,5 @@
-// Goal: a browser's packets enter the call under the allotted names, what it gets back has its own, and no bytes break that.
+// Goal: a browser's packets enter the call under the allotted SSRCs and payload types, packets to the browser have its own,
+// and no bytes throw.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { PeerOffer } from '../../../media/webrtc/sdp.ts';
@@ -62,7 +63,7 @@ describe('RTP from a browser', () => {
     ]);
   });
 
-  test('keeps its name when the browser begins another sender', () => {
+  test('reuses the allotted SSRCs in turn when the browser starts more senders', () => {
     const translation = make();
     const video = [8, 9, 10, 9].map((ssrc) => {
       const packet = rtp(96, ssrc);
@@ -72,14 +73,14 @@ describe('RTP from a browser', () => {
     expect(video).toEqual([1001, 1003, 1001, 1003]);
   });
 
-  test('is dropped when its payload type was not offered, or its video not allotted', () => {
+  test('is dropped when its payload type was not offered, or no video stream was allotted', () => {
     expect(make().inbound(rtp(120, 7))).toBe(false);
     expect(createTranslation(AUDIO, [], OFFER).inbound(rtp(96, 8))).toBe(false);
   });
 });
 
 describe('RTP to a browser', () => {
-  test('gets its payload type, the first of two, and keeps the speaker', () => {
+  test('gets the first matching payload type of the browser, and keeps the SSRC of the speaker', () => {
     const named = [rtp(120, 5), rtp(101, 6, 0x80), rtp(104, 7)].map((packet) => {
       expect(make().outbound(packet)).toBe(true);
       return nameOf(packet);
@@ -101,7 +102,7 @@ describe('RTCP', () => {
     return translation;
   };
 
-  test('from a browser names the sender as the call does, and its subjects not at all', () => {
+  test('from a browser gets the allotted sender SSRC, and keeps the SSRCs that it reports on', () => {
     const report = Buffer.concat([rtcp(200, 0, 8, 1, 2, 3, 4, 5), rtcp(202, 1, 7, 0), rtcp(206, 1, 99, 555)]);
     expect(spoken().inbound(report)).toBe(true);
     expect(words(report.subarray(0, 28))).toEqual([1001, 1, 2, 3, 4, 5]);
@@ -109,7 +110,7 @@ describe('RTCP', () => {
     expect(words(report.subarray(40))).toEqual([1000, 555]);
   });
 
-  test('to a browser names its own media as it does', () => {
+  test('to a browser names the media of the browser by its own SSRCs', () => {
     const nack = rtcp(205, 1, 555, 1001, 0x0001_0000);
     const reports = rtcp(201, 1, 555, 1000, 1, 2, 3, 4, 5);
     const fir = rtcp(206, 4, 555, 0, 1001, 1 << 24);
@@ -129,7 +130,7 @@ describe('RTCP', () => {
   });
 });
 
-test('no bytes throw, and packets keep their length', () => {
+test('translation never throws for any bytes, and RTP that passes has an allotted SSRC', () => {
   const packet = fc.oneof(
     fc.uint8Array({ maxLength: 80 }),
     fc
