@@ -1,4 +1,4 @@
-// Goal: a link to an activity leads to the voice-room page with what it may carry, and nothing else of it.
+// Goal: a link to an activity redirects to the voice-room page with its allowed parameters and nothing else.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,14 +31,14 @@ test.each([
   ['?referrer_id=javascript:alert(1)', ''],
   ['?token=secret&custom_id=', ''],
   ['?custom_id=a%0d%0aSet-Cookie:%20b', '&custom_id=a%0D%0ASet-Cookie%3A+b'],
-])('with %s the page is asked for with %s', async (query, carried) => {
+])('a link with the query %j redirects with the parameters %j', async (query, carried) => {
   const answer = await visit(`/activities/${APPLICATION}${query}`);
   expect(answer.status).toBe(302);
   expect(answer.headers.get('location')).toBe(`/voice-room/?activity=${APPLICATION}${carried}`);
   expect(answer.headers.get('set-cookie')).toBeNull();
 });
 
-test('without the id of an application it leads nowhere', async () => {
+test('a link without the id of an application is answered with 404', async () => {
   for (const path of ['/activities/', '/activities/x', '/activities/..%2fvoice-room'])
     expect([path, (await visit(path)).status]).toEqual([path, 404]);
   expect((await visit(`/activities/${APPLICATION}`, 'POST')).status).toBe(405);

@@ -108,7 +108,7 @@ const call = async (path: string, init: RequestInit = {}) => {
   return { response, status: response.status, body: text === '' ? null : JSON.parse(text) };
 };
 
-test('JSON has exactly the type clients look for, and the server does not name itself', async () => {
+test('a JSON response has the type application/json, allows any origin and does not name the server', async () => {
   const { response, status, body } = await call('/api/v10/users/@me', { headers: AUTH });
   expect(status).toBe(200);
   expect(body).toEqual({ id: '1000', reason: null });
@@ -122,12 +122,12 @@ test.each(['/api/v10', '/api/v9', '/api'])('%s is served', async (base) => {
   expect((await call(`${base}/users/%40me`, { headers: AUTH })).body).toMatchObject({ id: '1000' });
 });
 
-test.each(['/api/v6', '/api/v7', '/api/v8', '/api/v11', '/api/v0'])('%s is no version', async (base) => {
+test.each(['/api/v6', '/api/v7', '/api/v8', '/api/v11', '/api/v0'])('%s is unsupported', async (base) => {
   const { status, body } = await call(`${base}/users/@me`, { headers: AUTH });
   expect([status, body.code]).toEqual([400, 50041]);
 });
 
-test('a path that leads nowhere is 404 or 405, and an operation not built is 404 by name', async () => {
+test('an unknown path is 404, a wrong method is 405, and an unimplemented operation is 404 with its name', async () => {
   expect(await call('/api/v10/no/such/path')).toMatchObject({
     status: 404,
     body: { message: '404: Not Found', code: 0 },
@@ -144,7 +144,7 @@ test('a path that leads nowhere is 404 or 405, and an operation not built is 404
   });
 });
 
-test('a call without a good token is 401', async () => {
+test('a request without a valid token is rejected with 401', async () => {
   const unauthorized = { status: 401, body: { message: '401: Unauthorized', code: 0 } };
   for (const Authorization of ['', 'bad', 'Bot', 'Bot bad', 'Basic good', `Bot ${'x'.repeat(600)}`])
     expect(await call('/api/v10/users/@me', { headers: { Authorization } })).toMatchObject(unauthorized);
@@ -167,7 +167,7 @@ test.each(['', 'bad', 'Bot bad', 'Basic good', 'Bot good'])(
   },
 );
 
-test('a path with the id of the caller leads to what is served under @me, and for others it does not', async () => {
+test('the id of the caller in a path stands for @me, and the id of another user does not', async () => {
   const own = (path: string, init: RequestInit = {}) => call(path, { headers: AUTH, ...init });
   expect(await own('/api/v10/users/1000')).toMatchObject({ body: { id: '1000', reason: null } });
   expect(await own('/api/users/1000/guilds/5', { method: 'DELETE' })).toMatchObject({ status: 204 });
@@ -179,7 +179,7 @@ test('a path with the id of the caller leads to what is served under @me, and fo
   expect(anonymous).toMatchObject({ status: 404, body: { code: 0 } });
 });
 
-test('HEAD has the length of the body and no body; OPTIONS tells browsers what they may send', async () => {
+test('HEAD returns the length without the body, and OPTIONS returns the allowed headers', async () => {
   const head = await talk(api.server, [request('HEAD /api/v10/users/@me', AUTH)], (text) =>
     text.includes('\r\n\r\n'),
   );
@@ -191,7 +191,7 @@ test('HEAD has the length of the body and no body; OPTIONS tells browsers what t
   expect(options.response.headers.get('access-control-allow-headers')).toContain('Authorization');
 });
 
-test('204 has neither body nor length', async () => {
+test('a 204 response has no Content-Length', async () => {
   const text = await talk(api.server, [request('DELETE /api/v10/users/@me/guilds/5', AUTH)], (all) =>
     all.includes('\r\n\r\n'),
   );
@@ -204,7 +204,7 @@ test.each([
   ['HEAD /api/v10/users/@me', 200],
   ['GET /api/v10/nowhere', 404],
   ['OPTIONS /api/v10/users/@me', 204],
-])('%s marked as the last is answered with Connection: close, once', async (line, status) => {
+])('%s with Connection: close is answered with exactly one Connection: close', async (line, status) => {
   const text = await talk(api.server, [request(line, { ...AUTH, Connection: 'close' })], (all) =>
     all.includes('\r\n\r\n'),
   );
@@ -212,7 +212,7 @@ test.each([
   expect(text.match(/^connection: close\r$/gim)).toHaveLength(1);
 });
 
-test('queries are coerced: words to booleans, one id to a list of ids', async () => {
+test('query values are coerced to booleans and to lists of ids', async () => {
   expect((await call('/api/v10/users/5?flag=True&ids=1&other=x', { headers: AUTH })).body).toEqual({
     id: '5',
     flag: true,
@@ -228,7 +228,7 @@ test('queries are coerced: words to booleans, one id to a list of ids', async ()
   });
 });
 
-test('a path parameter that is no id is 50035', async () => {
+test('a path parameter that is not an id is rejected with 50035', async () => {
   expect((await call('/api/v10/users/everyone', { headers: AUTH })).body).toEqual({
     message: 'Invalid Form Body',
     code: 50035,
@@ -238,7 +238,7 @@ test('a path parameter that is no id is 50035', async () => {
   });
 });
 
-test('the audit reason is decoded, and bounded', async () => {
+test('the audit log reason is decoded, and rejected above 512 characters', async () => {
   const reasoned = (reason: string) =>
     call('/api/v10/users/@me', { headers: { ...AUTH, 'X-Audit-Log-Reason': reason } });
   expect((await reasoned('because%20%C3%BC')).body.reason).toBe('because ü');
@@ -249,20 +249,20 @@ test('the audit reason is decoded, and bounded', async () => {
 const send = (body: string | Uint8Array | FormData, headers: Record<string, string> = JSON_AUTH) =>
   call('/api/v10/channels/7/messages', { method: 'POST', headers, body });
 
-test('a JSON body is read; what is no JSON is 50109', async () => {
+test('a JSON body is read, and malformed JSON is rejected with 50109', async () => {
   expect((await send('{"content":"hi","unknown":1}')).body).toEqual({ content: 'hi', files: [] });
   for (const wrong of ['{', '', '[1', 'nul', '"', `${'['.repeat(100_000)}`, `[${'[],'.repeat(300_000)}[]]`])
     expect((await send(wrong === '' ? ' ' : wrong)).body).toMatchObject({ code: 50109 });
   expect((await send(new Uint8Array([0x22, 0xff, 0xfe, 0x22]))).body).toMatchObject({ code: 50109 });
 });
 
-test('a lone surrogate becomes U+FFFD and a pair stays what it is', async () => {
+test('a lone surrogate becomes U+FFFD, and a surrogate pair is kept', async () => {
   expect((await send('{"content":"a\\ud800b\\\\ud800 \\ud83d\\ude00 \\udc00"}')).body.content).toBe(
     'a\ufffdb\\ud800 😀 \ufffd',
   );
 });
 
-test('2000 astral characters fit 2000', async () => {
+test('an astral character counts as one of 2000 characters', async () => {
   expect((await send(JSON.stringify({ content: '😀'.repeat(2000) }))).status).toBe(200);
   expect((await send(JSON.stringify({ content: '😀'.repeat(2001) }))).body).toMatchObject({
     code: 50035,
@@ -270,7 +270,7 @@ test('2000 astral characters fit 2000', async () => {
   });
 });
 
-test('a body of another type is refused with 415 and the accepted types', async () => {
+test('a body of another content type is rejected with 415', async () => {
   const { status, body } = await send('content=hi', {
     ...AUTH,
     'Content-Type': 'application/x-www-form-urlencoded',
@@ -279,7 +279,7 @@ test('a body of another type is refused with 415 and the accepted types', async 
   expect(body).toMatchObject({ code: 50035, errors: { _errors: [{ code: 'CONTENT_TYPE_INVALID' }] } });
 });
 
-test('a form brings its files and payload_json', async () => {
+test('a form is read with its files and its payload_json', async () => {
   const form = new FormData();
   form.set('payload_json', '{"content":"with files"}');
   form.set('files[0]', new Blob([new Uint8Array(70_000)]), 'ünï "x".bin');
@@ -293,7 +293,7 @@ test('a form brings its files and payload_json', async () => {
   });
 });
 
-test('a form beyond its bounds is refused: files, bytes of a file, fields, broken and unfinished text', async () => {
+test('a form with too many files, a too large file, too many fields or malformed text is rejected', async () => {
   const many = new FormData();
   for (let n = 0; n <= 10; n++) many.set(`files[${n}]`, new Blob(['x']), 'x');
   expect((await send(many, AUTH)).body).toMatchObject({ code: 30015 });
@@ -314,7 +314,7 @@ test('a form beyond its bounds is refused: files, bytes of a file, fields, broke
   });
 });
 
-test('a body with a too large Content-Length is refused before it is sent, and an endless chunked one is aborted', async () => {
+test('a body is rejected with 413 for a too large Content-Length before it is sent, and for endless chunks', async () => {
   const announced = request('POST /api/v10/channels/7/messages', {
     ...JSON_AUTH,
     'Content-Length': String(26 << 20),
@@ -341,7 +341,7 @@ test('a rejected request receives its response while the client is still sending
   expect(status).toBe(401);
 });
 
-test('an internal fault is answered once with 503, without its reason', async () => {
+test('an internal error is answered with 503 without its cause', async () => {
   const { status, body, response } = await call('/api/v10/gateway');
   expect([status, body]).toEqual([503, { code: 0, message: '503: Service Unavailable' }]);
   expect(response.headers.get('retry-after')).toBe('1');
@@ -359,7 +359,7 @@ test('a request whose owner ends while it runs is answered with 503', async () =
   expect(response.headers.get('retry-after')).toBe('1');
 });
 
-test('pipelined requests are answered in order, or the connection closes; answers are never swapped', async () => {
+test('answers to pipelined requests are never swapped', async () => {
   const both = request('GET /api/v10/users/1', AUTH) + request('GET /api/v10/users/2', AUTH);
   const text = await talk(api.server, [both], (all) => all.includes('"id":"2"'));
   expect(text.indexOf('"id":"1"')).toBeLessThanOrEqual(Math.max(0, text.indexOf('"id":"2"')));
@@ -377,7 +377,7 @@ test.each([
     /^HTTP\/1\.1 400 /,
   ],
   [
-    'two lengths of one body',
+    'a chunked body with a Content-Length',
     `${request('POST /api/v10/channels/7/messages', { ...JSON_AUTH, 'Transfer-Encoding': 'chunked', 'Content-Length': '3' })}abc`,
     /^HTTP\/1\.1 400 /,
   ],
@@ -386,13 +386,13 @@ test.each([
     `${request('POST /api/v10/channels/7/messages', { ...JSON_AUTH, 'Content-Length': '-3' })}abc`,
     /^HTTP\/1\.1 400 /,
   ],
-  ['no HTTP at all', '\x00\x01\x02\r\n\r\n', /^HTTP\/1\.1 (400|505) /],
-])('%s ends its connection and nothing else', async (_name, bytes, expected) => {
+  ['bytes that are not HTTP', '\x00\x01\x02\r\n\r\n', /^HTTP\/1\.1 (400|505) /],
+])('a request with %s ends only its own connection', async (_name, bytes, expected) => {
   expect(await talk(api.server, [bytes])).toMatch(expected);
   expect((await call('/api/v10/users/@me', { headers: AUTH })).status).toBe(200);
 });
 
-test('a body that dribbles in is cut with 408', async () => {
+test('a body that is incomplete at its time-out is ended with 408', async () => {
   const slow = await startApi(operations, { settings: { requestTimeoutMs: 5_000 } });
   const begun = new Promise<void>((resolve) => {
     const { setTimer } = slow.clock;
@@ -413,7 +413,7 @@ test('a body that dribbles in is cut with 408', async () => {
   slow.server.close();
 });
 
-test('bodies beyond the memory bound are refused with 503, and later ones are accepted again', async () => {
+test('a body beyond the memory bound is rejected with 503, and later bodies are accepted', async () => {
   const small = await startApi(operations, {
     settings: { bodies: { bytesMax: 1_000, reservedBytes: 0, addressBytesMax: 2_000, userBytesMax: 2_000 } },
   });
@@ -426,7 +426,7 @@ test('bodies beyond the memory bound are refused with 503, and later ones are ac
   small.server.close();
 });
 
-test('addresses have limits of their own, and only a trusted proxy may name them', async () => {
+test('each address has its own rate limit, and X-Forwarded-For counts only behind a trusted proxy', async () => {
   const limited = { per: null, limit: 1, windowMs: 60_000 } as const;
   const one = {
     get_gateway: { ...operations.get_gateway, bucket: limited, handle: () => ({ ok: true as const }) },
@@ -447,7 +447,7 @@ test('addresses have limits of their own, and only a trusted proxy may name them
   }
 });
 
-test('a client that disconnects in the middle of a body or an answer does not affect others', async () => {
+test('a client that disconnects in the middle of a body does not affect others', async () => {
   const head = request(
     'POST /api/v10/channels/7/messages',
     { ...JSON_AUTH, 'Content-Length': '100' },
@@ -457,7 +457,7 @@ test('a client that disconnects in the middle of a body or an answer does not af
   expect((await call('/api/v10/users/@me', { headers: AUTH })).status).toBe(200);
 });
 
-test('a body that came with its head, while the token was looked up, leaves the connection to the next request', async () => {
+test('a body received during the token lookup does not break the next request on its connection', async () => {
   const slow = await startApi(operations, { globalPerSecond: 100_000, lookUpTurns: 3 });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const ask = (method: string, path: string, body: string): Promise<unknown> =>
@@ -488,7 +488,7 @@ async function talkAndLeave(head: string): Promise<void> {
   });
 }
 
-test('a server that drains closes connections with their answers', async () => {
+test('a server that stops accepting rejects new connections', async () => {
   const other = await startApi(operations);
   const socket = talk(other.server, [request('GET /api/v10/users/@me', AUTH)], (text) =>
     text.includes('\r\n\r\n'),

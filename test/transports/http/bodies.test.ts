@@ -1,4 +1,5 @@
-// Goal: over real sockets a body is bounded by what its operation declares, its refusal is read whole by any client, and uploads that are held back fail nobody else's.
+// Goal: over real sockets a body is bounded by what its operation declares, any client reads the whole rejection, and
+// stalled uploads do not fail the requests of others.
 import { Agent, request as httpRequest } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
@@ -83,14 +84,17 @@ const post = async (path: string, body: string | FormData, headers: Record<strin
 
 test.each([
   ['without a token', '/open', JSON_TYPE, 16 * KIB],
-  ['with one', '/plain', SIGNED_IN, 64 * KIB],
-  ['in JSON where files may come too', '/upload', SIGNED_IN, 64 * KIB],
-])('%s a body of the default size is read, and a larger one is 413', async (_, path, headers, bytesMax) => {
-  expect(await post(path, jsonOf(bytesMax), headers)).toMatchObject({ status: 200 });
-  expect(await post(path, jsonOf(bytesMax + 1), headers)).toMatchObject({ status: 413, body: TOO_LARGE });
-});
+  ['with a token', '/plain', SIGNED_IN, 64 * KIB],
+  ['as JSON to an operation with files', '/upload', SIGNED_IN, 64 * KIB],
+])(
+  '%s, a body of the default size is read and a larger body is rejected with 413',
+  async (_, path, headers, bytesMax) => {
+    expect(await post(path, jsonOf(bytesMax), headers)).toMatchObject({ status: 200 });
+    expect(await post(path, jsonOf(bytesMax + 1), headers)).toMatchObject({ status: 413, body: TOO_LARGE });
+  },
+);
 
-test('a form with files is bounded by the setting alone, and its payload_json as JSON is', async () => {
+test('a form with files may be larger than a JSON body, but its payload_json may not', async () => {
   const form = (payload: string, bytes: number) => {
     const made = new FormData();
     made.set('payload_json', payload);
@@ -106,24 +110,30 @@ test('a form with files is bounded by the setting alone, and its payload_json as
   expect(await post('/upload', form(large, 1), auth)).toMatchObject({ status: 413, body: TOO_LARGE });
 });
 
-test.each([100 * KIB, 5 << 20, 40 << 20])('fetch reads the 413 of %s bytes whole', async (bytes) => {
-  const body = jsonOf(bytes);
-  for (let round = 0; round < 5; round += 1) {
-    expect(await post('/open', body, JSON_TYPE)).toMatchObject({ status: 413, body: TOO_LARGE });
-    expect(await post('/plain', body, SIGNED_IN)).toMatchObject({ status: 413, body: TOO_LARGE });
-  }
-});
+test.each([100 * KIB, 5 << 20, 40 << 20])(
+  'fetch reads the whole 413 response to a body of %s bytes',
+  async (bytes) => {
+    const body = jsonOf(bytes);
+    for (let round = 0; round < 5; round += 1) {
+      expect(await post('/open', body, JSON_TYPE)).toMatchObject({ status: 413, body: TOO_LARGE });
+      expect(await post('/plain', body, SIGNED_IN)).toMatchObject({ status: 413, body: TOO_LARGE });
+    }
+  },
+);
 
-test.each([100 * KIB, 5 << 20, 40 << 20])('undici reads the 413 of %s bytes whole', async (bytes) => {
-  const { statusCode, body } = await undiciRequest(`${api.url}/api/v10/open`, {
-    method: 'POST',
-    headers: JSON_TYPE,
-    body: jsonOf(bytes),
-  });
-  expect([statusCode, await body.json()]).toEqual([413, TOO_LARGE]);
-});
+test.each([100 * KIB, 5 << 20, 40 << 20])(
+  'undici reads the whole 413 response to a body of %s bytes',
+  async (bytes) => {
+    const { statusCode, body } = await undiciRequest(`${api.url}/api/v10/open`, {
+      method: 'POST',
+      headers: JSON_TYPE,
+      body: jsonOf(bytes),
+    });
+    expect([statusCode, await body.json()]).toEqual([413, TOO_LARGE]);
+  },
+);
 
-test('a body in chunks without end is 413 while its client keeps sending', async () => {
+test('an endless chunked body is answered with 413 while its client keeps sending', async () => {
   const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
   const head = request('POST /api/v10/open', { ...JSON_TYPE, 'Transfer-Encoding': 'chunked' });
   const text = await talkOn(head, () => chunk, isWhole);
@@ -131,7 +141,7 @@ test('a body in chunks without end is 413 while its client keeps sending', async
   expect(text).toMatch(/^connection: close\r$/im);
 });
 
-test('a client that sends all of 8 MiB before it reads finds the 413', async () => {
+test('a client that sends before it reads still receives the 413 response', async () => {
   const headers = { ...JSON_TYPE, 'Content-Length': String(8 << 20), Connection: 'close' };
   const socket = connect(api.server.port, '127.0.0.1');
   held.push(socket);
@@ -153,7 +163,7 @@ test('a client that sends all of 8 MiB before it reads finds the 413', async () 
   expect(text).toMatch(/^HTTP\/1\.1 413 [\s\S]*40005}/);
 });
 
-test('after a 413 whose rest was short, the same connection serves the next request', async () => {
+test('a connection serves the next request after a 413 to a body of 200 KiB', async () => {
   const tooLarge = 'x'.repeat(200 * KIB);
   const first = request(
     'POST /api/v10/open',
@@ -165,7 +175,7 @@ test('after a 413 whose rest was short, the same connection serves the next requ
   expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 413', 'HTTP/1.1 200']);
 });
 
-test('a client that asks first (Expect: 100-continue) gets the 413 before it sends', async () => {
+test('a client that sends Expect: 100-continue receives the 413 before it sends the body', async () => {
   const headers = { ...JSON_TYPE, 'Content-Length': String(30 << 20), Expect: '100-continue' };
   const text = await talk(api.server, [request('POST /api/v10/open', headers)], isWhole);
   expect(text).toMatch(/HTTP\/1\.1 413 [\s\S]*40005}/);
@@ -187,22 +197,22 @@ test('a client that sends Expect: 100-continue and is accepted sends its body', 
 });
 
 test.each([
-  ['a path that leads nowhere', '/nowhere', 404],
-  ['a method there is none of', '/users/@me', 405],
-  ['a token that is none', '/plain', 401],
-])('the answer for %s is read whole by a client that is still sending', async (_, path, status) => {
+  ['an unknown path', '/nowhere', 404],
+  ['a wrong method', '/users/@me', 405],
+  ['an invalid token', '/plain', 401],
+])('a client that is still sending receives the answer to %s', async (_, path, status) => {
   for (let round = 0; round < 3; round += 1)
     expect(await post(path, 'x'.repeat(20 << 20), { ...JSON_TYPE, Authorization: 'Bot bad' })).toMatchObject({
       status,
     });
 });
 
-test('a large unread body outside of the API does not prevent the response either', async () => {
+test('a large unread body outside of the API does not prevent the response', async () => {
   const response = await fetch(`${api.url}/elsewhere`, { method: 'POST', body: 'x'.repeat(20 << 20) });
   expect([response.status, await response.json()]).toMatchObject([404, { code: 0 }]);
 });
 
-test('large bodies count against the address, which is blocked for them as for wrong tokens', async () => {
+test('an address is blocked after too many large bodies and wrong tokens', async () => {
   const guarded = await start({ inVainMax: 6 });
   const large = jsonOf(20 * KIB);
   for (let n = 0; n < 3; n += 1) {
@@ -218,7 +228,7 @@ test('large bodies count against the address, which is blocked for them as for w
   expect((await post('/open', '{}', JSON_TYPE, guarded)).status).toBe(200);
 });
 
-test('behind a trusted proxy the count is that of the client: one /64 of IPv6 and no other', async () => {
+test('behind a trusted proxy, large bodies count against the /64 or the IPv4 address of the client', async () => {
   const guarded = await start({ inVainMax: 3, settings: { trustProxy: true } });
   const from = (address: string, body: string) =>
     post('/open', body, { ...JSON_TYPE, 'X-Forwarded-For': `198.51.100.1, ${address}` }, guarded);
@@ -238,7 +248,7 @@ const BODIES = {
   userBytesMax: 26 << 20,
 };
 
-/** Begins an upload and holds back its end; resolves when the server has taken what was sent, or ended it. */
+/** Begins an upload and withholds its end; resolves when the bytes are written, or the server has answered or closed it. */
 async function holdBack(
   to: Api,
   path: string,
@@ -259,7 +269,7 @@ async function holdBack(
   return socket;
 }
 
-test('a signed-in caller uploads while 22 strangers and 22 other users hold back theirs', async () => {
+test('a signed-in user can upload while 22 anonymous and 22 signed-in uploads are stalled', async () => {
   const busy = await start({ settings: { bodies: BODIES } });
   const type = 'multipart/form-data; boundary=b';
   for (let n = 0; n < 22; n += 1) {
@@ -288,7 +298,7 @@ test('a caller whose pending bodies fill its share receives 429 with Retry-After
   expect(await post('/plain', jsonOf(60 * KIB), other, busy)).toMatchObject({ status: 200 });
 });
 
-test('when memory is short, uploads that stopped make room for one that moves', async () => {
+test('stalled uploads are evicted for an active upload when memory is short', async () => {
   const bodies = {
     bytesMax: 8 << 20,
     reservedBytes: 4 << 20,
@@ -310,7 +320,7 @@ test('when memory is short, uploads that stopped make room for one that moves', 
   expect(await upload()).toMatchObject({ status: 200 });
 });
 
-test('a body that brings next to nothing in ten seconds is cut with 408, long before its time is up', async () => {
+test('a body with too little progress in ten seconds is ended with 408 before its time-out', async () => {
   const slow = await start({ settings: { requestTimeoutMs: 3_600_000 } });
   const begun = new Promise<void>((resolve) => {
     const { setTimer } = slow.clock;
@@ -328,7 +338,7 @@ test('a body that brings next to nothing in ten seconds is cut with 408, long be
   expect(await answer).toMatch(/^HTTP\/1\.1 408 /);
 });
 
-test('connections of an agent that keeps them alive survive refusals of every kind', async () => {
+test('a keep-alive client receives the right status after each 413, 404 and 405', async () => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const ask = (method: string, path: string, body: string): Promise<unknown> =>
     new Promise((resolve, reject) => {
@@ -353,7 +363,7 @@ test('connections of an agent that keeps them alive survive refusals of every ki
   agent.destroy();
 });
 
-/** Writes a head and then, as fast as it is taken, whatever `more` makes, until `enough` or the end of the connection. */
+/** Writes a head, then `more` as fast as the socket takes it, until `enough` holds or the connection ends. */
 function talkOn(head: string, more: () => string, enough: (text: string) => boolean): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(api.server.port, '127.0.0.1');

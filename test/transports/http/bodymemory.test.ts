@@ -1,4 +1,4 @@
-// Goal: whatever callers hold back, each keeps to its share, the sum to its bound, and the next caller finds room.
+// Goal: whatever callers withhold, each stays within its share, the sum stays within its bound, and the next caller finds room.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
@@ -16,7 +16,7 @@ function memoryOf(bounds = BOUNDS) {
     account.reading((why) => evicted.push(`${userId ?? network} ${why}`));
     return account;
   };
-  /** Takes ten bytes at a time until it is told to stop. */
+  /** Takes ten bytes at a time until the memory refuses more. */
   const hoard = (account: BodyAccount): string => {
     for (;;) {
       const taken = account.take(10);
@@ -26,7 +26,7 @@ function memoryOf(bounds = BOUNDS) {
   return { clock, memory, evicted, open, hoard };
 }
 
-test('an address gets its share of the memory in all its bodies together', () => {
+test('an address shares one memory limit between all its bodies', () => {
   const { memory, open, hoard } = memoryOf();
   expect(hoard(open('192.0.2.1'))).toBe('share');
   expect(open('192.0.2.1').take(10)).toBe('share');
@@ -34,14 +34,14 @@ test('an address gets its share of the memory in all its bodies together', () =>
   expect(open('192.0.2.2').take(10)).toBe('taken');
 });
 
-test('a user gets a share of the memory from whatever addresses', () => {
+test('a user shares one memory limit between all addresses', () => {
   const { memory, open, hoard } = memoryOf();
   expect(hoard(open('192.0.2.1', 'a'))).toBe('share');
   expect(open('192.0.2.2', 'a').take(10)).toBe('share');
   expect(memory.bytes).toBe(300);
 });
 
-test('a body that is signed for moves from the share of its address to that of its user', () => {
+test('a body moves from the share of its address to the share of its user at sign-in', () => {
   const { open, hoard, memory } = memoryOf();
   const account = open('192.0.2.1');
   hoard(account);
@@ -52,7 +52,7 @@ test('a body that is signed for moves from the share of its address to that of i
   expect(memory.bytes).toBe(60);
 });
 
-test('any number of addresses leaves the reserve to callers who are signed in', () => {
+test('anonymous bodies of any number of addresses leave the reserve to signed-in users', () => {
   const { memory, open, hoard } = memoryOf();
   for (let n = 0; n < 100; n += 1) hoard(open(`192.0.2.${n}`));
   expect(memory.bytes).toBeLessThanOrEqual(200);
@@ -90,7 +90,7 @@ test('a stalled body is evicted for one that still arrives, whatever their sizes
   expect(evicted).toEqual(['hoarder 5 stalled', 'hoarder 6 stalled']);
 });
 
-test('a complete body is not ended, however long its answer takes', () => {
+test('a complete body is not evicted, however long its answer takes', () => {
   const { clock, open, hoard, evicted } = memoryOf();
   const done = open('192.0.2.1', 'a');
   done.take(300);

@@ -1,4 +1,4 @@
-// Goal: files are served whole, in part and in time, never run in a browser, and no path leads out of the store.
+// Goal: files are served whole, in ranges and while their signature is valid, never run in a browser, and no path leaves the store.
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { pino } from 'pino';
@@ -85,7 +85,7 @@ afterAll(() => {
 const get = (path: string, headers: Record<string, string> = {}, method = 'GET', port = server.port) =>
   fetch(`http://127.0.0.1:${port}${path}`, { headers, method });
 
-test('a file that is no image, sound or film is for saving, under its own name', async () => {
+test('a file that is not an image, audio or video is served as a download under its own name', async () => {
   const response = await get('/attachments/1/2/a%20b.txt');
   expect(await response.text()).toBe('0123456789');
   expect(response.headers.get('content-type')).toBe('text/html');
@@ -102,7 +102,7 @@ test('only images, audio and video without markup are shown inline', () => {
     expect(isShown(type), type).toBe(false);
 });
 
-test('images are shown in place, wherever they hang', async () => {
+test('avatars of users and of members are served inline and as immutable', async () => {
   for (const path of [`/avatars/5/${HASH}.webp?size=64`, `/guilds/6/users/5/avatars/${HASH}.gif`]) {
     const response = await get(path);
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/gif']);
@@ -111,7 +111,7 @@ test('images are shown in place, wherever they hang', async () => {
   }
 });
 
-test('a large file arrives whole, also at a reader that is slow to start', async () => {
+test('a large file is received whole by a reader that starts late', async () => {
   const response = await get('/attachments/1/3/large.mp4');
   expect(response.headers.get('content-length')).toBe(String(LARGE.length));
   await setImmediate();
@@ -124,7 +124,7 @@ test('a client that disconnects during a download does not affect other requests
   expect((await get('/attachments/1/2/a%20b.txt')).status).toBe(200);
 });
 
-test('parts, beginnings and ends of a file can be asked for', async () => {
+test('range requests return parts and ends of a file, and 416 beyond its end', async () => {
   const part = async (range: string, headers: Record<string, string> = {}) => {
     const response = await get('/attachments/1/2/a%20b.txt', { Range: range, ...headers });
     return [response.status, response.headers.get('content-range'), await response.text()];
@@ -136,13 +136,13 @@ test('parts, beginnings and ends of a file can be asked for', async () => {
   expect(await part('bytes=2-4', { 'If-Range': '"another"' })).toEqual([200, null, '0123456789']);
 });
 
-test('a reader who has the file already is answered 304', async () => {
+test('a request with a matching ETag is answered with 304', async () => {
   const tag = (await get(`/avatars/5/${HASH}.gif`)).headers.get('etag') ?? '';
   const response = await get(`/avatars/5/${HASH}.gif`, { 'If-None-Match': `"x", W/${tag}` });
   expect([response.status, await response.text()]).toEqual([304, '']);
 });
 
-test('HEAD returns the length; other methods are not allowed; an empty file is empty', async () => {
+test('HEAD returns the length, DELETE is rejected with 405, and an empty file is served', async () => {
   const head = await get('/attachments/1/3/large.mp4', {}, 'HEAD');
   expect([head.status, head.headers.get('content-length')]).toEqual([200, String(LARGE.length)]);
   expect((await get('/attachments/1/3/large.mp4', {}, 'DELETE')).status).toBe(405);
@@ -150,7 +150,7 @@ test('HEAD returns the length; other methods are not allowed; an empty file is e
   expect([empty.status, await empty.text()]).toEqual([200, '']);
 });
 
-test('there are six default avatars', async () => {
+test('the CDN serves six default avatars', async () => {
   for (const n of [0, 1, 2, 3, 4, 5]) {
     const bytes = new Uint8Array(await (await get(`/embed/avatars/${n}.png`)).arrayBuffer());
     expect(readImage(bytes)).toMatchObject({ type: 'image/png' });
@@ -158,7 +158,7 @@ test('there are six default avatars', async () => {
   expect((await get('/embed/avatars/6.png')).status).toBe(404);
 });
 
-test('each default sound has a file of its own, whatever the ending asks', async () => {
+test('each default sound has its own MP3 file, whatever extension the URL has', async () => {
   const files = new Set<string>();
   for (const { sound_id: id } of DEFAULT_SOUNDS) {
     const whole = await get(`/soundboard-sounds/${id}`);
@@ -178,7 +178,7 @@ test('each default sound has a file of its own, whatever the ending asks', async
   expect((await get('/soundboard-sounds/7')).status).toBe(404);
 });
 
-test('a default sound is served in parts, and its length without it', async () => {
+test('a default sound is served in ranges, and HEAD returns its length', async () => {
   const head = await get('/soundboard-sounds/1.mp3', {}, 'HEAD');
   const size = Number(head.headers.get('content-length'));
   expect([head.status, size > 1_000 && size < 10_000, await head.text()]).toEqual([200, true, '']);
@@ -192,14 +192,14 @@ describe('signed URLs', () => {
   const bare = '/attachments/1/2/a%20b.txt';
   const signed = () => signer.sign(`https://x.example${bare}`, clock.now()).slice('https://x.example'.length);
 
-  test('pass, and bare ones only where that is allowed', async () => {
+  test('are accepted, and unsigned URLs only where signatures are optional', async () => {
     const status = async (path: string) => (await get(path, {}, 'GET', strict.port)).status;
     expect(await status(signed())).toBe(200);
     expect(await status(bare)).toBe(404);
     expect((await get(bare)).status).toBe(200);
   });
 
-  test('are refused when they are altered or old', async () => {
+  test('are rejected when they are altered or 25 hours old', async () => {
     expect((await get(signed().replace('ex=6', 'ex=7'))).status).toBe(404);
     expect((await get(signed().replace('a%20b', 'c'))).status).toBe(404);
     const old = signed();
@@ -209,7 +209,7 @@ describe('signed URLs', () => {
   });
 });
 
-test('no path names a key outside of its collection', () => {
+test('no path maps to a storage key outside of its collection', () => {
   const piece = fc.oneof(
     fc.constantFrom(
       '..',
@@ -241,7 +241,7 @@ test('no path names a key outside of its collection', () => {
   });
 });
 
-test('a range is always inside of its file', () => {
+test('a range is always within its file', () => {
   const header = fc.oneof(
     fc.string(),
     fc.tuple(fc.nat(), fc.nat()).map(([a, b]) => `bytes=${a}-${b}`),
@@ -269,7 +269,7 @@ test('a Content-Disposition is one line of ASCII that contains the file name, fo
   expect(servedType('text/html\r\nX: y')).toBe('application/octet-stream');
 });
 
-test('images are known by their bytes', async () => {
+test('an uploaded image is typed by its bytes, and bytes of other types are rejected', async () => {
   const uri = (bytes: Uint8Array) => `data:image/jpeg;base64,${Buffer.from(bytes).toString('base64')}`;
   const saved = await saveImage(blobs, 'icons', '9', uri(pngPixel()), 'icon');
   expect(saved.ok && blobs.files.get(imageKey('icons', '9', saved.value))?.type).toBe('image/png');

@@ -1,4 +1,4 @@
-// Goal: `/docs` serves the built documentation and nothing beside it, and says what to run where it is not built.
+// Goal: `/docs` serves only the built documentation, and names the build command while it is not built.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -43,7 +43,7 @@ describe('/docs', () => {
   });
 
   test.each(['/docs/nothing.html', '/docs/%2e%2e/secret.txt', '/docs/../secret.txt', '/docs/start'])(
-    '%s gives no file',
+    'answers %s with 404',
     async (path) => {
       const { status } = await fetch(`${base}${path}`, { redirect: 'manual' });
       expect(status).toBe(404);

@@ -1,4 +1,4 @@
-// Goal: the rest of a refused body is dropped within its bounds, and nothing of it is left when that is over.
+// Goal: the rest of a rejected body is dropped within bounds of time and bytes, and leaves no timer.
 import { beforeEach, expect, test } from 'vitest';
 import { BodyMemory, BodyStream } from '../../../transports/http/body.ts';
 import type { Exchange } from '../../../transports/http/exchange.ts';
@@ -23,7 +23,7 @@ function setTimer(run: () => void, delayMs: number) {
   return { cancel: () => void timers.delete(timer) };
 }
 
-/** A body of which more than is allowed has come, and is refused. */
+/** A body that is rejected because it exceeds its bound. */
 function refused() {
   let receive: (chunk: ArrayBuffer, isLast: boolean) => void = () => undefined;
   let abort = () => {};
@@ -50,7 +50,7 @@ function refused() {
   return { chunk, abort: () => abort(), isRead: body.discard() };
 }
 
-test('a refused body is drained for two seconds at most', async () => {
+test('a rejected body is drained for two seconds at most', async () => {
   const { isRead } = refused();
   expect([...timers].map(({ delayMs }) => delayMs)).toEqual([DRAIN_MS]);
   for (const timer of timers) timer.run();

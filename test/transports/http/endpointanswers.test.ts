@@ -1,4 +1,4 @@
-// Goal: an answer in an HTTP response is read as one to the callback route is, and leaves no file that nothing shows.
+// Goal: an answer in an HTTP response is read like an answer to the callback route, and leaves no file without a message.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ChannelId, FreshId } from '../../../protocol/ids.ts';
@@ -56,7 +56,7 @@ const message = { type: 4, data: { content: 'words' } };
 
 describe('an answer by HTTP', () => {
   test.each(['application/json', 'application/json; charset=utf-8', 'text/plain', null])(
-    'is JSON, whatever type it claims (%s)',
+    'is read as JSON with the content type %s',
     async (contentType) => {
       const { receive, callbacks } = open();
       expect((await receive(contentType, JSON.stringify(message))).ok).toBe(true);
@@ -77,25 +77,28 @@ describe('an answer by HTTP', () => {
     expect(await Promise.all(attachments.map(isStored))).toEqual([true, true]);
   });
 
-  test.each(['nothing', 'refused'] as const)('deletes files of an answer that shows %s', async (shows) => {
-    const { sendForm, callbacks, isStored } = open(shows);
-    expect((await sendForm(formOf(message, 'one'))).ok).toBe(shows === 'nothing');
-    expect(await isStored(callbacks[0]!.attachments[0]!)).toBe(false);
-  });
+  test.each(['nothing', 'refused'] as const)(
+    'deletes its files when they are not shown (%s)',
+    async (shows) => {
+      const { sendForm, callbacks, isStored } = open(shows);
+      expect((await sendForm(formOf(message, 'one'))).ok).toBe(shows === 'nothing');
+      expect(await isStored(callbacks[0]!.attachments[0]!)).toBe(false);
+    },
+  );
 
   test.each<[string, FormData]>([
-    ['a file beyond the largest', formOf(message, 'x'.repeat(1_001))],
+    ['a file above the size limit', formOf(message, 'x'.repeat(1_001))],
     ['eleven files', formOf(message, ...Array<string>(11).fill('x'))],
-    ['no callback', formOf(undefined, 'one')],
-    ['a callback that is none', formOf({ type: 11 }, 'one')],
-    ['a note without its file', formOf({ type: 4, data: { attachments: [{ id: 3 }] } }, 'one')],
-  ])('is refused with %s', async (_, form) => {
+    ['no payload_json', formOf(undefined, 'one')],
+    ['an unknown callback type', formOf({ type: 11 }, 'one')],
+    ['an attachment entry without its file', formOf({ type: 4, data: { attachments: [{ id: 3 }] } }, 'one')],
+  ])('is rejected with %s', async (_, form) => {
     const { sendForm, callbacks } = open();
     expect((await sendForm(form)).ok).toBe(false);
     expect(callbacks).toEqual([]);
   });
 
-  test('is refused and never throws, whatever its bytes are', async () => {
+  test('is rejected without a throw for random bytes', async () => {
     const { receive } = open();
     const type = fc.constantFrom(
       null,

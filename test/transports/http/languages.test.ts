@@ -3,7 +3,11 @@ import { expect, test } from 'vitest';
 import { languagesOf } from '../../../transports/http/exchange.ts';
 
 test.each([
-  ['its own header before that of HTTP', { 'x-discord-locale': 'de', 'accept-language': 'fr' }, ['de']],
+  [
+    'the header of the client before Accept-Language',
+    { 'x-discord-locale': 'de', 'accept-language': 'fr' },
+    ['de'],
+  ],
   ['the order of the header', { 'accept-language': 'fr, en-GB' }, ['fr', 'en-GB']],
   ['the order of qualities', { 'accept-language': 'da;q=0.1, en-GB;q=0.8, fr' }, ['fr', 'en-GB', 'da']],
   ['no language of quality 0', { 'accept-language': 'de;q=0, fr' }, ['fr']],

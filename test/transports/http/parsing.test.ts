@@ -1,4 +1,4 @@
-// Goal: queries, JSON, paths and forms of any bytes have an answer, and a well-formed one loses nothing.
+// Goal: any bytes of a query, JSON, path or form are read or rejected without a throw, and well-formed input is read completely.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { JSON_DEPTH_MAX, JSON_TOKENS_MAX } from '../../../protocol/json.ts';
@@ -7,12 +7,12 @@ import { createFormReader } from '../../../transports/http/multipart.ts';
 import { createRouter } from '../../../transports/http/router.ts';
 import { OPERATIONS } from '../../../transports/rest/operations.generated.ts';
 
-/** With the nearest doubles, as JSON.parse has it. */
+/** Converts big integers to the nearest doubles, as JSON.parse does. */
 const plain = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value, (_, each) => (typeof each === 'bigint' ? Number(each) : each)));
 
 describe('a query', () => {
-  test('is read, whatever its text', () => {
+  test('is read as well-formed strings for any text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const query = readQuery(text);
@@ -22,7 +22,7 @@ describe('a query', () => {
     );
   });
 
-  test('gives back every pair that was put in', () => {
+  test('is read with every pair in order', () => {
     const pairs = fc.array(fc.tuple(fc.string({ minLength: 1 }), fc.string()), { maxLength: 50 });
     fc.assert(
       fc.property(pairs, (list) => {
@@ -39,7 +39,7 @@ describe('a query', () => {
 describe('JSON', () => {
   const bytesOf = (text: string) => Buffer.from(text);
 
-  test('is read as it was meant, whichever program wrote it', () => {
+  test('is read as JSON.parse reads it', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 10 }), (value) => {
         const text = JSON.stringify(value);
@@ -52,7 +52,7 @@ describe('JSON', () => {
     );
   });
 
-  test('is a value of well-formed strings, or 50109, whatever its bytes', () => {
+  test('is read with well-formed strings or rejected with 50109 for any bytes', () => {
     const texts = fc.oneof(
       fc.uint8Array(),
       fc
@@ -72,7 +72,7 @@ describe('JSON', () => {
     );
   });
 
-  test('nests at most 64 deep and has at most 20,000 values, else is refused with 50109 and the bound', () => {
+  test('is rejected with 50109 and the bound above 64 levels or 20,000 values', () => {
     const deep = (depth: number) => bytesOf('['.repeat(depth) + ']'.repeat(depth));
     const refusedWith = (bytes: Uint8Array) => {
       const read = readJson(bytes);
@@ -102,22 +102,22 @@ describe('a path', () => {
     expect(match).toMatchObject({ kind: 'found', operationId });
   });
 
-  test('hands its parameters over decoded', () => {
+  test('is matched with decoded parameters', () => {
     const path = '/channels/1/messages/2/reactions/%F0%9F%94%A5/@me';
     expect(find('PUT', path)).toMatchObject({
       params: { channel_id: '1', message_id: '2', emoji_name: '🔥' },
     });
   });
 
-  test('names the methods that it is known for when asked with another', () => {
+  test('is answered with its allowed methods for another method', () => {
     expect(find('POST', '/gateway')).toEqual({ kind: 'otherMethods', methods: ['GET'] });
   });
 
-  test('takes the parameter where the literal does not have the method', () => {
+  test('matches a parameter when the literal segment does not have the method', () => {
     expect(find('GET', '/guilds/1/members/@me')).toMatchObject({ operationId: 'get_guild_member' });
   });
 
-  test('is found or not, without a fault, whatever its text', () => {
+  test('is matched or rejected without a throw for any text', () => {
     const piece = fc.oneof(fc.string(), fc.constantFrom('users', '@me', '%', '%ff', '..', '', 'guilds', '1'));
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 20 }), fc.constantFrom('GET', 'PUT', ''), (pieces, method) => {
@@ -126,7 +126,7 @@ describe('a path', () => {
     );
   });
 
-  test('may not belong to two operations: that mistake is found at the start', () => {
+  test('is rejected when the router is created if two operations share it', () => {
     const twice = ['a', 'b'].map((operationId) => ({
       operationId,
       method: 'GET',
@@ -156,7 +156,7 @@ describe('a form', () => {
     ]);
   const END = Buffer.from(`--${BOUNDARY}--\r\n`);
 
-  test('gives every file back, wherever the network cut it', async () => {
+  test('is read with every file, however the network splits it', async () => {
     const files = fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 10 });
     await fc.assert(
       fc.asyncProperty(
@@ -168,7 +168,7 @@ describe('a form', () => {
           const text = JSON.stringify(payload);
           const form = Buffer.concat([partOf('name="payload_json"', text), ...parts, END]);
           const read = await readAll(cut(form, size));
-          // What the text says: JSON has no negative zero.
+          // Compared with the text, because JSON.stringify drops the sign of negative zero.
           expect(read.ok && plain(read.body)).toEqual(JSON.parse(text));
           const got = read.ok ? read.files.map(({ bytes }) => Buffer.from(bytes).toString('hex')) : [];
           expect(got).toEqual(list.map((bytes) => Buffer.from(bytes).toString('hex')));
@@ -178,7 +178,7 @@ describe('a form', () => {
     );
   });
 
-  test('has an answer, whatever its bytes and its type', async () => {
+  test('is read or rejected without a throw for any bytes and content type', async () => {
     const noise = fc.array(
       fc.oneof(
         fc.uint8Array(),
@@ -209,23 +209,23 @@ describe('a form', () => {
   });
 
   test.each([
-    ['a file too large', partOf('name="files[0]"; filename="x"', 'x'.repeat(1_001)), 40005],
+    ['a file that is too large', partOf('name="files[0]"; filename="x"', 'x'.repeat(1_001)), 40005],
     [
       'two files of one name',
       Buffer.concat([partOf('name="a"; filename="x"', 'x'), partOf('name="a"; filename="x"', 'x')]),
       50035,
     ],
-    ['payload_json that is none', partOf('name="payload_json"', '{'), 50109],
-  ])('%s is refused', async (_name, bytes, code) => {
+    ['malformed payload_json', partOf('name="payload_json"', '{'), 50109],
+  ])('is rejected with %s', async (_name, bytes, code) => {
     expect(await readAll([bytes, END])).toMatchObject({ ok: false, refusal: { code } });
   });
 
-  test('with headers beyond their bound keeps none of that part', async () => {
+  test('drops a part whose headers exceed their bound', async () => {
     const headers = Buffer.from(`--${BOUNDARY}\r\n${'A: b\r\n'.repeat(10_000)}\r\n`);
     expect(await readAll([headers, END])).toEqual({ ok: true, body: {}, files: [] });
   });
 
-  test('without payload_json is its fields', async () => {
+  test('is read from its fields when it has no payload_json', async () => {
     expect(await readAll([partOf('name="name"', 'ü'), END])).toEqual({
       ok: true,
       body: { name: 'ü' },

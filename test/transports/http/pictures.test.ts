@@ -1,4 +1,4 @@
-// Goal: images are served in the size and format that a client asks for, from bytes that nobody may trust, within bounds of memory and time.
+// Goal: images are served in the size and format that a client requests, from untrusted bytes, within bounds of memory and time.
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { pino } from 'pino';
@@ -97,11 +97,11 @@ describe('an image', () => {
     ['/emojis/8.png?size=32', ['image/png', 32, 21, 1]],
     ['/stickers/7.png?size=160', ['image/png', 320, 320, 1]],
     ['/stickers/7.webp?size=128', ['image/webp', 128, 128, 1]],
-  ])('is %s in its size and format', async (path, expected) => {
+  ])('at %s has the requested size and format', async (path, expected) => {
     expect(await shape(path)).toEqual(expected);
   });
 
-  test('is served as stored when it is not animated, and as AVIF with that extension', async () => {
+  test('is served as stored when it is a still WebP, and as AVIF with the extension .avif', async () => {
     const still = await plain(30, 20).webp().toBuffer();
     expect((await got(`/avatars/5/${WEBP}.webp`)).bytes.equals(still)).toBe(true);
     expect((await got('/emojis/8.avif?size=32')).type).toBe('image/avif');
@@ -143,7 +143,7 @@ describe('rendering', () => {
     expect(read).toHaveBeenCalledTimes(2);
   });
 
-  test('draws an image onto a square of a picture, and nothing where it is no image', async () => {
+  test('draws an image onto a square of a picture, and returns null when it is not an image', async () => {
     const base = await plain(40, 20).png().toBuffer();
     const icon = await sharp({ create: { width: 6, height: 9, channels: 3, background: '#00ff00' } })
       .png()
@@ -172,7 +172,7 @@ describe('rendering', () => {
     ).toBeNull();
   });
 
-  test('runs two at once, queues a bounded number, and rejects others', async () => {
+  test('runs two renders at once, queues a bounded number and rejects the others', async () => {
     let running = 0;
     let most = 0;
     let release = () => {};
@@ -195,17 +195,17 @@ describe('rendering', () => {
     expect(most).toBe(2);
   });
 
-  test('gives nothing where the library is not installed', async () => {
+  test('returns null when the image library is not installed', async () => {
     const pictures = createPictures({}, async () => null);
     expect(await pictures.render('a', WANTED, async () => plain(8, 8).png().toBuffer())).toBeNull();
   });
 
-  test('draws only formats that are stored here, whatever the library reads', async () => {
+  test('returns null for SVG, although the image library reads it', async () => {
     const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>');
     expect(await createPictures().render('a', WANTED, async () => svg)).toBeNull();
   });
 
-  test('answers null or an image for bytes of any kind behind the head of an image', async () => {
+  test('returns null or a WebP image for any bytes after an image signature', async () => {
     const heads = [
       [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a],
       [0xff, 0xd8, 0xff],
@@ -222,7 +222,7 @@ describe('rendering', () => {
   });
 });
 
-test('what is wanted is read from any path and query', () => {
+test('any path and query yield a size that is a power of two, or no size', () => {
   fc.assert(
     fc.property(
       fc.string(),

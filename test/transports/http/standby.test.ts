@@ -1,4 +1,4 @@
-// Goal: a port that shards share never refuses: who comes while none listens is served by the next one that does.
+// Goal: a port that shards share never refuses a connection: while no shard listens, connections wait for the next shard.
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -32,7 +32,7 @@ async function arrange(options: Partial<StandbyOptions> = {}) {
   return { standby, state, shard, leave };
 }
 
-/** One request on a connection of its own; the error when there was no answer. */
+/** One request on a new connection; returns the error when there is no answer. */
 const ask = ({ port }: Standby, timeoutMs = 5000): Promise<string> =>
   new Promise((resolve) => {
     let text = '';
@@ -49,7 +49,7 @@ const ask = ({ port }: Standby, timeoutMs = 5000): Promise<string> =>
   });
 
 describe('the port of shards', () => {
-  test('is theirs alone while one of them listens', async () => {
+  test('is served by the shards alone while one of them listens', async () => {
     const { standby, shard } = await arrange();
     expect(standby.accepts).toBe(true);
     await shard('one');
@@ -59,7 +59,7 @@ describe('the port of shards', () => {
     expect(standby.connections).toBe(0);
   });
 
-  test('is open before the first shard and between two: waiting requests are served by the next shard', async () => {
+  test('accepts requests while no shard listens, and the next shard serves them', async () => {
     const { standby, shard, leave } = await arrange();
     const early = ask(standby);
     await delay(50);
@@ -73,13 +73,13 @@ describe('the port of shards', () => {
     expect(await between).toEqual(['two', 'two']);
   });
 
-  test('loses no request when the last shard has closed before that is known', async () => {
+  test('loses no request when the last shard closes before the standby is notified', async () => {
     const { standby, state, shard } = await arrange();
     const first = await shard('one');
     first.close();
     const unknown = ask(standby);
     await delay(250);
-    // It came back to itself, once for each look, and not as fast as it could.
+    // The standby forwarded the connection to itself once per check, not in a busy loop.
     expect(standby.connections).toBeLessThan(8);
     state.served = 0;
     await delay(150);
@@ -94,7 +94,7 @@ describe('the port of shards', () => {
     await expect.poll(() => standby.connections).toBe(0);
   });
 
-  test("is nobody else's, and only looked for where no listener can stand behind another", async () => {
+  test('is never shared with another server, and accepts nothing while no shard listens on IPv6', async () => {
     const { standby } = await arrange();
     await expect(startServer({ host: HOST, port: standby.port, installers: [] })).rejects.toThrow(
       'Cannot listen',

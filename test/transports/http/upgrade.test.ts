@@ -38,7 +38,7 @@ class Recorder implements UpgradedSocket {
   }
 }
 
-/** A door whose timers fire when the test says so, with one client connected by hand. */
+/** Upgrades with timers that the test fires, and one client connected by hand. */
 async function connected() {
   const timers: { readonly run: () => void; readonly delayMs: number }[] = [];
   const sweeps: (() => void)[] = [];
@@ -96,7 +96,7 @@ async function connected() {
 
 const text = (received: readonly Buffer[]) => Buffer.concat(received).toString('latin1');
 
-test('sends the response to the upgrade alone, and the first frame when its delay is over', async () => {
+test('the response to an upgrade is sent alone, and the first frame after a delay of 50 ms', async () => {
   const { received, timers, socket, client, time } = await connected();
   expect(text(received)).toMatch(/^HTTP\/1\.1 101 /);
   expect(text(received).split('\r\n\r\n')).toEqual([expect.any(String), '']);
@@ -110,7 +110,7 @@ test('sends the response to the upgrade alone, and the first frame when its dela
   expect(timers).toEqual([]);
 });
 
-test('opens a socket before it passes on its first frame', async () => {
+test('a socket is opened before its first frame is delivered', async () => {
   const { client, socket, timers, time } = await connected();
   client.write(Buffer.from([0x81, 0x82, 0, 0, 0, 0, 0x68, 0x69]));
   await once(client, 'data');
@@ -120,7 +120,7 @@ test('opens a socket before it passes on its first frame', async () => {
   expect(socket.calls).toEqual(['opened', 'received hi']);
 });
 
-test('does not sweep an unopened socket, and drops a closed one', async () => {
+test('an unopened socket is not swept, and not opened after its client disconnects', async () => {
   const { client, socket, sweeps, timers, time } = await connected();
   sweeps.shift()?.();
   expect(socket.calls).toEqual([]);
@@ -131,7 +131,7 @@ test('does not sweep an unopened socket, and drops a closed one', async () => {
   expect(socket.calls).toEqual(['closed']);
 });
 
-test('extends deadlines by a pause of the process before it checks them', async () => {
+test('deadlines are extended by a pause of the process before they are checked', async () => {
   const { socket, sweeps, timers, time } = await connected();
   time.nowMs = 50;
   timers.shift()?.run();
@@ -145,7 +145,7 @@ test('extends deadlines by a pause of the process before it checks them', async 
   expect(socket.calls.slice(3)).toEqual(['grant 120000', 'sweep']);
 });
 
-test('opens a pending socket before it cuts it, so that none stays connected after the close', async () => {
+test('a pending socket is opened and then terminated when the server closes its sockets', async () => {
   const { door: upgrades, socket, timers } = await connected();
   upgrades.close();
   expect(socket.calls.slice(0, 2)).toEqual(['opened', 'cut']);
@@ -158,7 +158,7 @@ test.each([
   [1012, 1006],
   [3040, 1006],
 ])(
-  'receives a close frame with code %i as %i, because the library hides 1012 to 3999',
+  'a close frame with code %i is reported as %i, because the library hides 1012 to 3999',
   async (sent, told) => {
     const { client, socket } = await connected();
     client.write(Buffer.from([0x88, 0x82, 0, 0, 0, 0, sent >> 8, sent & 255]));
