@@ -1,4 +1,4 @@
-// Goal: injected failures strike a voice connection of their user, however the connection got its session.
+// Goal: injected failures apply to a voice connection of their user, whether it identified or resumed.
 import { describe, expect, test } from 'vitest';
 import { Chaos } from '../../../engine/chaos/chaos.ts';
 import { ChaoticVoiceSocket } from '../../../transports/voice/chaoticsocket.ts';
@@ -31,7 +31,7 @@ describe('a voice connection with injected failures', () => {
     expect(closeCode()).toBe(4014);
   });
 
-  test('is left alone by a rule for another user', () => {
+  test('is not affected by a rule for another user', () => {
     const { say, chaos, later, closeCode } = chaotic();
     say(7, RESUME);
     chaos.add({ on: 'voice', do: 'close', code: 4014, at: 1, user: '8' });

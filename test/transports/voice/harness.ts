@@ -13,16 +13,16 @@ import type { VoiceHost } from '../../../transports/voice/socket.ts';
 import { VoiceSocket } from '../../../transports/voice/socket.ts';
 import { FakeWire as GatewayWire } from '../gateway/harness.ts';
 
-/** What a session was asked, in order: name of the method and its arguments. */
+/** The calls of a session in order: name of the method and its argument. */
 type Asked = [string, ...unknown[]];
 
-/** A session that only remembers; it can be told to fail, or to answer by way of its sink. */
+/** A session that only records calls; `react` can throw, or answer through the sink. */
 class FakeSession implements VoiceSession {
   readonly userId = '7';
   readonly asked: Asked[] = [];
   /** Called with each request before it returns. */
   react: (asked: Asked) => void = () => {};
-  /** True while a method of the sink runs that the session has called. */
+  /** True while the session calls a method of the sink. */
   inside = false;
   readonly #note =
     (name: string) =>
@@ -39,7 +39,7 @@ class FakeSession implements VoiceSession {
   readonly transitionReady = this.#note('transitionReady');
   readonly invalidCommitWelcome = this.#note('invalidCommitWelcome');
   readonly acknowledge = this.#note('acknowledge');
-  /** Whether the session may be resumed, for each time it was let go. */
+  /** Whether the session may be resumed, for each time it was detached. */
   readonly detached: boolean[] = [];
   detach(_: VoiceSink, resumable: boolean): void {
     if (this.inside) throw new Error('called back from inside a call of the sink');
@@ -47,13 +47,13 @@ class FakeSession implements VoiceSession {
   }
 }
 
-/** Calls that let everyone in whose token is `ticket`. */
+/** Calls that accept everyone with the token `ticket`. */
 export class FakeCalls implements VoicePort {
   readonly session = new FakeSession();
   readonly identified: VoiceIdentify[] = [];
   readonly resumed: VoiceResume[] = [];
   sink: VoiceSink | null = null;
-  /** Called with the sink while IDENTIFY is answered. */
+  /** Called with the sink during IDENTIFY. */
   greet: (sink: VoiceSink) => void = (sink) => sink.send(2, { ssrc: 1 }, null);
 
   identify(identify: VoiceIdentify, sink: VoiceSink): VoiceOutcome {
@@ -90,7 +90,7 @@ export const LIMITS: SocketLimits = {
   closeGraceMs: 5_000,
 };
 
-/** The far end; text is kept as it was sent. */
+/** The remote end; text frames are kept as they were sent. */
 class FakeWire {
   readonly frames: (string | Buffer)[] = [];
   readonly #wire = new GatewayWire();
@@ -119,13 +119,13 @@ class FakeWire {
   close = () => this.#wire.close();
   drain = () => this.#wire.drain();
 
-  /** What came as text. */
+  /** The payloads of text frames. */
   get payloads(): { op: number; d: unknown; seq?: number }[] {
     return this.frames.flatMap((frame) => (typeof frame === 'string' ? [JSON.parse(frame)] : []));
   }
 }
 
-/** A voice gateway without a network: one socket over a fake wire, calls that remember, and time at hand. */
+/** A voice gateway without a network: one socket over a fake wire, calls that record, and a virtual clock. */
 export function arrange(
   change: {
     version?: number;
@@ -165,7 +165,7 @@ export function arrange(
     socket.sweep(clock.monotonic());
     clock.settle();
   };
-  /** The close code, once what is deferred has run. */
+  /** The close code, after all deferred tasks have run. */
   const closeCode = () => {
     clock.settle();
     return wire.ended?.code ?? null;

@@ -1,4 +1,4 @@
-// Goal: a voice client may send ids and nonces as integers of 64 bits; what is no id closes the connection.
+// Goal: a voice client may send ids and nonces as integers of 64 bits; a value that is not an id closes the connection.
 import { describe, expect, it } from 'vitest';
 import { arrange } from './harness.ts';
 
@@ -16,7 +16,7 @@ describe('a voice connection', () => {
   });
 
   it.each(['1.5', '-5', '1e18', '9223372036854775808', '-175928847299117063'])(
-    'refuses %s as an id',
+    'rejects %s as an id',
     (id) => {
       for (const text of [
         `{"op":0,"d":{"server_id":${id},"user_id":"7","session_id":"abc","token":"ticket"}}`,
@@ -30,7 +30,7 @@ describe('a voice connection', () => {
     },
   );
 
-  it('gives a nonce of 64 bits back as it came', () => {
+  it('echoes a nonce of 64 bits unchanged', () => {
     const { sayRaw, wire } = arrange();
     sayRaw('{"op":3,"d":{"t":18446744073709551615,"seq_ack":1}}');
     sayRaw('{"op":3,"d":12345678901234567890}');

@@ -1,5 +1,5 @@
-// Goal: over real sockets, with and without TLS, clients of the voice gateway are served, refused and sent away as they
-// understand it.
+// Goal: over real sockets, with and without TLS, the voice gateway serves, rejects and closes its clients with the codes
+// that they understand.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -80,7 +80,7 @@ const dial = (endpoint: string, v: number | string | null = 8) =>
   VoiceClient.dial(endpoint, { v, caFile: null });
 
 describe('a client', () => {
-  it.each([false, true])('is accepted; over TLS: %s', async (tls) => {
+  it.each([false, true])('identifies, receives frames and disconnects (TLS: %s)', async (tls) => {
     const { calls, ticket, dialect, routes, faults } = await serve({}, { tls });
     const { client, ready } = await VoiceClient.ready(ticket, dialect, { max_dave_protocol_version: 1 });
     expect(ready).toEqual({ ssrc: 1 });
@@ -113,14 +113,14 @@ describe('a client', () => {
     ['', 4],
     ['/voice', 9],
     ['/voice/', 5],
-  ])('is greeted at %j in version %i', async (path, v) => {
+  ])('receives HELLO at the path %j in version %i', async (path, v) => {
     const { endpoint } = await serve();
     const hello = await dial(endpoint + path, v).waitFor(8);
     expect(hello.d).toEqual({ v, heartbeat_interval: LIMITS.heartbeatIntervalMs });
   });
 
   it.each([null, '3', '1', '10', '0', '', '08', 'x', '8&encoding=etf'])(
-    'is refused in version %j with close code 4012 only',
+    'is closed with 4012 and without a frame in version %j',
     async (v) => {
       const { endpoint } = await serve();
       const client = dial(endpoint, v);
@@ -129,13 +129,13 @@ describe('a client', () => {
     },
   );
 
-  it('is not greeted on the root of the port that others share', async () => {
+  it('receives HELLO at /voice and not at / on the main port', async () => {
     const { endpoint } = await serve({}, { main: true });
     expect((await dial(endpoint).closed).code).toBe(1006);
     expect((await dial(`${endpoint}/voice`).waitFor(8)).op).toBe(8);
   });
 
-  it('receives a close code for a frame above the limit; a far larger one ends the connection', async () => {
+  it('is closed with 4020 for a frame above the limit, and disconnected for a far larger frame', async () => {
     const { endpoint, faults } = await serve();
     const large = dial(endpoint);
     await large.waitFor(8);
@@ -160,7 +160,7 @@ describe('a client', () => {
     expect((await client.closed).code).toBe(4009);
   });
 
-  it('has only so many sockets from one address', async () => {
+  it('is rejected while its address has too many sockets', async () => {
     const { endpoint } = await serve({ socketsPerIpMax: 2 });
     const [first, second] = [dial(endpoint), dial(endpoint)];
     await Promise.all([first.waitFor(8), second.waitFor(8)]);
@@ -185,7 +185,7 @@ describe('the address of a client', () => {
     [{ trustProxy: true }, { main: true }, true],
     [{ trustProxy: false }, { main: true }, false],
     [{ trustProxy: false }, { proxied: true }, true],
-  ])('with %j on %j is the address of a proxy header: %s', async (settings, options, isTold) => {
+  ])('with %j on %j is read from X-Forwarded-For: %s', async (settings, options, isTold) => {
     const { endpoint } = await serve({ ...settings, socketsPerIpMax: 1 }, options);
     const from = (address: string) =>
       new Promise<boolean>((resolve) => {
@@ -237,7 +237,7 @@ describe('malformed bytes', () => {
     }
     const { client } = await VoiceClient.ready(ticket, dialect);
     client.sendRaw(Buffer.from([0xff, 0xfe]), false);
-    // Text that is not UTF-8 is against the WebSocket protocol itself.
+    // Text that is not UTF-8 violates the WebSocket protocol itself.
     expect([1006, 1007, 4002]).toContain((await client.closed).code);
     expect(faults).toEqual([]);
   });

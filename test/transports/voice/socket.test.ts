@@ -10,7 +10,7 @@ describe('a voice connection', () => {
     expect(wire.payloads).toEqual([{ op: 8, d: { v: 5, heartbeat_interval: 13_750 } }]);
   });
 
-  it('identifies with the fields of Identify, and defaults for absent ones', () => {
+  it('identifies with the fields of Identify, and with defaults for absent fields', () => {
     const { say, calls, wire } = arrange({ version: 9 });
     const streams = [{ type: 'video', rid: '50', quality: 50 }, { type: 'screen' }];
     say(0, { ...IDENTIFY, channel_id: '6', max_dave_protocol_version: 1, video: true, streams, future: [] });
@@ -144,7 +144,7 @@ describe('a voice connection', () => {
     ]);
   });
 
-  it('keeps binary payloads in memory of their own', () => {
+  it('copies binary payloads before it passes them on', () => {
     const { identified, socket } = arrange();
     const { session } = identified();
     const bytes = Uint8Array.of(26, 1, 2);
@@ -169,7 +169,7 @@ describe('a heartbeat', () => {
     ]);
   });
 
-  it('acknowledges frames, when it has seen any', () => {
+  it('acknowledges frames when its seq_ack is not negative', () => {
     const { identified, say } = arrange();
     const { session } = identified();
     for (const seq_ack of [-1, 0, null, 65_535]) say(3, { t: 1, seq_ack });
@@ -179,7 +179,7 @@ describe('a heartbeat', () => {
     ]);
   });
 
-  it('keeps the connection open; without heartbeats it closes with 4009, resumable if the close is lost', () => {
+  it('keeps the connection open; without heartbeats the connection closes with 4009 and stays resumable', () => {
     const { identified, say, pass, wire, calls } = arrange();
     identified();
     for (let beat = 0; beat < 5; beat += 1) {
@@ -196,11 +196,11 @@ describe('a heartbeat', () => {
 
 describe('a client is closed', () => {
   it.each([
-    ['no JSON', 'hello', 4002],
-    ['JSON that is no payload', '[]', 4002],
-    ['nothing', '', 4002],
-    ['null', 'null', 4002],
-    ['an opcode that is no whole number', '{"op":1.5,"d":{}}', 4002],
+    ['malformed JSON', 'hello', 4002],
+    ['JSON that is not a payload', '[]', 4002],
+    ['an empty text', '', 4002],
+    ['a null payload', 'null', 4002],
+    ['a fractional opcode', '{"op":1.5,"d":{}}', 4002],
     ['an unknown opcode', '{"op":99,"d":{}}', 4001],
     ['an opcode of the server', '{"op":2,"d":{}}', 4001],
     ['a binary opcode as text', '{"op":26,"d":{}}', 4001],
@@ -211,7 +211,7 @@ describe('a client is closed', () => {
       '{"op":0,"d":{"server_id":"5","user_id":"x","session_id":"a","token":"t"}}',
       4020,
     ],
-    ['a heartbeat of another form', '{"op":3,"d":"now"}', 4020],
+    ['a malformed heartbeat', '{"op":3,"d":"now"}', 4020],
   ])('for %s', (_, text, code) => {
     const { sayRaw, closeCode } = arrange();
     sayRaw(text);
@@ -219,7 +219,7 @@ describe('a client is closed', () => {
   });
 
   it.each([
-    ['nothing', [], 4002],
+    ['no bytes', [], 4002],
     ['JSON', [...Buffer.from('{"op":3,"d":1}')], 4002],
     ['an opcode of the server', [25, 1], 4001],
     ['a key package before it identifies', [26, 1], 4003],
@@ -231,19 +231,19 @@ describe('a client is closed', () => {
 
   it.each([
     ['a second IDENTIFY', 0, IDENTIFY, 4005],
-    ['a RESUME besides', 7, { server_id: '5', session_id: 'abc', token: 'ticket' }, 4005],
-    ['a protocol of its own', 1, { protocol: 'quic', data: { any: 1 } }, 4012],
+    ['a RESUME', 7, { server_id: '5', session_id: 'abc', token: 'ticket' }, 4005],
+    ['an unknown protocol', 1, { protocol: 'quic', data: { any: 1 } }, 4012],
     ['UDP without an address', 1, { protocol: 'udp', data: null }, 4020],
-    ['a port that is none', 1, { protocol: 'udp', data: { address: 'a', port: 70_000, mode: 'm' } }, 4020],
+    ['an invalid port', 1, { protocol: 'udp', data: { address: 'a', port: 70_000, mode: 'm' } }, 4020],
     ['a fragment that is too long', 1, { protocol: 'webrtc', data: 'x'.repeat(33_000) }, 4020],
     ['too many codecs', 14, { codecs: Array(33).fill({}) }, 4020],
     ['too many streams', 12, { streams: Array(9).fill({ type: 'video' }) }, 4020],
-    ['an SSRC that is none', 5, { speaking: 1, ssrc: 2 ** 32 }, 4020],
-    ['a quality that is none', 15, { any: 101 }, 4020],
-    ['a quality of an SSRC that is none', 15, { 77: 'all' }, 4020],
-    ['a key that is no SSRC', 15, { 9999999999: 1 }, 4020],
-    ['a transition that is none', 23, { transition_id: 65_536 }, 4020],
-  ])('once identified, for %s', (_, op, d, code) => {
+    ['an invalid SSRC', 5, { speaking: 1, ssrc: 2 ** 32 }, 4020],
+    ['an invalid quality', 15, { any: 101 }, 4020],
+    ['an invalid quality of an SSRC', 15, { 77: 'all' }, 4020],
+    ['a key that is not an SSRC', 15, { 9999999999: 1 }, 4020],
+    ['an invalid transition id', 23, { transition_id: 65_536 }, 4020],
+  ])('for %s after it has identified', (_, op, d, code) => {
     const { identified, say, closeCode, calls } = arrange();
     identified();
     say(op, d);
@@ -261,7 +261,7 @@ describe('a client is closed', () => {
     expect(closeCode()).toBe(4020);
   });
 
-  it('with the code that the calls choose', () => {
+  it('with the code and reason of a rejected IDENTIFY', () => {
     const { say, closeCode, wire, calls } = arrange();
     say(0, { ...IDENTIFY, token: 'forged' });
     expect(closeCode()).toBe(4004);
@@ -277,7 +277,7 @@ describe('a client is closed', () => {
     expect(wire.ended?.code).toBe(4009);
   });
 
-  it('for a flood, of text or of binary frames, or of their bytes', () => {
+  it('with 4021 for too many text frames, binary frames or bytes', () => {
     const beats = arrange();
     for (let count = 0; count < 241; count += 1) beats.say(3, 1);
     expect(beats.closeCode()).toBe(4021);
@@ -310,7 +310,7 @@ describe('a client is closed', () => {
 });
 
 describe('a voice session', () => {
-  it('is detached when the connection ends, for good after a final close code', () => {
+  it('is detached when the connection ends, and stays resumable unless the close code is final', () => {
     for (const [code, resumable] of [
       [1006, true],
       [1005, true],
@@ -326,7 +326,7 @@ describe('a voice session', () => {
     }
   });
 
-  it('is detached once when it closes, and not before its call has returned', () => {
+  it('is detached exactly once when it closes, after the closing call has returned', () => {
     for (const [code, resumable] of [
       [4014, false],
       [4015, true],
@@ -344,7 +344,7 @@ describe('a voice session', () => {
     }
   });
 
-  it('is detached too when it closes while it opens', () => {
+  it('is detached when it closes during IDENTIFY', () => {
     const { calls, say, closeCode } = arrange();
     calls.greet = (sink) => sink.close(4015, 'Not now.');
     say(0, IDENTIFY);
@@ -352,7 +352,7 @@ describe('a voice session', () => {
     expect(calls.session.detached).toEqual([true]);
   });
 
-  it('loses its socket and not its place when that reads too slowly', () => {
+  it('stays resumable when its socket is closed because it reads too slowly', () => {
     const { identified, wire, calls, closeCode, clock, host } = arrange();
     identified();
     wire.stalled = true;
@@ -370,7 +370,7 @@ describe('a voice session', () => {
     clock.settle();
   });
 
-  it('waits no longer than the grace for a client that does not read its close', () => {
+  it('disconnects a client that does not read its close after a grace period of 5 seconds', () => {
     const { identified, wire, calls, pass } = arrange();
     identified();
     wire.stalled = true;
@@ -384,7 +384,7 @@ describe('a voice session', () => {
     expect(calls.session.detached).toEqual([false]);
   });
 
-  it('closes its socket with 4015 when it fails, and may come back', () => {
+  it('closes its socket with 4015 when it throws, and stays resumable', () => {
     const { identified, say, closeCode, faults, calls } = arrange();
     identified();
     calls.session.react = () => {
@@ -396,7 +396,7 @@ describe('a voice session', () => {
     expect(calls.session.detached).toEqual([true]);
   });
 
-  it('is not opened when its calls fail', () => {
+  it('is closed with 4015 when IDENTIFY throws', () => {
     const { say, closeCode, faults } = arrange({
       calls: {
         identify: () => {
@@ -411,7 +411,7 @@ describe('a voice session', () => {
   });
 });
 
-/** Payloads that come near to being right, and any others. */
+/** Almost valid payloads, and any others. */
 const near = fc.record({
   op: fc.oneof(fc.integer({ min: -1, max: 40 }), fc.constantFrom(0, 1, 3, 5, 7, 12, 14, 15, 16, 23, 31, 32)),
   d: fc.oneof(

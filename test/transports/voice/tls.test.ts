@@ -1,5 +1,5 @@
-// Goal: stock clients that are told of the development authority trust the server, its key stays private, and what is
-// given by the settings is used or refused with words that help.
+// Goal: standard clients that know the development authority trust the server, its key stays private, and a configured
+// certificate is used or rejected with a helpful message.
 import { spawn } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
@@ -73,7 +73,7 @@ describe('the development certificate', () => {
     }
   });
 
-  it('is of one authority for servers that start one upon the other', async () => {
+  it('is shared by servers that start shortly after each other', async () => {
     const start = async (_: unknown, index: number) => {
       await delay(2 * index);
       const { tls, caFile } = await voiceTls(settings(), []);
@@ -86,7 +86,7 @@ describe('the development certificate', () => {
     }
   });
 
-  it('is refused by a client that does not, and for another name', async () => {
+  it('is rejected by a client without the authority, and for another name', async () => {
     const { port, caFile } = await serve([]);
     const ca = await readFile(caFile, 'utf8');
     const failure = (options: object) =>
@@ -103,7 +103,7 @@ describe('the development certificate', () => {
     expect(elsewhere).toBe('ERR_TLS_CERT_ALTNAME_INVALID');
   });
 
-  it('lets in a process that was started with NODE_EXTRA_CA_CERTS, by address', async () => {
+  it('is trusted by address in a process that is started with NODE_EXTRA_CA_CERTS', async () => {
     const { port, caFile } = await serve([]);
     const script = `
       const { WebSocket } = require('ws');
@@ -123,7 +123,7 @@ describe('the development certificate', () => {
     expect(await say({ NODE_EXTRA_CA_CERTS: '' })).toMatch(/VERIFY|SELF_SIGNED/);
   });
 
-  it('is kept between starts, in files that only its user can read', async () => {
+  it('is kept between starts, with keys that only its user can read', async () => {
     const first = await voiceTls(settings(), ['a.example.org']);
     const before = await readFile(first.tls!.certFile, 'utf8');
     expect(await voiceTls(settings(), ['a.example.org', 'localhost'])).toEqual(first);
@@ -138,7 +138,7 @@ describe('the development certificate', () => {
     }
   });
 
-  it('is another one for other names, of the same authority', async () => {
+  it('is issued separately for other names, by the same authority', async () => {
     const [a, b] = [
       await voiceTls(settings(), ['a.example.org']),
       await voiceTls(settings(), ['b.example.org']),
@@ -148,7 +148,7 @@ describe('the development certificate', () => {
     for (const { tls } of [a, b]) expect((await certOf(tls!.certFile)).verify(ca.publicKey)).toBe(true);
   });
 
-  it('is renewed before it expires, and when it or the authority is damaged', async () => {
+  it('is renewed before it expires, and by a new authority when the old one is damaged', async () => {
     const nowMs = Date.now();
     const first = await voiceTls(settings(), [], nowMs);
     const leaf = await certOf(first.tls!.certFile);
@@ -167,7 +167,7 @@ describe('the development certificate', () => {
     expect((await certOf(first.tls!.certFile)).verify(next.publicKey)).toBe(true);
   });
 
-  it('is one and the same for servers that start at once', async () => {
+  it('is created once by servers that start at the same time', async () => {
     const starts = await Promise.all(Array.from({ length: 8 }, () => voiceTls(settings(), [])));
     const ca = await certOf(starts[0]!.caFile!);
     expect((await certOf(starts[0]!.tls!.certFile)).verify(ca.publicKey)).toBe(true);
@@ -189,12 +189,12 @@ describe('the development certificate', () => {
     }
   }
 
-  it('lives in the cache of the user when there is no folder for data', async () => {
+  it('is stored in the cache of the user when no data folder is set', async () => {
     expect(await withCache(folder)).toBe(join(folder, 'guildhall', 'tls', 'ca.pem'));
   });
 
   it.skipIf(process.platform !== 'linux')(
-    'lives in a temporary folder when the cache cannot be made',
+    'is stored in a temporary folder when the cache cannot be created',
     async () => {
       const caFile = await withCache('/proc/nope');
       expect(caFile).toContain(join(tmpdir(), 'guildhall-tls-'));
@@ -204,7 +204,7 @@ describe('the development certificate', () => {
 });
 
 describe('the settings', () => {
-  it('win with a certificate of their own, and turn it off', async () => {
+  it('replace the development certificate, and turn TLS off', async () => {
     const { tls } = await voiceTls(settings(), []);
     const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
     const pair = await readFile(tls!.certFile, 'utf8');
@@ -216,7 +216,7 @@ describe('the settings', () => {
     expect(await voiceTls(off, [])).toEqual({ tls: null, caFile: null });
   });
 
-  it('are refused when they name no pair, and no word of a key is quoted', async () => {
+  it('are rejected without a matching certificate and key, and errors never quote a key', async () => {
     const { tls } = await voiceTls(settings(), []);
     const other = await voiceTls(settings({ data_dir: join(folder, 'other') }), []);
     const [mine, foreign] = [tls!.certFile, other.tls!.keyFile];
