@@ -1,4 +1,4 @@
-// Goal: keywords are found where a plain search finds them, whatever their number and however the text is written.
+// Goal: keywords are found exactly where a plain search finds them, for any number of keywords and any spelling of the text.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fold } from '../../../engine/automod/fold.ts';
@@ -7,10 +7,10 @@ import { presetWords } from '../../../engine/automod/presets.ts';
 
 const WORD = /[\p{L}\p{N}\p{M}]/u;
 
-/** Whether the text goes on with a word, behind any underscores. */
+/** Whether the text continues with a word after any underscores. */
 const goesOn = (rest: readonly string[]): boolean => WORD.test(rest.find((unit) => unit !== '_') ?? ' ');
 
-/** The plain model: every keyword is looked for by itself, at every place; the longest that ends at each counts. */
+/** The reference model: searches for each keyword separately at every position; the longest match for each end counts. */
 function plainly(lists: readonly (readonly string[])[], text: string): string[] {
   const longest = new Map<string, number>();
   for (const [list, keywords] of lists.entries()) {
@@ -51,7 +51,7 @@ const matches = (keyword: string, text: string): string[] => {
 };
 
 describe('keywords', () => {
-  // The examples of the published page on matching strategies, and what they leave open.
+  // The examples of the published page on matching strategies, and cases that the page leaves open.
   it.each([
     ['cat*', 'catch', ['cat']],
     ['cat*', 'Catapult and CAttLE', ['Cat', 'CAt']],
@@ -88,11 +88,11 @@ describe('keywords', () => {
     ['x', '𠮷x', []],
     ['*', 'anything', []],
     ['**', 'anything', []],
-  ])('%j in %j is %j', (keyword, text, expected) => {
+  ])('like %j match in %j: %j', (keyword, text, expected) => {
     expect(matches(keyword, text)).toEqual(expected);
   });
 
-  it('are found as by a plain search for each', () => {
+  it('match exactly where a plain search for each keyword matches', () => {
     const letters = fc.constantFrom('a', 'b', 'ab', ' ', '_', '__', 'é', '猫', '😀', '-');
     const text = fc.string({ unit: letters, maxLength: 40 });
     const star = fc.constantFrom('', '*');
@@ -111,14 +111,14 @@ describe('keywords', () => {
     );
   });
 
-  it('take memory in proportion to their characters', () => {
+  it('take less than 23 bytes of memory per character', () => {
     const keywords = Array.from({ length: 1_000 }, (_, n) => `${n}`.padStart(60, 'x'));
     expect(new Matcher([keywords]).bytes).toBeLessThan(60_000 * 23);
   });
 });
 
 describe('folding', () => {
-  it('keeps every part traceable to the original', () => {
+  it('maps the folded text to a span within the original', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 60 }), (text) => {
         const folded = fold(text);
@@ -131,7 +131,7 @@ describe('folding', () => {
     );
   });
 
-  it('makes equal what differs in case, form and invisible characters only', () => {
+  it('ignores case, width and invisible characters', () => {
     expect(fold('Ａ\u200bB\tc').text).toBe('ab c');
     expect(fold('ΣΑΣ').text).toBe('σασ');
   });
@@ -168,11 +168,11 @@ describe('folding', () => {
   });
 
   it.each(['\t', '\n', '\v', '\f', '\r', '\u0085', '\u00a0', '\u2028', '\u3000', ' \u200b ', '  \n'])(
-    'makes one space of %j',
+    'replaces %j with one space',
     (white) => expect(fold(`a${white}b`).text).toBe('a b'),
   );
 
-  it('traces each word to its place, whatever stands between the words', () => {
+  it('maps each folded word to its original position, for any gaps between words', () => {
     const gap = fc
       .array(fc.constantFrom(' ', '\n', '\u200b', '\u0001', '\ufeff'), { maxLength: 4 })
       .map((units) => ` ${units.join('')}`);
@@ -195,8 +195,8 @@ describe('folding', () => {
   });
 });
 
-describe('the lists of our own', () => {
-  it.each([1, 2, 3] as const)('%i has distinct keywords, none of which matches everything', (preset) => {
+describe('the preset word lists', () => {
+  it.each([1, 2, 3] as const)('have distinct keywords of more than two characters (preset %i)', (preset) => {
     const words = presetWords(preset);
     expect(new Set(words).size).toBe(words.length);
     for (const word of words) expect(readKeyword(word).text.length).toBeGreaterThan(2);

@@ -1,4 +1,4 @@
-// Goal: a stranger's pattern costs time linear in the text, and one that cannot be run so is refused.
+// Goal: an untrusted pattern runs in time linear in the text, and a pattern that cannot is rejected.
 import { describe, expect, it } from 'vitest';
 import { compilePattern } from '../../../engine/automod/regex.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
@@ -13,7 +13,7 @@ describe('a pattern', () => {
     ['\\p{Greek}+', 'to αβγ', 'αβγ'],
     ['(?P<a>x)(?<b>y)', 'xy', 'xy'],
     ['\\bfree\\s+nitro\\b', 'get free  nitro now', 'free  nitro'],
-  ])('%s in %j is %j', (source, text, expected) => {
+  ])('%s in %j matches %j', (source, text, expected) => {
     const match = compilePattern(source)?.find(text, 0) ?? null;
     expect(match && text.slice(match.start, match.end)).toBe(expected);
   });
@@ -23,21 +23,21 @@ describe('a pattern', () => {
     ['(?=a)b', 'a look ahead'],
     ['(?<!a)b', 'a look behind'],
     ['(a)\\1', 'a back reference'],
-    ['a{2,1}', 'a count that ends before it begins'],
-    ['a{1001}', 'a count beyond the engine'],
-    ['\\b{start}a', 'a word boundary that only the other engine has'],
-    ['[a-z&&[^b]]', 'a class that only the other engine has'],
+    ['a{2,1}', 'a count range that ends before it begins'],
+    ['a{1001}', 'a count beyond the limit of the engine'],
+    ['\\b{start}a', 'a word boundary that the engine does not support'],
+    ['[a-z&&[^b]]', 'a class operation that the engine does not support'],
     ['\\pL{1000}', 'a large program'],
     [`(?:${'a'.repeat(240)}){1000}`, 'a huge program'],
     [`(?:${'.?'.repeat(110)}){1000}`, 'a huge program of options'],
     ['((((a{10}){10}){10}){10}){10}', 'nested counts'],
-  ])('%s is refused as %s', (source) => {
+  ])('%s is rejected as %s', (source) => {
     const begun = performance.now();
     expect(compilePattern(source)).toBeNull();
     expect(performance.now() - begun).toBeLessThan(200);
   });
 
-  it('ends at once where a backtracking engine would be busy for ever', () => {
+  it('finishes within a second where a backtracking engine would not terminate', () => {
     const text = 'a'.repeat(LIMITS.content_chars_max);
     for (const source of ['(a*)*x', '(a|a)*x', '(a+)+$x', '(?:a?){100}a{100}x']) {
       const begun = performance.now();

@@ -1,4 +1,4 @@
-// Goal: a text triggers a rule when a forbidden word stands in it outside of everything the rule allows.
+// Goal: a text triggers a rule when it contains a forbidden word outside of every phrase that the rule allows.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Pace } from '../../../engine/automod/pace.ts';
@@ -14,7 +14,7 @@ const everywhere = (text: string, word: string): (readonly [number, number])[] =
     .map((at) => [at, at + word.length]);
 
 describe('rules with words', () => {
-  it('object to what the plain reading objects to, for each rule by itself', () => {
+  it('match the same texts as a plain search for each rule', () => {
     const word = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), minLength: 1, maxLength: 4 });
     const lists = fc.record({
       words: fc.array(word, { maxLength: 4 }),
@@ -45,7 +45,7 @@ describe('rules with words', () => {
     );
   });
 
-  it('find a forbidden word after any number of words that they allow', () => {
+  it('find a forbidden word after 600 allowed words', () => {
     const lists = (metadata: object) => new WordRules([rule('1', { trigger_metadata: metadata })]);
     const words = lists({ keyword_filter: ['*ass*', '*as*'], allow_list: ['*class*'] });
     const patterns = lists({ regex_patterns: ['as{1,2}'], allow_list: ['*class*'] });
@@ -56,8 +56,8 @@ describe('rules with words', () => {
     }
   });
 
-  it('search a text again within a bound, and object to one that takes more', () => {
-    // Each search reads the rest of the text, and finds first what is allowed.
+  it('treat a text as a match when its search exceeds the work bound', () => {
+    // Each search reads the rest of the text, and first finds an allowed match.
     const metadata = { regex_patterns: ['(?:b.{0,90}.*c|a)'], allow_list: ['*a*'] };
     const rules = new WordRules([rule('1', { trigger_metadata: metadata })]);
     const work = { units: 0 };
@@ -82,7 +82,7 @@ describe('rules with words', () => {
     ['foo bar **baz', null],
     ['foo **b** bar *baz*', null],
     ['foo_bar_baz', null],
-  ])('find a phrase with markup inside it: %s', (text, matched) => {
+  ])('match a phrase through markup in %j: %j', (text, matched) => {
     const rules = new WordRules([rule('1', { trigger_metadata: { keyword_filter: ['foo bar baz'] } })]);
     expect(rules.read(text, () => true).map((hit) => hit.matched)).toEqual(matched === null ? [] : [matched]);
   });
@@ -105,7 +105,7 @@ describe('rules with words', () => {
     expect(hitOf('my dog')).toMatchObject({ keyword: 'my  Dog', matched: 'my dog' });
   });
 
-  describe('that are as alike as can be', () => {
+  describe('with keywords that overlap as much as possible', () => {
     const repeated = (letter: string, from: number, to: number) =>
       Array.from({ length: to - from + 1 }, (_, n) => `*${letter.repeat(from + n)}*`);
     const six = (metadata: object) =>
@@ -120,7 +120,7 @@ describe('rules with words', () => {
     // Two nodes for each character, and the lists of words and allowed words of six rules.
     const most = (length: number) => length * (2 + 6 * 2);
 
-    it('stop at the first word where nothing is allowed', () => {
+    it('stop at the first word when nothing is allowed', () => {
       expect(stepsOf(six({ keyword_filter: alike }), text, 6)).toBeLessThan(20);
     });
 
@@ -134,7 +134,7 @@ describe('rules with words', () => {
       expect(stepsOf(six(allowed), text, 0)).toBeLessThanOrEqual(most(text.length));
     });
 
-    it('take steps in proportion to the text when every word falls short of its boundary', () => {
+    it('take steps in proportion to the text when no word ends at its boundary', () => {
       const words = { keyword_filter: alike.map((word) => word.slice(1)), allow_list: alike };
       expect(stepsOf(six(words), `x${text}`, 0)).toBeLessThanOrEqual(most(text.length + 1));
       const lines = { keyword_filter: repeated('_', 1, 56).map((word) => word.slice(1)), allow_list: alike };
@@ -143,15 +143,15 @@ describe('rules with words', () => {
     });
   });
 
-  it('leave out rules that are not asked', () => {
+  it('skip the rules that the filter excludes', () => {
     const rules = [rule('1'), rule('2')];
     const hits = new WordRules(rules).read('a cat', ({ id }) => id === '2');
     expect(hits.map((hit) => hit.rule.id)).toEqual(['2']);
   });
 });
 
-describe('the memory of messages', () => {
-  it('has bounds for members and for the messages of each', () => {
+describe('the limits of messages and pattern work', () => {
+  it('detect spam of a member until newer members evict that member', () => {
     const pace = new Pace();
     const sent = (userId: string, atMs: number, text: string) => ({
       ...{ userId: userId as UserId, atMs, text, mentions: 0 },
@@ -162,13 +162,13 @@ describe('the memory of messages', () => {
     expect(pace.isSpam(sent('0', 70, 'more'))).toBe(false);
   });
 
-  it('lets work pass with time, and never counts it below nothing', () => {
+  it('reduce the wait for pattern work with time, and not when the clock is set back', () => {
     const work = new PatternWork();
     work.note(LIMITS.automod_regex_work_max + LIMITS.automod_regex_work_per_sec, 1_000);
     expect(work.waitMs(1_000)).toBe(1_000);
     expect(work.waitMs(1_400)).toBeCloseTo(600);
     expect(work.waitMs(2_000)).toBe(0);
-    // A clock that was set back gives nothing away.
+    // A clock that is set back does not shorten the wait.
     expect(work.waitMs(500)).toBe(1_000);
   });
 });
