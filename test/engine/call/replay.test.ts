@@ -1,4 +1,4 @@
-// Goal: a client that resumes gets exactly what it missed, or is told that nobody knows any more; within bounds.
+// Goal: a client that resumes receives exactly the frames it missed, or null when frames are evicted; memory is bounded.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Frame, FrameRing, nextSeq, SEQ_CYCLE, seqSteps } from '../../../engine/call/replay.ts';
@@ -6,7 +6,7 @@ import { type Frame, FrameRing, nextSeq, SEQ_CYCLE, seqSteps } from '../../../en
 const frame = (op: number, weightBytes = 10): Frame => ({ kind: 'json', op, d: null, weightBytes });
 const ROOMY = { framesMax: 100, bytesMax: 1 << 20 };
 
-/** A ring that has numbered `count` frames, each with its own place in line as its opcode. */
+/** A ring that has numbered `count` frames; the opcode of each frame is its position. */
 function filled(count: number, limits = ROOMY): FrameRing {
   const ring = new FrameRing(limits);
   for (let at = 1; at <= count; at += 1) ring.push(frame(at));
@@ -16,7 +16,7 @@ function filled(count: number, limits = ROOMY): FrameRing {
 const opsSince = (ring: FrameRing, seq: number) =>
   ring.since(seq)?.map(({ seq: number, frame: { op } }) => [number, op]) ?? null;
 
-describe('numbers', () => {
+describe('sequence numbers', () => {
   it('start at 1 and skip 0 when they wrap', () => {
     expect([nextSeq(0), nextSeq(1), nextSeq(SEQ_CYCLE - 1), nextSeq(SEQ_CYCLE)]).toEqual([1, 2, 65_535, 1]);
   });
@@ -33,7 +33,7 @@ describe('numbers', () => {
   });
 });
 
-describe('a ring', () => {
+describe('a frame ring', () => {
   it('returns the frames after a number', () => {
     expect(opsSince(filled(4), 2)).toEqual([
       [3, 3],
@@ -42,7 +42,7 @@ describe('a ring', () => {
     expect(opsSince(filled(4), 4)).toEqual([]);
   });
 
-  it('returns all frames to a client that received none, while none is evicted', () => {
+  it('returns all frames to a client that received none, until a frame is evicted', () => {
     expect(opsSince(filled(2), -1)).toHaveLength(2);
     expect(opsSince(filled(101), -1)).toBeNull();
   });
@@ -66,7 +66,7 @@ describe('a ring', () => {
     ]);
   });
 
-  it('keeps within its bytes, but for one frame that is larger by itself', () => {
+  it('stays within its byte limit, except for a single larger frame', () => {
     const ring = new FrameRing({ framesMax: 100, bytesMax: 25 });
     for (let at = 1; at <= 5; at += 1) ring.push(frame(at));
     expect([ring.size, ring.weightBytes]).toEqual([2, 20]);

@@ -1,4 +1,4 @@
-// Goal: what a user may say, show and hear, what is said of speaking, and which video is asked for follow from rights and wishes alone.
+// Goal: gates, speaking flags and requested video layers follow from the rights and requests of members alone.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { gateOf } from '../../../engine/call/audibility.ts';
@@ -13,22 +13,22 @@ describe('a gate', () => {
   it.each([
     ['open', {}, { speaks: true, streams: true, hears: true }],
     [
-      'shut for the voice of who is silenced',
+      'closed for the voice of a silenced member',
       { silenced: true },
       { speaks: false, streams: true, hears: true },
     ],
     [
-      'shut for what others say to who is deafened',
+      'closed for audio to a deafened member',
       { deafened: true },
       { speaks: true, streams: true, hears: false },
     ],
     [
-      'shut for the video of who may not stream',
+      'closed for the video of a member that may not stream',
       { mayStream: false },
       { speaks: true, streams: false, hears: true },
     ],
     [
-      'no wider for who may have priority',
+      'not changed by the right to have priority',
       { mayPrioritize: true },
       { speaks: true, streams: true, hears: true },
     ],
@@ -39,14 +39,24 @@ describe('a gate', () => {
 
 describe('speaking', () => {
   it.each([
-    ['what the client says', { claimed: 3, heard: false }, FREE, 3],
-    ['the microphone, when it sends and never said so', { claimed: null, heard: true }, FREE, 1],
-    ['nothing, when it said that it stopped', { claimed: 0, heard: true }, FREE, 0],
-    ['nothing, when it is silenced', { claimed: 1, heard: true }, { ...FREE, silenced: true }, 0],
-    ['no priority without permission', { claimed: 5, heard: true }, FREE, 1],
-    ['priority with it', { claimed: 5, heard: true }, { ...FREE, mayPrioritize: true }, 5],
-    ['no flags that are unknown', { claimed: 0xff, heard: true }, { ...FREE, mayPrioritize: true }, 7],
-  ])('is %s', (_, speech, rights, flags) => {
+    ['as the client claims', { claimed: 3, heard: false }, FREE, 3],
+    [
+      'as the microphone when the client sends audio without a claim',
+      { claimed: null, heard: true },
+      FREE,
+      1,
+    ],
+    ['as silent when the client claims to be silent', { claimed: 0, heard: true }, FREE, 0],
+    ['as silent when the member is silenced', { claimed: 1, heard: true }, { ...FREE, silenced: true }, 0],
+    ['without priority when the permission is missing', { claimed: 5, heard: true }, FREE, 1],
+    [
+      'with priority when the permission is held',
+      { claimed: 5, heard: true },
+      { ...FREE, mayPrioritize: true },
+      5,
+    ],
+    ['without unknown flags', { claimed: 0xff, heard: true }, { ...FREE, mayPrioritize: true }, 7],
+  ])('is reported %s', (_, speech, rights, flags) => {
     expect(speakingFlags(speech, rights)).toBe(flags);
   });
 });
@@ -63,14 +73,14 @@ const wants = (any: number, bySsrc: [number, number][] = []) => ({ any, bySsrc: 
 
 describe('wanted layers', () => {
   it.each([
-    ['the best, when all is wanted', [EVERYTHING], { 10: 100, 20: 0 }],
-    ['none, when nobody wants any', [wants(0)], { 10: 0, 20: 0 }],
-    ['none, when nobody is there', [], { 10: 0, 20: 0 }],
-    ['the one within a wish', [wants(60)], { 10: 0, 20: 50 }],
-    ['the least, for a wish below all', [wants(10)], { 10: 0, 20: 50 }],
-    ['each that someone wants', [wants(60), EVERYTHING], { 10: 100, 20: 50 }],
-    ['by the name of the best layer', [wants(0, [[10, 70]])], { 10: 0, 20: 50 }],
-    ['none by the name of another', [wants(0, [[20, 70]])], { 10: 0, 20: 0 }],
+    ['the best layer when everything is wanted', [EVERYTHING], { 10: 100, 20: 0 }],
+    ['none when no receiver wants any', [wants(0)], { 10: 0, 20: 0 }],
+    ['none without receivers', [], { 10: 0, 20: 0 }],
+    ['the layer within the wanted quality', [wants(60)], { 10: 0, 20: 50 }],
+    ['the lowest layer for a quality below all layers', [wants(10)], { 10: 0, 20: 50 }],
+    ['every layer that a receiver wants', [wants(60), EVERYTHING], { 10: 100, 20: 50 }],
+    ['selected by the SSRC of the best layer', [wants(0, [[10, 70]])], { 10: 0, 20: 50 }],
+    ['not selected by the SSRC of another layer', [wants(0, [[20, 70]])], { 10: 0, 20: 0 }],
   ])('are %s', (_, receivers, expected) => {
     expect(wantedLayers(LAYERS, receivers)).toEqual(expected);
   });
@@ -80,14 +90,14 @@ describe('codecs', () => {
   const codec = (name: string, priority: number, encode = true, decode = true) =>
     ({ name, type: 'video', priority, encode, decode }) as const;
 
-  it('are the favourite of those that all can decode', () => {
+  it('are chosen by priority among the codecs that all members decode', () => {
     const own = [codec('AV1', 1000), codec('VP8', 2000), codec('H264', 3000)];
     const shared = sharedCodecs([own, [codec('VP8', 1), codec('H264', 2)], []]);
     expect([...shared].sort()).toEqual(['H264', 'VP8']);
     expect(videoCodec(own, shared)).toBe('VP8');
   });
 
-  it('are the own favourite when nothing is shared, and H264 when none is known', () => {
+  it('fall back to the first codec of the sender, and to H264 without a usable codec', () => {
     expect(videoCodec([codec('AV1', 2), codec('VP9', 1)], new Set())).toBe('VP9');
     expect(videoCodec([codec('MPEG1', 2)], new Set(['VP8']))).toBe('H264');
     expect(videoCodec([codec('VP8', 1, false)], new Set(['VP8']))).toBe('H264');
@@ -103,7 +113,7 @@ describe('own video', () => {
     expect([videoSsrc, streams]).toMatchObject([10, [{ rid: '100', ssrc: 10, rtx_ssrc: 11, active: true }]]);
   });
 
-  it('never names what was not allotted', () => {
+  it('never names an SSRC that was not allotted', () => {
     fc.assert(
       fc.property(
         fc.nat(),
@@ -120,7 +130,7 @@ describe('own video', () => {
     );
   });
 
-  it('is empty when switched off, or when no layer was asked for', () => {
+  it('is empty when it is switched off or no layer was requested', () => {
     expect(ownVideo(member, { videoSsrc: 0, streams: [stream('100', 10)] }).streams).toEqual([]);
     expect(ownVideo({ ssrc: 1, layers: [] }, { videoSsrc: 5, streams: [] }).videoSsrc).toBe(0);
   });
