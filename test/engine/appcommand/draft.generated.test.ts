@@ -1,4 +1,4 @@
-/** Goal: no body, however odd, leads to anything but a refusal with its fields or a command in normal form. */
+/** Goal: any body is either rejected with the paths of its errors or read as a command in normal form. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readDraft } from '../../../engine/appcommand/draft.ts';
@@ -6,7 +6,7 @@ import { leavesOf } from '../../support/errortree.ts';
 
 describe('reading a generated command', () => {
   const scrap = fc.oneof(fc.string(), fc.integer(), fc.double(), fc.boolean(), fc.jsonValue());
-  /** Mostly what is expected, sometimes nothing, rarely anything. */
+  /** Mostly the expected value, sometimes null, rarely any other value. */
   const mostly = (value: fc.Arbitrary<unknown>) =>
     fc.oneof(
       { weight: 96, arbitrary: value },
@@ -61,7 +61,7 @@ describe('reading a generated command', () => {
   });
   const body = fc.oneof({ weight: 8, arbitrary: command }, { weight: 2, arbitrary: entry }, scrap);
 
-  it('either refuses it in the shape of error 50035 or returns a normal form that reads as itself', () => {
+  it('either rejects it with error 50035 or returns a normal form that reads as itself', () => {
     let accepted = 0;
     let refused = 0;
     fc.assert(

@@ -20,7 +20,7 @@ const choices = (length: number, more: object = {}) =>
 const numbers = (more: object) => withOption({ type: 4, ...more });
 const menu = (more: object = {}) => ({ type: 2, name: 'Report user', ...more });
 const entry = (more: object = {}) => ({ type: 4, name: 'Launch', ...more });
-/** A command of this many characters that count: name and description 14, each option 3, each choice up to 103. */
+/** A command with this many counted characters: name and description 14, each option 3, each choice up to 103. */
 const sized = (total: number) => {
   let rest = total - 14 - 10 * 3;
   const options = many(10, (at) => {
@@ -49,7 +49,7 @@ const LENGTH = 'BASE_TYPE_BAD_LENGTH';
 const TOO_LONG = 'BASE_TYPE_MAX_LENGTH';
 const MAX = 2 ** 53;
 
-// The numbers are written out: the table of limits must not be its own witness.
+// The bounds are written out, so that a wrong table of limits fails these tests.
 const BOUNDS: readonly [what: string, good: object, bad: object, problem: string][] = [
   ['a name of 32 characters', slash({ name: x(32) }), slash({ name: x(33) }), `name: ${LENGTH}`],
   ['a name of one character', slash({ name: 'x' }), slash({ name: '' }), `name: ${LENGTH}`],
@@ -157,7 +157,7 @@ const BOUNDS: readonly [what: string, good: object, bad: object, problem: string
     'options.0.choices.0.value: NUMBER_TYPE_MIN',
   ],
   [
-    'a whole choice of an integer',
+    'an integer choice that is whole',
     numbers({ choices: choices(1, { value: 1 }) }),
     numbers({ choices: choices(1, { value: 1.5 }) }),
     'options.0.choices.0.value: NUMBER_TYPE_COERCE',
@@ -261,13 +261,13 @@ const BOUNDS: readonly [what: string, good: object, bad: object, problem: string
     'contexts.0: BASE_TYPE_CHOICES',
   ],
   [
-    'one way of installation',
+    'one integration type',
     slash({ integration_types: [1] }),
     slash({ integration_types: [] }),
     `integration_types: ${LENGTH}`,
   ],
   [
-    'two ways of installation',
+    'two integration types',
     slash({ integration_types: [0, 1] }),
     slash({ integration_types: [2] }),
     'integration_types.0: BASE_TYPE_CHOICES',
@@ -417,7 +417,7 @@ const RULES: readonly [what: string, good: object, bad: object, problem: string]
   ],
   ['a handler of an entry point', entry({ handler: 2 }), entry({ handler: 3 }), 'handler: BASE_TYPE_CHOICES'],
   [
-    'a handler of nothing else',
+    'no handler of other commands',
     slash({ handler: null }),
     slash({ handler: 1 }),
     'handler: APPLICATION_COMMAND_HANDLER_INVALID',
@@ -426,32 +426,35 @@ const RULES: readonly [what: string, good: object, bad: object, problem: string]
 ];
 
 describe('an application command', () => {
-  it.each([...BOUNDS, ...RULES])('accepts %s, and refuses what goes beyond', (_, good, bad, problem) => {
-    expect(problems(good)).toEqual([]);
-    expect(problems(bad)).toEqual([problem]);
-  });
+  it.each([...BOUNDS, ...RULES])(
+    'accepts %s and rejects the nearest invalid value',
+    (_, good, bad, problem) => {
+      expect(problems(good)).toEqual([]);
+      expect(problems(bad)).toEqual([problem]);
+    },
+  );
 
   it.each([
     ['a list', [], ': MODEL_TYPE_CONVERT'],
     ['a text', 'tide', ': MODEL_TYPE_CONVERT'],
-    ['options that are no list', slash({ options: {} }), 'options: LIST_TYPE_CONVERT'],
-    ['an option that is no object', slash({ options: [1] }), 'options.0: MODEL_TYPE_CONVERT'],
+    ['options that are not a list', slash({ options: {} }), 'options: LIST_TYPE_CONVERT'],
+    ['an option that is not an object', slash({ options: [1] }), 'options.0: MODEL_TYPE_CONVERT'],
     [
-      'translations that are no map',
+      'translations that are not a map',
       slash({ name_localizations: ['de'] }),
       'name_localizations: MODEL_TYPE_CONVERT',
     ],
-    ['a name that is no text', slash({ name: {} }), 'name: STRING_TYPE_CONVERT'],
+    ['a name that is not a text', slash({ name: {} }), 'name: STRING_TYPE_CONVERT'],
     [
-      'permissions that are no number',
+      'permissions that are not a number',
       slash({ default_member_permissions: 'all' }),
       'default_member_permissions: NUMBER_TYPE_COERCE',
     ],
-  ])('refuses %s', (_, body, problem) => {
+  ])('rejects %s', (_, body, problem) => {
     expect(problems(body)).toEqual([problem]);
   });
 
-  it('refuses an entry point in a guild', () => {
+  it('rejects an entry point in a guild', () => {
     expect(problems(entry(), GUILD)).toEqual(['type: BASE_TYPE_CHOICES']);
   });
 
@@ -466,13 +469,13 @@ describe('an application command', () => {
     });
   });
 
-  it('ignores contexts and ways of installation in a guild', () => {
+  it('ignores contexts and integration types in a guild', () => {
     const read = readDraft(slash({ contexts: [9], integration_types: [9] }), GUILD);
     expect(read).toMatchObject({ ok: true });
     expect(read.ok && Object.keys(read.value)).not.toContain('contexts');
   });
 
-  it('takes dm_permission for its contexts unless it names them', () => {
+  it('derives its contexts from dm_permission unless it has contexts', () => {
     const contexts = (more: object) => {
       const read = readDraft(slash(more), GLOBAL);
       return read.ok && read.value.contexts;
@@ -482,7 +485,7 @@ describe('an application command', () => {
     expect(contexts({ dm_permission: false, contexts: [0, 2] })).toEqual([0, 2]);
   });
 
-  it('stores file types in lower case and each of them once', () => {
+  it('stores file types in lower case and without duplicates', () => {
     const read = readDraft(withOption({ type: 11, file_types: ['.PDF', '.pdf', 'Image'] }), GLOBAL);
     expect(read.ok && read.value.options[0]?.file_types).toEqual(['.pdf', 'image']);
   });

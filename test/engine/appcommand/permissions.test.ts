@@ -1,4 +1,4 @@
-/** Goal: who may use a command follows from one table of user, role, channel, default and administrator. */
+/** Goal: whether a member may use a command follows from one table of user, role, channel, default and administrator. */
 import { describe, expect, it } from 'vitest';
 import type { CommandOverwrite } from '../../../engine/appcommand/appcommand.ts';
 import {
@@ -45,21 +45,21 @@ describe('a member', () => {
       { permissions: 0n },
     ],
     [
-      'who is administrator may use everything',
+      'ignores all overwrites with ADMINISTRATOR',
       true,
       needing(0n, [user(USER, false), channel(CHANNEL, false)]),
       { permissions: P.ADMINISTRATOR },
     ],
     ['needs the default permissions', false, needing(P.BAN_MEMBERS)],
-    ['who holds the default permissions may use it', true, needing(P.KICK_MEMBERS)],
+    ['may use a command with its default permissions', true, needing(P.KICK_MEMBERS)],
     ['needs all of the default permissions', false, needing(P.KICK_MEMBERS | P.BAN_MEMBERS)],
-    ['who is no administrator may not use what is for administrators', false, needing(0n)],
+    ['needs ADMINISTRATOR when the default permissions are 0', false, needing(0n)],
     ['may be allowed in spite of the default', true, needing(0n, [user(USER, true)])],
     ['may be allowed by a role in spite of the default', true, needing(0n, [role(ROLE, true)])],
-    ['may be allowed with everyone in spite of the default', true, needing(0n, [role(GUILD, true)])],
+    ['may be allowed through everyone in spite of the default', true, needing(0n, [role(GUILD, true)])],
     ['may be denied in spite of the default', false, needing(P.KICK_MEMBERS, [user(USER, false)])],
     ['may be denied by a role', false, rules([role(ROLE, false)])],
-    ['may be denied with everyone', false, rules([role(GUILD, false)])],
+    ['may be denied through everyone', false, rules([role(GUILD, false)])],
     [
       'is allowed by one role though another denies',
       true,
@@ -69,44 +69,48 @@ describe('a member', () => {
     ['is denied by a role though everyone is allowed', false, rules([role(GUILD, true), role(ROLE, false)])],
     ['is allowed as a user though a role denies', true, rules([role(ROLE, false), user(USER, true)])],
     ['is denied as a user though a role allows', false, rules([role(ROLE, true), user(USER, false)])],
-    ['is not concerned by overwrites of others', true, rules([role(STRANGE_ROLE, false), user('31', false)])],
-    ['is not concerned by a role overwrite with the id of a user', true, rules([role(USER, false)])],
-    ['may not use it in a denied channel', false, rules([channel(CHANNEL, false), user(USER, true)])],
-    ['may not use it anywhere when all channels are denied', false, rules([channel(ALL_CHANNELS, false)])],
+    ['is not affected by overwrites of others', true, rules([role(STRANGE_ROLE, false), user('31', false)])],
+    ['is not affected by a role overwrite with the id of a user', true, rules([role(USER, false)])],
+    ['may not use a command in a denied channel', false, rules([channel(CHANNEL, false), user(USER, true)])],
     [
-      'may use it in the one allowed channel',
+      'may not use a command anywhere when all channels are denied',
+      false,
+      rules([channel(ALL_CHANNELS, false)]),
+    ],
+    [
+      'may use a command in the one allowed channel',
       true,
       rules([channel(ALL_CHANNELS, false), channel(CHANNEL, true)]),
     ],
     [
-      'may not use it in the one denied channel',
+      'may not use a command in the one denied channel',
       false,
       rules([channel(ALL_CHANNELS, true), channel(CHANNEL, false)]),
     ],
     [
-      'may use it in the guild as a whole though channels are denied',
+      'may use a command in the guild as a whole though channels are denied',
       true,
       rules([channel(ALL_CHANNELS, false)]),
       { channelId: null },
     ],
-    ['is not concerned by other channels', true, rules([channel('51', false)])],
+    ['is not affected by other channels', true, rules([channel('51', false)])],
     [
       'needs the default permissions in an allowed channel too',
       false,
       needing(P.BAN_MEMBERS, [channel(CHANNEL, true)]),
     ],
     [
-      'follows the application where the command has no overwrites',
+      'follows the overwrites of the application when the command has none',
       false,
       rules(null, { application: [user(USER, false)] }),
     ],
     [
-      'follows the command where it has overwrites of its own',
+      'follows the overwrites of the command when it has its own',
       true,
       rules([role(ROLE, true)], { application: [user(USER, false)] }),
     ],
     ['follows empty overwrites of the command', true, rules([], { application: [user(USER, false)] })],
-  ])('%s: %s', (_, may, given, more) => {
+  ])('%s (may use the command: %s)', (_, may, given, more) => {
     expect(mayUseCommand(use(more), given)).toBe(may);
   });
 });
@@ -122,7 +126,7 @@ describe('the overwrites of a request', () => {
     Array.from({ length }, (_, at) => ({ id: String(at), type: 1, permission: true }));
   const one = { id: '5', type: 2, permission: false };
 
-  it('are read with their ids as text', () => {
+  it('are read with their ids as strings', () => {
     expect(overwritesIn([{ ...one, id: 5, extra: 1 }])).toEqual([one]);
     expect(overwritesIn(null)).toEqual([]);
     expect(read(overwrites(100)).ok).toBe(true);
@@ -133,16 +137,16 @@ describe('the overwrites of a request', () => {
     ['an unknown type', [{ ...one, type: 4 }], 'permissions.0.type: BASE_TYPE_CHOICES'],
     ['no type', [{ ...one, type: null }], 'permissions.0.type: BASE_TYPE_REQUIRED'],
     ['no id', [{ type: 1, permission: true }], 'permissions.0.id: BASE_TYPE_REQUIRED'],
-    ['an id that is none', [{ ...one, id: 'x' }], 'permissions.0.id: NUMBER_TYPE_COERCE'],
+    ['an invalid id', [{ ...one, id: 'x' }], 'permissions.0.id: NUMBER_TYPE_COERCE'],
     ['no permission', [{ id: '5', type: 1 }], 'permissions.0.permission: BASE_TYPE_REQUIRED'],
     [
-      'a permission of text',
+      'a permission that is not a boolean',
       [{ ...one, permission: 'no' }],
       'permissions.0.permission: BOOLEAN_TYPE_CONVERT',
     ],
     ['the same overwrite twice', [one, one], 'permissions.1: APPLICATION_COMMAND_PERMISSIONS_DUPLICATE'],
-    ['something else than objects', [5], 'permissions.0: MODEL_TYPE_CONVERT'],
-  ])('are refused with %s', (_, raw, problem) => {
+    ['an entry that is not an object', [5], 'permissions.0: MODEL_TYPE_CONVERT'],
+  ])('are rejected with %s', (_, raw, problem) => {
     const outcome = read(raw);
     expect(outcome.ok ? [] : leavesOf(outcome.refusal.errors ?? {})).toEqual([problem]);
   });

@@ -20,7 +20,7 @@ const menu = (type: number, name: string) => ({ type, name });
 const many = <T>(length: number, make: (index: number) => T): T[] =>
   Array.from({ length }, (_, at) => make(at));
 
-/** A scope that keeps what the rules decide. */
+/** A scope that applies the facts of the rules. */
 function scopeOf(own: Partial<CommandScope> = {}) {
   let scope: CommandScope = {
     ...{ applicationId, guildId: null, commands: [], creates: null, installations: [0] },
@@ -63,7 +63,7 @@ function scopeOf(own: Partial<CommandScope> = {}) {
 const refusedWith = (code: number) => ({ ok: false, refusal: { code } });
 
 describe('creating a command', () => {
-  it('tells a new command from a replaced one of the same name and type', () => {
+  it('reports whether the command is new or replaces one of the same name and type', () => {
     const scope = scopeOf();
     const first = scope.write(slash('tide'));
     const second = scope.write(slash('tide', { description: 'Changed' }));
@@ -76,7 +76,7 @@ describe('creating a command', () => {
     expect(first.ok && second.ok && first.value.command.id === second.value.command.id).toBe(true);
   });
 
-  it('keeps commands of the same name and another type apart', () => {
+  it('keeps commands of one name and different types apart', () => {
     const scope = scopeOf();
     for (const type of [2, 3, 4]) scope.written(menu(type, 'tide'));
     scope.written(slash('tide'));
@@ -105,7 +105,7 @@ describe('creating a command', () => {
     expect(scope.write(make(0)).ok).toBe(true);
   });
 
-  it('is refused after 200 creations in a day, and possible again the day after', () => {
+  it('is rejected after 200 creations in a day, and accepted again a day later', () => {
     const scope = scopeOf({ guildId });
     for (let at = 0; at < 200; at++) scope.remove(scope.written(slash('tide')).id);
     expect(scope.write(slash('tide'))).toMatchObject(refusedWith(30034));
@@ -144,7 +144,7 @@ describe('changing a command', () => {
     expect(scope.edit(before.id, { dm_permission: false })).toMatchObject({ value: { contexts: [0] } });
   });
 
-  it('refuses the name of another command of its type', () => {
+  it('rejects the name of another command of its type', () => {
     const scope = scopeOf();
     scope.written(slash('tide'));
     scope.written(menu(2, 'moon'));
@@ -153,7 +153,7 @@ describe('changing a command', () => {
     expect(scope.edit(other.id, { name: 'moon' }).ok).toBe(true);
   });
 
-  it('ends the overwrites of a renamed command only', () => {
+  it('deletes permission overwrites only when the command is renamed', () => {
     const scope = scopeOf();
     const { id: commandId } = scope.written(slash('tide'));
     const types = () => scope.facts.splice(0).map(({ type }) => type);
@@ -164,7 +164,7 @@ describe('changing a command', () => {
     expect(types()).toEqual(['appCommandWritten', 'appCommandPermissionsEnded']);
   });
 
-  it('is refused for an unknown command, as its deletion is', () => {
+  it('is rejected with 10063 for an unknown command, and so is its deletion', () => {
     const scope = scopeOf();
     expect(scope.edit('7', { name: 'a' })).toMatchObject(refusedWith(10063));
     expect(scope.remove('7')).toMatchObject(refusedWith(10063));
@@ -172,7 +172,7 @@ describe('changing a command', () => {
 });
 
 describe('overwriting all commands', () => {
-  it('keeps named commands, creates new ones and deletes the others', () => {
+  it('keeps commands by their name, creates new commands and deletes the others', () => {
     const scope = scopeOf();
     const [tide, wind] = [scope.written(slash('tide')), scope.written(slash('wind'))];
     const outcome = scope.overwrite([slash('moon'), slash('tide')]);
@@ -206,7 +206,7 @@ describe('overwriting all commands', () => {
     }
   });
 
-  it('names the place of each problem', () => {
+  it('reports the path of each error', () => {
     const outcome = scopeOf().overwrite([slash('tide'), slash('tide'), slash('Bad'), 5]);
     const { errors } = (outcome as { refusal: { errors: never } }).refusal;
     expect(leavesOf(errors)).toEqual([
@@ -216,7 +216,7 @@ describe('overwriting all commands', () => {
     ]);
   });
 
-  it('accepts the most of each type in one list of at most 130', () => {
+  it('accepts the maximum of each type in a list of up to 130 commands', () => {
     const all = [
       ...many(100, (at) => slash(`c${at}`)),
       ...many(15, (at) => menu(2, `c${at}`)),
@@ -229,7 +229,7 @@ describe('overwriting all commands', () => {
     expect(scopeOf().overwrite(many(101, (at) => slash(`c${at}`)))).toMatchObject(refusedWith(30032));
   });
 
-  it('counts its new commands as creations of the day', () => {
+  it('counts new commands towards the daily limit of creations', () => {
     const scope = scopeOf();
     const list = (prefix: string) => many(100, (at) => slash(`${prefix}${at}`));
     expect(scope.overwrite(list('a')).ok).toBe(true);
