@@ -1,14 +1,14 @@
-/** Bounds that the run under way has hit. */
+/** Bounds that the current run has hit. */
 export const hits = new Set<string>();
 
-/** For what a build has put into the program at its bounds (`bounds.json`): it imports nothing. */
+/** Called by the code that a build inserts at the bounds of `bounds.json`; that code cannot import. */
 Object.defineProperty(globalThis, 'boundHit', {
   value: (name: string, isHit: boolean) => {
     if (isHit) hits.add(name);
   },
 });
 
-/** Of each bound: the share of seeds that must hit it. */
+/** The share of seeds that must hit each bound. */
 export const HIT_MIN = 0.01;
-/** From so many seeds on the shares say something. */
+/** With fewer seeds the shares mean nothing. */
 export const COUNTED_SEEDS = 1_000;

@@ -5,7 +5,7 @@ import { spreadsInChunks } from '../../scripts/spreads.mjs';
 import { ROOT } from '../support/source.ts';
 import type { Patch } from './planted/patch.ts';
 
-/** Where a build is put: beside the program's own, so that packages are found. */
+/** The output folder, beside that of the program, so that packages resolve. */
 const outOf = (name: string) => join(ROOT, 'dist', 'simulation', name);
 
 /**

@@ -10,7 +10,7 @@ import type { World } from './world.ts';
 /** Where clients find a shard to connect to; null while none accepts. */
 type Doors = (client: WireEnd) => Wire | null;
 
-/** Close codes after which a session cannot be resumed, and after which there is no point in trying on. */
+/** Close codes after which a session cannot be resumed, and after which the client must not reconnect. */
 const BEGIN_ANEW: ReadonlySet<number> = new Set([4007, 4009]);
 const FATAL: ReadonlySet<number> = new Set([4001, 4002, 4003, 4004, 4005, 4010, 4011, 4012, 4013, 4014]);
 
@@ -18,30 +18,30 @@ interface ClientPorts {
   readonly world: World;
   readonly judge: Judge;
   readonly truth: Truth;
-  /** For the clients of games, which hear of lobbies. */
+  /** Set for the clients of games, which receive lobby events. */
   readonly lobbies?: LobbyTruth;
   readonly doors: Doors;
-  /** A session hears of an interaction: the invoker's, and those of the bot. */
+  /** Called when a session of the invoker or the bot receives an interaction. */
   readonly interacted: (interaction: HeardInteraction) => void;
   /** How long a session without a connection can be resumed; 0: it may be lost at any time. */
   readonly resumableMs: number;
 }
 
-/** A gateway client as stock libraries are: it heartbeats, resumes wherever it gets in, and begins anew when it must. */
+/** A gateway client like common libraries: it heartbeats, resumes at any shard, and identifies again when it must. */
 export class SimClient implements WireEnd {
   readonly name: string;
   readonly userId: string;
   readonly #token: string;
   readonly #ports: ClientPorts;
   life: Life;
-  /** Sessions that it had before. */
+  /** Its earlier sessions. */
   readonly past: Life[] = [];
-  /** READY or RESUMED has come on this connection. */
+  /** Whether READY or RESUMED was received on this connection. */
   up = false;
   /** Sessions that ended by op 9, or by a close code that says so. */
   lost = 0;
   resumed = 0;
-  /** What it has said last of its user. */
+  /** The last status that it sent for its user. */
   status = 'online';
   #wire: Wire | null = null;
   #lives = 0;
@@ -72,14 +72,14 @@ export class SimClient implements WireEnd {
     if (!this.#wire) this.#later(500);
   }
 
-  /** Says something, if it can be heard. */
+  /** Sends a payload when the client is connected. */
   say(op: number, d: unknown): boolean {
     if (!this.up || !this.#wire) return false;
     this.#wire.say(op, d);
     return true;
   }
 
-  /** Says how its user is; what is lost on the way is not said again. */
+  /** Sends the presence of its user; a lost update is not repeated. */
   present(status: string): void {
     if (this.say(OP.PRESENCE_UPDATE, { since: null, activities: [], status, afk: false }))
       this.status = status;
@@ -90,13 +90,13 @@ export class SimClient implements WireEnd {
     this.#wire?.lose(0, serverMs);
   }
 
-  /** The connection breaks, and the client tries again only after so long. */
+  /** The connection breaks, and the client reconnects after `forMs`. */
   stayAway(forMs: number): void {
     this.#awayUntilMs = this.#ports.world.nowMs + forMs;
     this.drop(0);
   }
 
-  /** What it is sent waits at its shard for so long. */
+  /** Frames for the client wait at its shard for `forMs`. */
   stopReading(forMs: number): void {
     const { world } = this.#ports;
     const wire = this.#wire;
@@ -154,7 +154,7 @@ export class SimClient implements WireEnd {
   }
 
   #down(): void {
-    // Its shard may have closed the connection of a client that reads too slowly long before the client reads so.
+    // The shard may have closed the connection of a slow client long before the client reads the close.
     if (this.up) this.#upMs = this.#wire?.slowSinceMs ?? this.#ports.world.nowMs;
     this.up = false;
   }
@@ -181,7 +181,7 @@ export class SimClient implements WireEnd {
     const token = this.#token;
     if (sessionId) this.#wire?.say(OP.RESUME, { token, session_id: sessionId, seq });
     else {
-      // What came before READY is of no use.
+      // Dispatches before READY are ignored.
       this.life = seq > 0 ? this.#born() : this.life;
       this.status = 'online';
       this.#identifiedMs = this.#ports.world.nowMs;

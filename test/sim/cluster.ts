@@ -12,7 +12,7 @@ export interface Slot {
   gone: boolean;
 }
 
-/** All shards, and what may befall them. */
+/** All shards, and the faults that may hit them. */
 export class SimCluster {
   readonly slots: Slot[] = [];
   readonly #ports: ShardPorts;
@@ -21,7 +21,7 @@ export class SimCluster {
     this.#ports = ports;
   }
 
-  /** Runs that are there now. */
+  /** The current runs. */
   get running(): SimShard[] {
     return this.slots.flatMap(({ run }) => (run?.host.alive ? [run] : []));
   }
@@ -56,7 +56,7 @@ export class SimCluster {
     this.#ports.world.after(downMs, () => this.start(slot));
   }
 
-  /** It gives everything away, ends, and comes back. */
+  /** The shard hands everything over, ends, and restarts. */
   drain(slot: Slot, downMs: number): void {
     const { run } = slot;
     if (!run?.listens) return;
@@ -68,14 +68,14 @@ export class SimCluster {
     });
   }
 
-  /** The process stands still. */
+  /** The process is paused. */
   stop(slot: Slot, forMs: number): void {
     if (!slot.run) return;
     this.#ports.world.note(`${slot.run.instance} stands still for ${Math.round(forMs)} ms`);
     this.#ports.world.stop(slot.run.host, forMs);
   }
 
-  /** A shard that takes connections; null while none does. */
+  /** A shard that accepts connections; null while none does. */
   pick(): SimShard | null {
     const open = this.running.filter(({ listens }) => listens);
     return open.length === 0 ? null : this.#ports.world.random.pick(open);

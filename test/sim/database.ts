@@ -19,7 +19,7 @@ import type { GuildSnapshot } from '../../storage/guild/port.ts';
 import type { Commit, StoredFact } from '../../storage/ports.ts';
 import { planted } from './planting.ts';
 
-/** One commit as the database took it. */
+/** One commit as the database accepted it. */
 export interface Accepted {
   /** Ascending over all commits. */
   readonly at: number;
@@ -31,7 +31,7 @@ export interface Accepted {
   readonly epoch: number;
   readonly facts: readonly StoredFact[];
   readonly commandKey: string | null;
-  /** Of what it told. */
+  /** Positions of its direct notifications. */
   readonly numbers: readonly number[];
 }
 
@@ -52,7 +52,7 @@ type LobbyFactOf<K extends keyof LobbyFacts> = LobbyFacts[K];
 type Row = Pick<Commit, 'ownerId' | 'facts' | 'fence' | 'record'>;
 type Rows = Record<string, (ownerId: string, fact: never) => void>;
 
-/** A copy as the wire would make one: nothing of one process stays within reach of another. */
+/** A copy as the wire would make one: no object is shared between processes. */
 export const copied = <T>(value: T): T =>
   value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T);
 
@@ -70,8 +70,8 @@ export class Stale extends Error {
 }
 
 /**
- * What the one database holds, and the history of its commits. A commit is taken or refused at one moment; who asked
- * hears of it later, or never. Guilds are kept by the engine's own `apply`, with all their members and messages.
+ * The content of the one database, and the history of its commits. A commit is accepted or rejected at one moment; the
+ * caller receives the outcome later or never. Guilds are kept by the engine's own `apply`, with all members and messages.
  */
 export class Database {
   readonly guilds = new Map<string, Guild>();
@@ -90,16 +90,16 @@ export class Database {
   readonly settings = new Map<string, string>();
   readonly epochs = new Map<number, number>();
   readonly records = new Map<string, CommandRecord[]>();
-  /** Where it stands what people were told directly. */
+  /** Positions of direct notifications to users. */
   readonly told: DeliveryPosition[] = [];
   readonly snapshots = new Map<string, { readonly atMs: number; readonly data: object }>();
   readonly history: Accepted[] = [];
-  /** How often an epoch was over. */
+  /** Number of commits rejected because their epoch was over. */
   refused = 0;
-  /** Hears of each commit that was taken. */
+  /** Called with each accepted commit. */
   onAccepted: (accepted: Accepted) => void = () => undefined;
 
-  /** @throws Stale when the partition has changed hands, and StorageFault for what a unique key refuses. */
+  /** @throws Stale when the partition has a new owner, and StorageFault when a unique key is violated. */
   commit({ ownerId, facts, fence, record }: Row, shard: string, atMs: number): void {
     if (fence) this.check(fence);
     for (const fact of facts) if (fact.type === 'lobbySecretKept') this.#checkSecret(fact);

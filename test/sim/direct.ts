@@ -20,7 +20,7 @@ interface DirectPorts {
 /** Direct messages between two users, requests of friendship, blocks. */
 export class DirectWork {
   readonly #ports: DirectPorts;
-  /** Blocks that were acknowledged, by blocker and blocked user: since when they hold. */
+  /** When each acknowledged block took effect, by blocker and blocked user. */
   readonly #blocks = new Map<string, number>();
 
   constructor(ports: DirectPorts) {
@@ -37,7 +37,7 @@ export class DirectWork {
     else this.#relate(a, b, 'remove');
   }
 
-  /** A message between each two users who have a channel. */
+  /** Sends a message between each pair of users with a channel. */
   probe(): void {
     for (const { channel } of this.#ports.database.privateChannels.values()) {
       if (channel.group) continue;

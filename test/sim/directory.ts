@@ -7,7 +7,7 @@ import type { Host, World } from './world.ts';
 
 const WAY_MS = { from: 0.5, to: 6 };
 const SLOW = { chance: 0.02, fromMs: 50, toMs: 500 };
-/** A question that is not answered is given up after so long. */
+/** Time-out of a request. */
 const PATIENCE_MS = 1_500;
 
 interface Member {
@@ -48,7 +48,7 @@ export class SimRegistry {
     return this.#workers;
   }
 
-  /** Answers the membership, which ends with its lease: what was asked under it does nothing afterwards. */
+  /** Returns the membership, which ends with its lease; requests under an ended membership have no effect. */
   enter(info: ShardInfo, watcher: SimDirectory): Member {
     const before = this.#members.get(info.id);
     if (before && before.info.instance !== info.instance) throw new Error(`${info.id} is still a member.`);
@@ -60,7 +60,7 @@ export class SimRegistry {
     return member;
   }
 
-  /** False: the membership is over. */
+  /** @returns false when the membership is over. */
   renew(member: Member): boolean {
     if (!this.#lasts(member)) return false;
     member.expiresMs = this.world.nowMs + this.ttlMs;
@@ -140,7 +140,7 @@ export class SimRegistry {
   }
 }
 
-/** One shard's way to the registry. */
+/** One shard's connection to the registry. */
 export class SimDirectory implements Directory {
   readonly partitions: number;
   /** Nothing comes through. */
@@ -208,14 +208,14 @@ export class SimDirectory implements Directory {
     this.#over();
   }
 
-  /** Something has changed: the view is on its way, unless nothing comes through. */
+  /** Sends the changed view after a delay, unless the connection is cut. */
   watch(): void {
     const { world, view } = this.#registry;
     this.#viewsMs = Math.max(this.#viewsMs, world.nowMs + this.#wayMs());
     world.after(
       this.#viewsMs - world.nowMs,
       () => {
-        // A view from before an answer that has come meanwhile is not told: another follows it.
+        // A view older than a received answer is dropped: a newer view follows.
         if (this.way.cut || view.revision <= this.#seen || !this.#listener) return;
         this.#seen = view.revision;
         this.#listener.changed(view);
@@ -248,7 +248,7 @@ export class SimDirectory implements Directory {
     }
     if (alive) {
       this.#safeUntilMs = safeUntilMs(sentMs, this.#registry.ttlMs);
-      // What was missed while nothing came through.
+      // The shard missed a change while the connection was cut.
       if (this.#registry.view.revision > this.#seen) this.watch();
     }
     this.#renewLater(member);

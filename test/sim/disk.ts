@@ -7,7 +7,7 @@ interface Folder {
   readonly shardId: string;
   readonly instance: string;
   readonly copy: boolean;
-  /** Whose process writes it. */
+  /** The process that writes it. */
   writer: Host | null;
   writtenMs: number;
   readonly segments: Map<number, Buffer[]>;
@@ -17,7 +17,7 @@ interface Folder {
 const keyOf = ({ shardId, instance, copy }: Pick<JournalFolder, 'shardId' | 'instance' | 'copy'>): string =>
   `${copy ? 'copy/' : ''}${shardId}.${instance}`;
 
-/** What a machine keeps on disk. What a process has handed to its kernel is there though the process dies. */
+/** The disk of a machine. Bytes that a process has written to its kernel survive the process. */
 export class SimDisk {
   readonly id: string;
   readonly #world: World;
@@ -28,7 +28,7 @@ export class SimDisk {
     this.#world = world;
   }
 
-  /** A process has died: what it had handed to its kernel is there. */
+  /** A process has died; the bytes that it had written to its kernel are kept. */
   died(host: Host): void {
     if (planted.name !== 'journal-lost') return;
     for (const { writer, segments } of this.#folders.values())
@@ -43,7 +43,7 @@ export class SimDisk {
     return writerOf(made, nowMs);
   }
 
-  /** As one process of the machine sees it. */
+  /** The store as one process of the machine sees it. */
   store(host: Host, nowMs: () => number): JournalStore {
     const world = this.#world;
     const folders = this.#folders;

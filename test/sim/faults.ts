@@ -13,7 +13,7 @@ interface FaultPorts {
 
 type Fault = (ports: FaultPorts, slot: Slot) => void;
 
-/** What may go wrong; a run has some of these. */
+/** The possible faults; a run has some of them. */
 const FAULTS = {
   kill: ({ world, cluster }, slot) => cluster.kill(slot, world.between(200, 6_000)),
   stop: ({ world, cluster }, slot) => cluster.stop(slot, world.between(50, 9_000)),
@@ -67,7 +67,7 @@ function cutFor(world: World, { id, ways }: Slot, what: 'directory' | 'database'
   });
 }
 
-/** Lets one of these happen now and then, until `untilMs`. */
+/** Injects one of these faults now and then, until `untilMs`. */
 export function misfortune(
   ports: FaultPorts,
   names: readonly FaultName[],
@@ -84,8 +84,8 @@ export function misfortune(
 }
 
 /**
- * Now and then, until `untilMs`, a process stands still between what it decides and what it sends, for longer than a
- * lease. A fault of its own: only runs that ask for it have it, so that the seeds of all others stay what they are.
+ * Now and then, until `untilMs`, pauses a process between its decision and its write, for longer than a lease. Only runs
+ * that request this fault have it, so that the seeds of all other runs do not change.
  */
 export function staleWriters(
   ports: Pick<FaultPorts, 'world' | 'cluster'>,
@@ -106,7 +106,7 @@ const READS_MAX = 40;
 
 /**
  * Stops the machine now and then, until `untilMs`, between two reads of the clock in one turn of a process, usually for about the rest
- * of that process's lease: its first read finds the lease safe and the next one does not. Only runs that ask for it have it, like
+ * of that process's lease: its first read finds the lease safe and the next one does not. Only runs that request it have it, like
  * `staleWriters`.
  */
 export function preemptions(
@@ -130,8 +130,8 @@ export function preemptions(
 }
 
 /**
- * Now and then, until `untilMs`, a client reads nothing for a while: what it is sent waits at its shard. Drawn from numbers of their
- * own, like `preemptions`.
+ * Now and then, until `untilMs`, a client reads nothing for a while: frames for it wait at its shard. Drawn from a separate random
+ * sequence, like `preemptions`.
  */
 export function slowness(
   { world, clients }: Pick<FaultPorts, 'world' | 'clients'>,
@@ -149,7 +149,7 @@ export function slowness(
   again();
 }
 
-/** Everything that can be repaired is. */
+/** Repairs everything that can be repaired. */
 export function heal({ world, cluster, network }: FaultPorts): void {
   world.note('everything is healed');
   network.healAll();

@@ -21,7 +21,7 @@ interface FinalPorts {
   readonly workload: Workload;
 }
 
-/** Judges a run when everything has been whole again for a while: what must be so in the end. */
+/** Judges the final state of a run, after everything has been repaired for a while. */
 export function judgeEnd(ports: FinalPorts, { framesMax, faults, breaks }: Scenario): void {
   // A first notification that seems older than its session, by a clock that is off by more than a second, is not sent to it.
   const isDirectWhole = !faults.includes('skew');
@@ -127,7 +127,7 @@ function judgePlayer(
     const shown = (
       of: ReadonlyMap<string, { readonly metadata: object | null; readonly connected?: boolean }>,
     ) =>
-      // Nobody is told of its own connection.
+      // A client does not receive its own connection.
       [...of].map(([id, { metadata, connected = isPlaying(id) }]) =>
         [id, JSON.stringify(metadata), replica.isToldAgain || id === userId || connected].join(' '),
       );
@@ -137,10 +137,10 @@ function judgePlayer(
   }
 }
 
-/** The later outweighs the earlier. */
+/** Later values take precedence over earlier ones. */
 const RANKS = ['offline', 'idle', 'online', 'dnd'];
 
-/** How a user appears, by what its clients have said last. */
+/** The status of a user, by the last status of each of its clients. */
 function statusOf(userId: string, clients: readonly SimClient[]): string {
   const said = clients.filter((client) => client.userId === userId && client.up).map(({ status }) => status);
   return said.sort((a, b) => RANKS.indexOf(b) - RANKS.indexOf(a))[0] ?? 'offline';
@@ -157,7 +157,7 @@ function judgeWrites({ judge, truth, workload }: FinalPorts): void {
   }
 }
 
-/** Every partition is served, by the shard that all of them reckon as its owner. */
+/** Every partition is served by the shard that all shards compute as its owner. */
 function judgePlacement({ judge, registry }: FinalPorts): void {
   const { shards, owners } = registry.view;
   const wanted = rendezvous(registry.partitions)(shards);

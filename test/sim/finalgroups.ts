@@ -26,7 +26,7 @@ export function judgeGroups(
   { judge, database, truth }: GroupFinalPorts,
   hasFaults: boolean,
 ): void {
-  // What was told while a session began slowly may be sent after READY, and what came later be in READY alone.
+  // When a session opens slowly, earlier notifications may arrive after READY, and later changes only in READY.
   if (hasFaults && openingMs > SLOW_OPENING_MS) return;
   const expectSame = (what: string, got: unknown, wanted: unknown) =>
     judge.expect(got === wanted, 'group', () => `${name} has ${what} as ${got}, not ${wanted}`);
@@ -45,8 +45,8 @@ export function judgeGroups(
 }
 
 /**
- * Who asked to be in a call when all was whole again is in it, nobody without a session is, and all recipients know. What is said of
- * calls is not stored: a link that breaks then (`mayLose`) may lose it.
+ * A user that asked to join a call after the repair is in the call, no user without a session is, and all recipients know. Call events
+ * are not stored: a link that breaks then (`mayLose`) may lose them.
  */
 export function judgeCalls(
   ports: GroupFinalPorts,
@@ -68,7 +68,7 @@ export function judgeCalls(
     }
     if (mayLose) continue;
     for (const [userId, { client, sessionId, channelId, joins, mutes }] of wishes) {
-      // A session that began since has not asked.
+      // A session that began later has not asked.
       if (channelId !== id || !client.up || client.life.sessionId !== sessionId) continue;
       if (!channel.recipientIds.includes(userId as never)) continue;
       const wanted = joins ? `in it, ${mutes ? 'muted' : 'heard'}` : 'not in it';
@@ -97,7 +97,7 @@ interface Seat {
   readonly muted: boolean;
 }
 
-/** Who is in the call of a channel, by its owner. */
+/** Members of the call of a channel, as its owner shard has them. */
 function seatsOf({ cluster }: GroupFinalPorts, id: ChannelId): ReadonlyMap<string, Seat> {
   const seats = new Map<string, Seat>();
   for (const { ownership, house } of cluster.running) {

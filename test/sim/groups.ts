@@ -22,7 +22,7 @@ interface GroupPorts {
   readonly enqueue: (asked: Asked) => void;
 }
 
-/** What a session asked for last when it was looked whether calls are served. */
+/** The last voice state that a session requested in a probe. */
 export interface CallWish {
   readonly client: SimClient;
   readonly sessionId: string;
@@ -34,7 +34,7 @@ export interface CallWish {
 
 const GROUPS_MAX = 3;
 
-/** Lets all people be friends, who may open groups with each other. */
+/** Makes all human users friends, so that they may open groups with each other. */
 export function befriend(database: Database, users: readonly SimUser[]): void {
   const people = users.filter(({ bot }) => !bot);
   const friend = { type: RELATION.FRIEND, sinceMs: 1_700_000_000_000, nickname: null };
@@ -46,10 +46,10 @@ export function befriend(database: Database, users: readonly SimUser[]): void {
         });
 }
 
-/** Groups of friends: opened, written in, renamed, joined and left, and calls in them. */
+/** Groups of friends: opens, writes in, renames, joins and leaves them, and their calls. */
 export class GroupWork {
   readonly #ports: GroupPorts;
-  /** By user: from the last probe. */
+  /** By user; from the last probe. */
   readonly wishes = new Map<UserId, CallWish>();
 
   constructor(ports: GroupPorts) {
@@ -70,7 +70,7 @@ export class GroupWork {
     else this.#call(group);
   }
 
-  /** A message to each group, and a change of the call by one client of each user. */
+  /** Sends a message to each group, and changes the voice state of one client of each user. */
   probe(): void {
     for (const group of this.#groups) {
       const [first] = group.recipientIds;
@@ -106,7 +106,7 @@ export class GroupWork {
     return groups.length === 0 ? null : this.#ports.world.random.pick(groups);
   }
 
-  /** A client of the user's own that is up. */
+  /** A connected client of the user. */
   #clientOf(userId: string): SimClient | undefined {
     return this.#ports.clients.find(
       (client) => client.userId === userId && client.up && !client.life.lobbies,
@@ -150,7 +150,7 @@ export class GroupWork {
   #rename(group: PrivateChannel): void {
     const mark = this.#ports.mark('G');
     const by = this.#ports.world.random.pick(group.recipientIds);
-    // Its message says the new name.
+    // The message about the change contains the new name.
     this.#command(group, by, 'updateChannel', { draft: { name: mark } }, mark, false);
   }
 

@@ -37,7 +37,7 @@ const GROUP = 3;
 /** The groups of one session of a user, and the calls in them, as its client knows them. */
 export class GroupView {
   readonly replicas = new Map<string, GroupReplica>();
-  /** Who is in which call, by user; a user is in one at a time. */
+  /** The call of each user; a user is in one call at a time. */
   readonly calls = new Map<string, ShownVoice>();
   readonly #name: string;
   readonly #userId: string;

@@ -15,13 +15,13 @@ interface InteractingPorts {
   readonly world: World;
   readonly database: Database;
   readonly clients: readonly SimClient[];
-  /** Sends a call, again if nothing is known of it. */
+  /** Sends a call, and repeats it while its outcome is unknown. */
   readonly call: (call: Asked) => void;
 }
 
 const UNKNOWN: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_WEBHOOK') };
 
-/** A person uses the command of a bot of the guild; the nonce is the mark, so that a repetition is the same use. */
+/** A user invokes the command of a bot in the guild; the mark is the nonce, so that a repetition is the same use. */
 export function interact(
   { world, database, clients, call }: InteractingPorts,
   { id: guildId }: SimGuild,
@@ -56,7 +56,7 @@ function dataOf(applicationId: ApplicationId): Invocation['data'] {
   return { id, version, name, type, options: [] };
 }
 
-/** A bot has heard of an interaction, and answers; each of its sessions does. Whose answer is taken sends a follow-up. */
+/** Each session of a bot answers an interaction; the session whose answer is accepted sends a follow-up. */
 export function answer(
   { call }: Pick<InteractingPorts, 'call'>,
   { id, application_id: webhookId, token }: HeardInteraction,

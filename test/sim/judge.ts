@@ -1,13 +1,13 @@
 import type { World } from './world.ts';
 
 export interface Violation {
-  /** Which invariant. */
+  /** Name of the invariant. */
   readonly rule: string;
   readonly what: string;
   readonly atMs: number;
 }
 
-/** Keeps what went against an invariant. */
+/** Collects violations of invariants. */
 export class Judge {
   readonly violations: Violation[] = [];
   readonly #world: World;

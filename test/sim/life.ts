@@ -33,35 +33,35 @@ interface Created {
   readonly channels: readonly { readonly id: string; readonly last_message_id?: string | null }[];
 }
 
-/** What tells that a member leaves; it may come after GUILD_DELETE, from an owner of the guild that is one no more. */
+/** Dispatches that a leaving member causes; a former owner of the guild may send them after GUILD_DELETE. */
 const LEAVING: ReadonlySet<string> = new Set([
   ...['GUILD_MEMBER_REMOVE', 'CHANNEL_DELETE', 'VOICE_STATE_UPDATE', 'THREAD_MEMBERS_UPDATE'],
 ]);
 
 /**
- * One session as its client lives it, from READY on, over any number of connections and shards. Judges every dispatch as
- * it comes, and at the end whether anything is missing.
+ * One session as its client sees it, from READY on, over any number of connections and shards. Judges every dispatch on
+ * receipt, and at the end whether anything is missing.
  */
 export class Life {
   readonly name: string;
   readonly userId: string;
   sessionId: string | null = null;
   seq = 0;
-  /** From IDENTIFY to READY. */
+  /** Time from IDENTIFY to READY. */
   openingMs = 0;
-  /** Null: known, and not there now. */
+  /** Null for a guild that is unavailable. */
   readonly guilds = new Map<string, Replica | null>();
   readonly seen = new Set<string>();
   /** By channel: the commit of the last message that the client knows of. */
   readonly #lastAt = new Map<string, number>();
-  /** By guild: commits so far when it was told of the guild. */
+  /** By guild: number of commits when GUILD_CREATE was received. */
   readonly #toldAt = new Map<string, number>();
-  /** Guilds that were told anew: what lies between is not expected. */
+  /** Number of guilds that were created again; messages in between are not expected. */
   resyncs = 0;
   readonly #judge: Judge;
   readonly #truth: Truth;
 
-  /** Null for a user's own client, which hears nothing of lobbies. */
+  /** Null for the platform client of a user, which receives no lobby events. */
   readonly lobbies: LobbyView | null;
   /** Null for a client of a game. */
   readonly groups: GroupView | null;
@@ -75,7 +75,7 @@ export class Life {
     this.#judge = judge;
   }
 
-  /** A dispatch has come. */
+  /** Handles a dispatch. */
   heard({ t, s, d }: Heard): void {
     this.#judge.expect(
       s === this.seq + 1,
@@ -90,7 +90,7 @@ export class Life {
     else this.#applied(t ?? '', d as { guild_id?: string });
   }
 
-  /** What the client should have and has not. */
+  /** Messages that the client should have and does not have. */
   missing(): Told[] {
     const missing: Told[] = [];
     const now = this.#truth.at;
@@ -109,19 +109,19 @@ export class Life {
     return this.#startAt.get(channelId) ?? toldAt ?? (known === undefined ? Number.POSITIVE_INFINITY : known);
   }
 
-  /** Commits so far when READY was received. */
+  /** Number of commits when READY was received. */
   #readyAt = Number.POSITIVE_INFINITY;
 
   /** The relationships of its user, by the other user. */
   readonly relations = new Map<string, number>();
 
-  /** By channel: the commit of the last message before the client was told of its guild. */
+  /** By channel: the commit of the last message before GUILD_CREATE. */
   readonly #startAt = new Map<string, number>();
 
-  /** How interactions have ended. */
+  /** Outcomes of interactions. */
   readonly #ends = new Map<string, 'answered' | 'failed'>();
 
-  /** An answer may be told again: the next owner cannot know whether it was. A failure is told once, and instead. */
+  /** INTERACTION_SUCCESS may repeat: the next owner cannot know whether it was sent. A failure is sent once and alone. */
   #ended(id: string, how: 'answered' | 'failed'): void {
     const before = this.#ends.get(id);
     const isTold = before === undefined || (before === 'answered' && how === 'answered');

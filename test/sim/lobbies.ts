@@ -25,7 +25,7 @@ const IDLE_SEC = 5;
 /** Players of one game: lobbies that they join by secret, talk in and leave, hosts, ready checks, and lobbies of the game's server. */
 export class LobbyWork {
   readonly #ports: LobbyPorts;
-  /** The lobby that each secret was last known to name. */
+  /** The last known lobby of each secret. */
   readonly #named = new Map<string, ChannelId>();
 
   constructor(ports: LobbyPorts) {
@@ -45,7 +45,7 @@ export class LobbyWork {
     else this.#create();
   }
 
-  /** A message to each lobby by one of its members. */
+  /** Sends a message to each lobby by one of its members. */
   probe(): void {
     for (const [id, { members }] of this.#ports.database.lobbies) {
       const [member] = members.keys();
@@ -145,7 +145,7 @@ export class LobbyWork {
     else this.#command(player, 'answerReadyCheck', { ready: true }, true);
   }
 
-  /** The game's server makes a lobby, which ends soon after the last of its members has gone. */
+  /** The game's server creates a lobby, which ends soon after its last member has left. */
   #create(): void {
     const { world, enqueue } = this.#ports;
     const members = this.#players

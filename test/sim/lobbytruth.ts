@@ -6,11 +6,11 @@ export interface LobbyText {
   readonly id: string;
   readonly lobbyId: string;
   readonly content: string;
-  /** Of its commit. */
+  /** Number of its commit. */
   readonly at: number;
 }
 
-/** From which commit on a user was a member, and the commit that ended it; null while it lasts. */
+/** The first commit of a membership, and the commit that ended it; null while it lasts. */
 interface Stay {
   readonly from: number;
   to: number | null;
@@ -23,12 +23,12 @@ interface LobbyHistory {
   gone: boolean;
 }
 
-/** What is so of lobbies, by the history of the database. Judges each commit as it is taken. */
+/** The true state of lobbies, from the history of the database. Judges each accepted commit. */
 export class LobbyTruth {
   readonly messages = new Map<string, LobbyText>();
   readonly #lobbies = new Map<string, LobbyHistory>();
   readonly #judge: Judge;
-  /** The commits so far. */
+  /** Number of commits. */
   at = 0;
 
   constructor(judge: Judge) {

@@ -25,13 +25,13 @@ interface LobbyReplica {
   metadata: object | null;
   hostId: string | null;
   /**
-   * It was told of again. The record of what was sent within a second before a session began is looked up for it, and
-   * who is connected is in no record.
+   * LOBBY_CREATE was received again: a new session replays the dispatches of the last second, which do not say who is
+   * connected.
    */
   isToldAgain: boolean;
 }
 
-/** The lobbies of one session of a game, as its client knows them. Judges every dispatch as it comes. */
+/** The lobbies of one session of a game, as its client knows them. Judges every dispatch on receipt. */
 export class LobbyView {
   readonly replicas = new Map<string, LobbyReplica>();
   readonly #name: string;
@@ -39,7 +39,7 @@ export class LobbyView {
   readonly #truth: LobbyTruth;
   readonly #judge: Judge;
   readonly #seen = new Set<string>();
-  /** By lobby: commits so far when the client was told of it. */
+  /** By lobby: number of commits when LOBBY_CREATE was received. */
   readonly #toldAt = new Map<string, number>();
   readonly #lastAt = new Map<string, number>();
 
@@ -54,7 +54,7 @@ export class LobbyView {
     this.#acts[t]?.(d as never);
   }
 
-  /** Messages that the client should have and has not. */
+  /** Messages that the client should have and does not have. */
   missing(): LobbyText[] {
     return [...this.#truth.messages.values()].filter(({ id, lobbyId, at }) => {
       const toldAt = this.#toldAt.get(lobbyId);
@@ -93,8 +93,8 @@ export class LobbyView {
   };
 
   /**
-   * Nobody hears of a lobby who was never in it. A member may hear of one before LOBBY_CREATE, when a new session begins, and after
-   * LOBBY_DELETE: what is not stored is held back while missed dispatches are looked up.
+   * Only members receive events of a lobby. A member may receive events before LOBBY_CREATE, when a new session begins, and after
+   * LOBBY_DELETE: ephemeral events are held back while missed dispatches are looked up.
    */
   #known(lobbyId: string, t: string): LobbyReplica | undefined {
     const replica = this.replicas.get(lobbyId);

@@ -1,5 +1,5 @@
-// `npm run sim -- --seed 123` runs one seed and tells what happened; `--seeds 1000` runs as many from there on, on as many
-// threads as `--jobs` says. A failure prints what repeats it. `--planted <name>` runs with that bug in, where the build
+// `npm run sim -- --seed 123` runs one seed and prints its trace; `--seeds 1000` runs that many from there on, on as many
+// threads as `--jobs` says. A failure prints the command that repeats it. `--planted <name>` runs with that bug in, where the build
 // has it; `--stale-writers` stops processes as they write, and `--preempted` the machine within turns; `--features direct` has every
 // seed do that beside guilds.
 import { parseArgs } from 'node:util';

@@ -20,7 +20,7 @@ interface MembershipPorts {
   readonly extensions: readonly LinkExtension[];
 }
 
-/** Makes a house's process one shard of the cluster: real ownership and routing over the simulated directory and links. */
+/** Makes a process one shard of the cluster: real ownership and routing over the simulated directory and links. */
 export function joined(self: Omit<ShardInfo, 'worker' | 'draining'>, ports: MembershipPorts) {
   const { foundation, storage, directory, network, host, extensions } = ports;
   const { clock, wheel, config, randomBytes, onFault } = foundation;

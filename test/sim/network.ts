@@ -7,18 +7,18 @@ import { hits } from './bounds.ts';
 import type { Host, World } from './world.ts';
 
 const WAY_MS = { from: 0.2, to: 4 };
-/** Now and then something takes longer, and what was asked later overtakes it. */
+/** Now and then a request takes longer, and a later request overtakes it. */
 const SLOW = { chance: 0.02, fromMs: 20, toMs: 400 };
-/** How soon each end notices that nothing comes through, and that the other has died. */
+/** How soon each end detects that the link is cut, or that the peer has died. */
 const NOTICE_MS = { cut: [1_000, 4_000], died: [1, 60] } as const;
 const RECONNECT_MS = { from: 20, to: 800 };
 const CUT_LOOK_MS = 40;
 
-/** What goes wrong on links by itself; shares of batches, and of questions. */
+/** Faults of links, as shares of batches and of requests. */
 interface NetworkWeather {
   /** A batch is lost, and the stream with it. */
   readonly breaks: number;
-  /** A question under a key arrives twice. */
+  /** A request with a key arrives twice. */
   readonly doubles: number;
   /** Frames that wait for a peer at most. */
   readonly framesMax: number;
@@ -102,30 +102,30 @@ interface Peer {
   readonly id: string;
   readonly instance: string;
   queue: EncodedFrame[];
-  /** On their way, in order. */
+  /** Batches in flight, in order. */
   flying: Batch[];
   scheduled: boolean;
-  /** No stream stands; it is begun anew in a moment. */
+  /** The stream is broken and will reconnect. */
   down: boolean;
-  /** Nothing of the stream arrives before that. */
+  /** Nothing of the stream arrives before this time. */
   arrivesMs: number;
   sequence: number;
   readonly open: Set<(fault: LinkFault) => void>;
 }
 
-/** One shard's ends of its links. What is told arrives in order or not at all; what is asked in any order. */
+/** One shard's ends of its links. Notifications arrive in order or not at all; requests arrive in any order. */
 export class SimLinks implements Links {
   readonly shardId: string;
   readonly instance: string;
   readonly host: Host;
-  /** Set once the router stands. */
+  /** Set once the router is running. */
   handler: LinkHandler | null = null;
-  /** Frames that waited at one time for one peer, at most. */
+  /** The most frames that waited for one peer at one time. */
   deepest = 0;
   readonly #network: SimNetwork;
   readonly #codec: Codec;
   readonly #peers = new Map<string, Peer>();
-  /** Runs of shards that there was a stream to. */
+  /** Runs of shards that this shard had a stream to. */
   readonly #met = new Set<string>();
   readonly #onBroken: ((shardId: string) => void)[] = [];
 
@@ -206,7 +206,7 @@ export class SimLinks implements Links {
         ...{ arrivesMs: 0, open: new Set() },
       };
       this.#peers.set(id, peer);
-      // The stream that was let go of is not continued.
+      // The earlier stream is not continued.
       if (this.#met.has(instance)) this.#tellBroken(peer);
       this.#met.add(instance);
     }
@@ -216,7 +216,7 @@ export class SimLinks implements Links {
     this.#peers.clear();
   }
 
-  /** Our stream to this shard is broken off, both ends hear of it, and another is begun when there is a way. */
+  /** Breaks the stream to this shard, notifies both ends, and reconnects when the peer is reachable. */
   breakTo(shardId: string): void {
     const { world } = this.#network;
     const peer = this.#peers.get(shardId);
@@ -234,7 +234,7 @@ export class SimLinks implements Links {
     this.#reconnect(peer);
   }
 
-  /** The other end hears of it too, before anything of the next stream. */
+  /** Notifies the other end, before anything of the next stream arrives. */
   #tellBroken(peer: Peer): void {
     const { world } = this.#network;
     const other = this.#network.end(peer.id);
@@ -246,7 +246,7 @@ export class SimLinks implements Links {
     peer.arrivesMs = world.nowMs + noticeMs + 0.001;
   }
 
-  /** Answers no more questions; answers on their way arrive. */
+  /** Rejects further requests; replies in flight still arrive. */
   refuse(): void {
     const unreachable = () => Promise.reject(new LinkFault('unreachable', `${this.shardId} ends.`));
     if (this.handler) this.handler = { ...this.handler, ask: unreachable };
@@ -281,7 +281,7 @@ export class SimLinks implements Links {
     );
   }
 
-  /** Whether the peer's process is there and within reach. */
+  /** The other end when the peer's process is alive and reachable. */
   #standing(peer: Peer): SimLinks | null {
     const other = this.#network.end(peer.id);
     if (!other || other.instance !== peer.instance || !other.host.alive) return null;
@@ -310,7 +310,7 @@ export class SimLinks implements Links {
     world.after(peer.arrivesMs - world.nowMs, () => this.#land(peer));
   }
 
-  /** Brings what has arrived to the other end. */
+  /** Delivers arrived batches to the other end. */
   #land(peer: Peer): void {
     const { world } = this.#network;
     for (let first = peer.flying[0]; first && first.atMs <= world.nowMs; first = peer.flying[0]) {
@@ -326,7 +326,7 @@ export class SimLinks implements Links {
     }
   }
 
-  /** Brings a question to the other end, and its answer back. */
+  /** Delivers a request to the other end, and its reply back. */
   #carry(peer: Peer, packed: Buffer, answer: (bytes: Buffer) => void): void {
     this.#pass(peer, (other) => {
       const { method, args, ...context } = this.#codec.unpackRequest(payloadOf(packed));

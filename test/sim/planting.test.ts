@@ -1,11 +1,11 @@
-// Goal: every planted bug still finds the one place that it changes, without the minutes that a run of the bugs takes.
+// Goal: every planted bug still matches the one place that it changes; checked without a run of the bugs, which takes minutes.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ROOT, read } from '../support/source.ts';
 import { BUGS } from './planted/index.ts';
 
-test('every planted bug of a source file fits exactly one place there', () => {
+test('every planted bug matches exactly one place of its source file', () => {
   const misfits = BUGS.flatMap((patch) => {
     if (!('file' in patch)) return [];
     if (!existsSync(join(ROOT, patch.file))) return [`${patch.name}: ${patch.file} does not exist`];

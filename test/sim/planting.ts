@@ -1,14 +1,14 @@
 import { workerData } from 'node:worker_threads';
 
-/** Which planted bug is in; '' is none. Read where a patched build looks for it, and by the models of this folder. */
+/** The active planted bug, or ''. Read by the patches of a build and by the models of this folder. */
 export const planted: { name: string } = {
   name: String((workerData as { planted?: string } | null)?.planted ?? ''),
 };
 
-/** Bugs whose place has run, while that is recorded. */
+/** Bugs whose code has run, while `RECORDING` is active. */
 export const reached = new Set<string>();
 
-/** For code that a patch has put in: it imports nothing. */
+/** Called by the code that a patch inserts, which cannot import. */
 Object.defineProperty(globalThis, 'isPlanted', {
   value: (name: string) => {
     if (planted.name === RECORDING) reached.add(name);
@@ -16,5 +16,5 @@ Object.defineProperty(globalThis, 'isPlanted', {
   },
 });
 
-/** In place of a bug's name: all are asleep, and `reached` is kept. */
+/** Instead of the name of a bug: no bug is active, and `reached` is recorded. */
 export const RECORDING = '(recording)';

@@ -5,13 +5,13 @@ import { simulate, type Variant } from './run.ts';
 
 export interface SeedRun extends Variant {
   readonly seeds: readonly number[];
-  /** The bug to run with; '' is none, and `RECORDING` says which places of bugs each seed reaches. */
+  /** The active bug, or ''; with `RECORDING` the result has the bugs whose code each seed runs. */
   readonly planted: string;
   /** Stop at the first seed that fails. */
   readonly untilFailure?: boolean;
 }
 
-/** What one seed has come to. */
+/** The result of one seed. */
 export interface SeedReport {
   readonly seed: number;
   readonly violations: readonly Violation[];
@@ -21,7 +21,7 @@ export interface SeedReport {
   readonly counts: Readonly<Record<string, number>>;
   /** Bounds that were hit. */
   readonly bounds: readonly string[];
-  /** Bugs whose place has run, while that is recorded. */
+  /** Bugs whose code has run, with `RECORDING`. */
   readonly reached?: readonly string[];
 }
 
@@ -33,7 +33,7 @@ export const seedsFrom = (first: number, count: number): number[] =>
 /** Runs seeds in this thread, one after the other. */
 export async function seedsHere(run: SeedRun, report: Hear): Promise<void> {
   planted.name = run.planted;
-  // What ran while the modules were loaded counts for each seed.
+  // Code that ran while the modules were loaded counts for each seed.
   const loaded = [...reached];
   for (const seed of run.seeds) {
     reached.clear();
@@ -53,7 +53,7 @@ export const seedsThere = (main: URL, run: SeedRun, report: Hear): Promise<void>
     worker.on('exit', () => resolve());
   });
 
-/** Deals the seeds out to so many threads. */
+/** Distributes the seeds over threads. */
 export async function seedsOn(main: URL, jobs: number, run: SeedRun, report: Hear): Promise<void> {
   const hands = Array.from({ length: jobs }, (_, job) => run.seeds.filter((_seed, at) => at % jobs === job));
   await Promise.all(hands.map((seeds) => seedsThere(main, { ...run, seeds }, report)));

@@ -16,12 +16,12 @@ interface ReadPorts {
 }
 
 /**
- * Renames guilds and reads their names, each at any shard. What is read is never older than what was acknowledged before it was asked for,
- * whichever shard answers: one whose lease has ended must not.
+ * Renames guilds and reads their names, each at any shard. A read never returns a name older than the last name acknowledged before the
+ * read began, whichever shard answers: a shard whose lease has ended must not answer.
  */
 export class ReadWork {
   readonly #ports: ReadPorts;
-  /** By guild: the commit of the last name that was acknowledged. */
+  /** By guild: the commit of the last acknowledged name. */
   readonly #acknowledged = new Map<GuildId, number>();
 
   constructor(ports: ReadPorts) {

@@ -18,14 +18,14 @@ interface Voice {
   readonly channel_id: string | null;
 }
 
-/** A guild as a client knows it: what GUILD_CREATE said and what came after it. */
+/** A guild as a client knows it, from GUILD_CREATE and the dispatches after it. */
 export class Replica {
   name: string;
   readonly channels: Map<string, string | undefined>;
   readonly roles: Map<string, string | undefined>;
   readonly presences: Map<string, string>;
   readonly voice: Map<string, string>;
-  /** The roles of its user; null: no member. */
+  /** The roles of its user; null when the user is not a member. */
   ownRoles: readonly string[] | null = null;
   readonly #userId: string;
 

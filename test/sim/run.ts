@@ -18,13 +18,13 @@ import type { HeardInteraction } from './wire.ts';
 import { Workload } from './workload.ts';
 import { World } from './world.ts';
 
-/** What a run has beside what its seed says. */
+/** Options of a run besides its seed. */
 export interface Variant {
-  /** Processes that stand still as they write. */
+  /** Pauses processes before they write. */
   readonly staleWriters?: boolean;
-  /** The machine stops within turns of its processes. */
+  /** Pauses the machine within turns of its processes. */
   readonly preempted?: boolean;
-  /** In place of those that the seed draws. */
+  /** Used instead of the features that the seed draws. */
   readonly features?: readonly Feature[];
 }
 
@@ -33,17 +33,17 @@ interface Outcome {
   readonly scenario: Scenario & { readonly features: readonly Feature[] };
   readonly violations: readonly Violation[];
   readonly trace: readonly string[];
-  /** How long it was in the world, and how long it took here. */
+  /** Simulated time, and real time. */
   readonly virtualMs: number;
   readonly tookMs: number;
   readonly steps: number;
   readonly fingerprint: number;
   readonly counts: Readonly<Record<string, number>>;
-  /** Bounds that were hit. */
+  /** Bounds that the run has hit. */
   readonly bounds: readonly string[];
 }
 
-/** When all is whole again: what may take until everything is served, and until every client has everything. */
+/** After the repair: the time until everything must be served, and until every client must have everything. */
 const SERVED_MS = 12_000;
 const SETTLED_MS = 18_000;
 
@@ -97,7 +97,7 @@ function build(world: World, judge: Judge, scenario: Scenario, features: readonl
   return { world, judge, database, truth, registry, network, cluster, clients, workload };
 }
 
-/** What nobody catches is a violation of the run that is under way. */
+/** An unhandled rejection is a violation of the current run. */
 let current: Judge | null = null;
 process.on('unhandledRejection', (error) =>
   current?.expect(false, 'caught', () => String((error as Error).stack)),

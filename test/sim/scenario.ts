@@ -3,7 +3,7 @@ import { FAULT_NAMES, type FaultName } from './faults.ts';
 import type { Feature } from './features.ts';
 import type { World } from './world.ts';
 
-/** What one seed tries. */
+/** The parameters of one seed. */
 export interface Scenario {
   readonly shards: number;
   readonly users: number;
@@ -16,7 +16,7 @@ export interface Scenario {
   readonly faultEveryMs: number;
   readonly breaks: number;
   readonly doubles: number;
-  /** Frames that a link queues at most. */
+  /** The most frames that a link queues. */
   readonly framesMax: number;
   readonly config: SimConfig;
 }
@@ -25,7 +25,7 @@ type SimConfig = ReturnType<typeof boundsOf>;
 
 export function scenarioOf(world: World, features: readonly Feature[]): Scenario {
   const drawn = drawnOf(world);
-  // What a session has missed of lobbies and direct messages is sent at once: a link without room for it never catches up.
+  // Missed lobby and direct message dispatches are sent at once: a link without room for them never catches up.
   const hasDirect = features.some((feature) => feature !== 'reads' && feature !== 'slow');
   return !hasDirect ? drawn : { ...drawn, framesMax: Math.max(drawn.framesMax, CATCHING_UP) };
 }
@@ -51,7 +51,7 @@ function drawnOf(world: World): Scenario {
 
 const FRAMES_MAX = 2_000;
 const CATCHING_UP = 200;
-/** Of each bound: how many seeds draw it small. */
+/** The share of seeds that draw each bound small. */
 const SMALL = 0.2;
 
 /** Every bound of the configuration: most as they are by default, some so small that the run meets them. */
@@ -59,7 +59,7 @@ function boundsOf(world: World) {
   const between = (from: number, to: number) => Math.floor(world.between(from, to + 1));
   const small = (from: number, to: number, usual: number) =>
     world.chance(SMALL) ? between(from, to) : usual;
-  // A queue fills only where its turns are few.
+  // A queue fills only when it processes few items at once.
   const [hasFewLoads, hasFewStarts] = [world.chance(SMALL), world.chance(SMALL)];
   const few = (isTight: boolean, from: number, to: number, usual: number) =>
     isTight ? between(from, to) : usual;
@@ -73,7 +73,7 @@ function boundsOf(world: World) {
     user_idle_ms: small(200, 20_000, 5_000),
     replay_frames_max: small(0, 60, DEFAULTS.replay_frames_max),
     stream_dispatches_max: small(16, 64, DEFAULTS.stream_dispatches_max),
-    // Longer than a caller waits before it tries again: within that a repeated command is recognized.
+    // Longer than a caller waits before it retries: a repeated command is recognized within this time.
     record_age_ms: small(22_000, 30_000, DEFAULTS.record_age_ms),
     journal_bytes_max: small(4_096, 65_536, DEFAULTS.journal_bytes_max),
     guild_member_window_max: small(1, 4, DEFAULTS.guild_member_window_max),

@@ -26,14 +26,14 @@ const staleFault = ({ fence }: Stale): Error => new StaleEpoch(fence);
 
 const SWEEP_MS = 1_000;
 const DRAIN_MS = 1_500;
-/** For longer than any way takes: what a process has sent arrives although it ends. */
+/** Longer than any message takes: messages of a process arrive although it ends. */
 const ANSWERED_MS = 500;
 const TIMES = { identify_timeout_ms: 10_000 };
 const SOCKETS = {
   heartbeatIntervalMs: 5_000,
   heartbeatGraceMs: 4_000,
   identifyTimeoutMs: TIMES.identify_timeout_ms,
-  // Few dispatches fill it: only what a client that reads nothing is sent is buffered here.
+  // Few dispatches fill it: only frames to a client that reads nothing are buffered here.
   socketBufferBytesMax: 1 << 14,
   closeGraceMs: 1_000,
 };
@@ -48,15 +48,15 @@ export interface ShardPorts {
   readonly config: Partial<Config>;
 }
 
-/** How one shard stands to the rest of the world; it outlives its runs. */
+/** The connections of one shard to the rest of the world; they outlive its runs. */
 export interface ShardWays {
-  /** How wrong the clock of its next run goes. */
+  /** The clock error of its next run. */
   readonly skew: () => { readonly offsetMs: number; readonly rate: number };
   readonly database: DatabaseWay;
   readonly directory: { cut: boolean };
 }
 
-/** One run of one shard: a process with a house, its sockets, and its ways to the rest of the world. */
+/** One run of one shard: a process with actors, sockets, and connections to the rest of the world. */
 export class SimShard {
   readonly id: string;
   readonly instance: string;
@@ -66,7 +66,7 @@ export class SimShard {
   readonly house: ReturnType<typeof createActors>;
   readonly ownership: ShardOwnership;
   readonly links: SimLinks;
-  /** Takes new connections. */
+  /** Whether it accepts new connections. */
   listens = false;
   readonly #directory: SimDirectory;
   readonly #foundation: Foundation;
@@ -147,12 +147,12 @@ export class SimShard {
     return wire;
   }
 
-  /** Hears when the process dies. */
+  /** Calls `run` when the process dies. */
   onKilled(run: () => void): void {
     this.#bereaved.push(run);
   }
 
-  /** What ending in good order does: hands over, sends clients on, and leaves. */
+  /** A graceful end: hands over, moves clients to other shards, and leaves. */
   drain(then: () => void): void {
     const { world } = this.#ports;
     this.listens = false;
@@ -192,7 +192,7 @@ export class SimShard {
     for (const wire of this.#wires) wire.died();
   }
 
-  /** For the trace: who asks for which guild, and from where on. */
+  /** Traces subscriptions to guilds, with their positions. */
   #listenIn(): void {
     const { world } = this.#ports;
     const { guilds } = this.house;
@@ -260,7 +260,7 @@ export class SimShard {
   }
 }
 
-/** The environment failed while an actor wrote itself down: nothing that the actor has done. */
+/** A fault of the environment while an actor was stored, not a bug of the actor. */
 const isFault = (facts: unknown): boolean =>
   facts instanceof Object &&
   'err' in facts &&

@@ -332,7 +332,7 @@ function clusterStore(line: DatabaseLine, staleFault: (stale: Stale) => Error): 
           .sort((a, b) => a.n - b.n)
           .slice(-limit);
       }),
-    // Asked at every change of hands: where nobody is told anything directly nothing is to hang on it.
+    // Called at every handover: without direct notifications the handover must not depend on this request.
     deliveriesTo: async (userIds, sinceMs, limit) =>
       database.told.length === 0
         ? []
@@ -373,7 +373,7 @@ function clusterStore(line: DatabaseLine, staleFault: (stale: Stale) => Error): 
         });
     },
     snapshot: (ownerId) => line.ask(() => copied(database.snapshots.get(ownerId) ?? null)),
-    // Asked at every change of hands: where no call is kept nothing is to hang on it.
+    // Called at every handover: without stored calls the handover must not depend on this request.
     keptCalls: async (sinceMs) => {
       const kept = () =>
         [...database.snapshots].filter(([, { atMs, data }]) => atMs >= sinceMs && 'participantIds' in data);

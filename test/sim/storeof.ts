@@ -2,17 +2,17 @@ import { StorageFault } from '../../storage/database/driver.ts';
 import { copied, type Database } from './database.ts';
 import type { Host, World } from './world.ts';
 
-/** How the way to the database is now, for one process. */
+/** The state of the connection of one process to the database. */
 export interface DatabaseWay {
-  /** Nothing comes through, either way. */
+  /** Nothing arrives in either direction. */
   cut: boolean;
 }
 
-/** One way takes this long, milliseconds. */
+/** Latency in one direction, milliseconds. */
 const WAY_MS = { from: 0.2, to: 2 };
 /** Now and then the database is slow. */
 const SLOW = { chance: 0.01, fromMs: 20, toMs: 300 };
-/** A connection that answers nothing is given up after about so long. */
+/** Time-out of a connection without answers. */
 const LOST_MS = { from: 2_000, to: 4_000 };
 
 /** A process's connections to the database. */
@@ -21,9 +21,9 @@ export class DatabaseLine {
   readonly #host: Host;
   readonly database: Database;
   readonly way: DatabaseWay;
-  /** For how long the process stands still when it is about to send next; 0: it does not. What it decided is sent when it goes on. */
+  /** How long the process is paused before its next write, which is sent afterwards; 0: no pause. */
   stopMs = 0;
-  /** Counts losses: what was under way at one is not answered. */
+  /** Number of losses of the connection; pending requests are not answered after a loss. */
   #losses = 0;
   readonly #waiting = new Set<(fault: Error) => void>();
 
@@ -38,7 +38,7 @@ export class DatabaseLine {
     return this.#host.name;
   }
 
-  /** Runs `act` in the database at one moment and answers what it answers, or throws; rejects when the connection is lost. */
+  /** Runs `act` in the database at one moment and returns its result; rejects when `act` throws or the connection is lost. */
   ask<T>(act: (nowMs: number) => T): Promise<T> {
     const world = this.#world;
     return new Promise<T>((resolve, reject) => {
@@ -59,7 +59,7 @@ export class DatabaseLine {
         );
       };
       this.#standing(() => {
-        // What was sent arrives though its process dies meanwhile.
+        // A sent request arrives although its process dies meanwhile.
         world.after(this.#wayMs(), () => {
           if (this.way.cut || losses !== this.#losses) return;
           try {
@@ -81,7 +81,7 @@ export class DatabaseLine {
     for (const fail of [...this.#waiting]) this.#world.after(this.#wayMs(), () => fail(lost()), this.#host);
   }
 
-  /** Sends, at once or when the process goes on. */
+  /** Sends at once, or when the process continues. */
   #standing(send: () => void): void {
     const stopMs = this.stopMs;
     if (stopMs === 0) {
@@ -105,7 +105,7 @@ export class DatabaseLine {
 
 const lost = (): Error => new StorageFault('The database was lost.');
 
-/** Answers `method` of a store by what stands in the database at the moment of the answer. */
+/** Answers `method` of a store from the database at the moment of the answer. */
 type Reads<Store> = {
   readonly [K in keyof Store]?: Store[K] extends (...args: infer Args) => Promise<infer Value>
     ? (...args: Args) => Value

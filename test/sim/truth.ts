@@ -12,14 +12,14 @@ export interface Told {
   readonly channelId: string;
   readonly authorId: string;
   readonly content: string;
-  /** Of its commit. */
+  /** Number of its commit. */
   readonly at: number;
 }
 
-/** With the others as the group was opened, or later. */
+/** Whether a user joined when the group was opened, or later. */
 type Joining = 'opened' | 'added';
 
-/** Who saw which channels of a guild from one commit on. */
+/** The users who can see each channel of a guild from one commit on. */
 interface Sight {
   readonly at: number;
   /** By channel. */
@@ -27,16 +27,16 @@ interface Sight {
 }
 
 /**
- * What is so, by the history of the database: which messages there are, in which order, and who could see which channel
- * when. Permissions are reckoned here once more, apart from the engine, for as much of them as the workload uses.
+ * The true state, from the history of the database: all messages in their order, and who could see which channel when.
+ * Permissions are computed here again, independently of the engine, as far as the workload uses them.
  */
 export class Truth {
   readonly messages = new Map<string, Told>();
-  /** What messages have said. */
+  /** Contents of all messages. */
   readonly said = new Set<string>();
   /** In the order of their commits. */
   readonly byChannel = new Map<string, Told[]>();
-  /** How often something came to have this name. */
+  /** How often something was given this name. */
   readonly named = new Map<string, number>();
   /** The commit that first gave a guild this name. */
   readonly namedAt = new Map<string, number>();
@@ -49,7 +49,7 @@ export class Truth {
     this.#database = database;
   }
 
-  /** The commits so far. */
+  /** Number of commits. */
   get at(): number {
     return this.#database.history.length;
   }
@@ -80,7 +80,7 @@ export class Truth {
     if (seen && guild) this.#see(ownerId, { at, viewers: viewersOf(guild) });
   }
 
-  /** Whether the user could see the channel from commit `from` to commit `to` (both included), all the time or at some time. */
+  /** Whether the user could see the channel from commit `from` to commit `to` (inclusive), always or at some time. */
   saw(userId: string, { ownerId, channelId }: Told, from: number, to: number): 'always' | 'once' | 'never' {
     const privately = this.#database.privateChannels.get(ownerId);
     if (privately && !privately.channel.group)
@@ -99,7 +99,7 @@ export class Truth {
     return once ? 'once' : 'never';
   }
 
-  /** How the user came to be in the group the last time; null: it never was. */
+  /** How the user last joined the group; null when it never did. */
   joining(userId: string, groupId: string): Joining | null {
     return this.#joinings.get(`${userId} ${groupId}`) ?? null;
   }
@@ -116,7 +116,7 @@ export class Truth {
     return this.#database.privateChannels.has(ownerId);
   }
 
-  /** Channels of the guild that the user sees now. */
+  /** Channels of the guild that the user can see now. */
   visible(guildId: string, userId: string): string[] {
     const last = this.#sights.get(guildId)?.at(-1);
     const channels = this.#database.guilds.get(guildId)?.channels;
@@ -180,7 +180,7 @@ function viewersOf(guild: Guild): Map<string, Set<string>> {
   return viewers;
 }
 
-/** The owner and administrators see private threads of others; nobody here holds MANAGE_THREADS without it. */
+/** The owner and administrators see private threads of others; here no other user has MANAGE_THREADS. */
 function rules(guild: Guild, userId: string): boolean {
   const roles = guild.members.get(userId as never)?.roles ?? [];
   return (

@@ -7,7 +7,7 @@ import { hits } from './bounds.ts';
 import type { Judge } from './judge.ts';
 import type { Host, World } from './world.ts';
 
-/** What a client reads of one frame. */
+/** The content of one frame, as a client reads it. */
 export interface Heard {
   readonly op: number;
   readonly t: string | null;
@@ -17,13 +17,13 @@ export interface Heard {
 
 const payloads = new WeakMap<DispatchBody, unknown>();
 
-/** As a client would parse it; once for all, as clients only read. */
+/** The frame as a client would parse it; parsed once for all clients, which only read it. */
 function payloadOf(body: DispatchBody): unknown {
   if (!payloads.has(body)) payloads.set(body, JSON.parse(body.json));
   return payloads.get(body);
 }
 
-/** A frame that is not written out: only what it says crosses the simulated network. */
+/** A frame that is not encoded: only its content crosses the simulated network. */
 class SimFrame extends Uint8Array {
   heard: Heard = { op: -1, t: null, s: 0, d: null };
 }
@@ -63,7 +63,7 @@ export class Wire implements RawSocket {
   readonly #client: WireEnd;
   #toClientMs = 0;
   #toServerMs = 0;
-  /** Nothing arrives from then on, either way. */
+  /** From this time on nothing arrives in either direction. */
   #cutMs = Number.POSITIVE_INFINITY;
   #ended = false;
   #over = false;
@@ -72,7 +72,7 @@ export class Wire implements RawSocket {
   /** Frames that the client does not read for now; null while it reads. */
   #unread: SimFrame[] | null = null;
   #buffered = 0;
-  /** When the client stopped reading the last time, by the world's clock; null: it has always read. */
+  /** When the client last stopped reading, by the world's clock; null when it never did. */
   slowSinceMs: number | null = null;
 
   constructor(world: World, host: Host, client: WireEnd, judge: Judge, bufferedMax: number) {
@@ -132,7 +132,7 @@ export class Wire implements RawSocket {
     this.#toServer(() => this.socket?.received(bytes, false));
   }
 
-  /** False: it reads nothing already. */
+  /** @returns false when the client has already stopped reading, or the connection is over. */
   stopReading(): boolean {
     if (this.#unread || this.#over) return false;
     this.#unread = [];
@@ -140,7 +140,7 @@ export class Wire implements RawSocket {
     return true;
   }
 
-  /** Reads what has waited, and then what comes. */
+  /** Reads the waiting frames, and then new ones. */
   readOn(): void {
     const unread = this.#unread ?? [];
     this.#unread = null;
@@ -150,22 +150,22 @@ export class Wire implements RawSocket {
     this.#toServer(() => this.socket?.drained());
   }
 
-  /** The client hears nothing more. */
+  /** The client receives nothing more. */
   leave(code: number): void {
     if (this.#over) return;
     this.#over = true;
     this.#toServer(() => this.#gone(code));
   }
 
-  // What befalls it
+  // Faults
 
-  /** The server's process dies: of what was on its way some still arrives. */
+  /** The server's process dies; some of the frames in flight still arrive. */
   died(): void {
     this.#cutMs = this.#world.nowMs + this.#world.between(0, WAY_MS.to);
     this.#world.after(this.#world.between(WAY_MS.to, WAY_MS.to * 3), () => this.#finish(1006));
   }
 
-  /** The way between the two is lost: each notices in its time. */
+  /** The connection is lost; each end detects it after its own delay. */
   lose(clientMs: number, serverMs: number): void {
     this.#cutMs = Math.min(this.#cutMs, this.#world.nowMs);
     this.#world.after(clientMs, () => this.#finish(1006));
@@ -205,10 +205,10 @@ export class Wire implements RawSocket {
   }
 }
 
-/** What a bot hears of an interaction. */
+/** An interaction as a bot receives it. */
 export interface HeardInteraction {
   readonly id: string;
-  /** In the place of a webhook's id, where its token is used. */
+  /** Used as the id of a webhook together with the token. */
   readonly application_id: WebhookId;
   readonly token?: string;
 }

@@ -24,7 +24,7 @@ interface WorkloadPorts {
   readonly world: World;
   readonly judge: Judge;
   readonly database: Database;
-  /** Some living shard; null while there is none. */
+  /** A running shard; null while there is none. */
   readonly shard: () => SimShard | null;
   readonly users: readonly SimUser[];
   readonly guilds: readonly SimGuild[];
@@ -35,19 +35,19 @@ interface WorkloadPorts {
 }
 
 const TRIES_MAX = 4;
-/** A caller that hears nothing gives up. */
+/** Time-out of a caller without an answer. */
 const PATIENCE_MS = 20_000;
 
 const WORK = { direct: DirectWork, lobbies: LobbyWork, groups: GroupWork, reads: ReadWork } as const;
 
-/** What people and bots do: calls as REST makes them, and what they say on their connections. */
+/** The activity of users and bots: calls as REST makes them, and payloads on gateway connections. */
 export class Workload {
   readonly commands: Command[] = [];
   readonly #ports: WorkloadPorts;
   #marks = 0;
   #over = false;
   #probing = false;
-  /** What people do beside writing in guilds. */
+  /** Activities of users besides writing in guilds. */
   readonly #more: readonly { act(): void; probe(): void }[];
 
   constructor(ports: WorkloadPorts) {
@@ -73,7 +73,7 @@ export class Workload {
     this.#over = true;
   }
 
-  /** Writes a message as the owner of each guild: whether everything is served. */
+  /** Writes a message as the owner of each guild, to check whether everything is served. */
   probe(): void {
     this.#probing = true;
     for (const { id, ownerId } of this.#ports.guilds) this.#message(id, ownerId);
@@ -81,7 +81,7 @@ export class Workload {
     for (const each of this.#more) each.probe();
   }
 
-  /** Null where nobody has groups. */
+  /** Null in runs without groups. */
   get groups(): GroupWork | null {
     return this.#more.find((each) => each instanceof GroupWork) ?? null;
   }
@@ -111,14 +111,14 @@ export class Workload {
     else this.#use(guild);
   }
 
-  /** A person uses a command, some of them twice at once: with one nonce that is one use. */
+  /** A user invokes a command, sometimes twice at once with one nonce, which is one use. */
   #use(guild: SimGuild): void {
     const { world, users } = this.#ports;
     const person = world.random.pick(users.filter(({ bot }) => !bot));
     interact(this.#interacting, guild, person, this.#mark('i'), world.chance(0.3) ? 2 : 1);
   }
 
-  /** A bot has heard of an interaction, and answers; some do so twice. */
+  /** A bot answers an interaction that it has received, sometimes twice. */
   heard(interaction: HeardInteraction): void {
     const { world } = this.#ports;
     for (let left = world.chance(0.3) ? 2 : 1; left > 0; left -= 1)
@@ -154,7 +154,7 @@ export class Workload {
     return threads.length === 0 ? null : world.random.pick(threads).thread.id;
   }
 
-  /** An open thread, or a private one, which only its maker and those who may see everything see. */
+  /** Creates a public thread, or a private one, which only its creator and administrators can see. */
   #thread({ id }: SimGuild, { id: userId }: SimUser): void {
     const channelId = this.#channel(id, 0);
     if (!channelId) return;

@@ -3,17 +3,17 @@ import { Random } from '../fuzz/random.ts';
 
 /** Unix milliseconds at which every run begins. */
 const STARTED_MS = 1_700_000_000_000;
-/** Steps between two looks at the machine's own event loop, so that whoever runs the simulation hears of it. */
+/** Steps between two turns of the real event loop, which keep the program that runs the simulation responsive. */
 const BREATH_STEPS = 20_000;
 const TRACE_MAX = 3_000;
 
-/** A process of the simulated world: what is to happen in it waits while it is stopped, and never comes once it is dead. */
+/** A process of the simulated world: its steps wait while it is paused, and never run once it is dead. */
 export class Host {
   readonly name: string;
   alive = true;
-  /** Until when it is stopped, milliseconds of the world. */
+  /** End of its pause, milliseconds of the world. */
   stoppedUntilMs = 0;
-  /** What should have happened meanwhile. */
+  /** Steps that were due during the pause. */
   readonly held: Step[] = [];
 
   constructor(name: string) {
@@ -24,7 +24,7 @@ export class Host {
 interface Step {
   atMs: number;
   readonly order: number;
-  /** Null for what happens outside of all processes: the network, the database, the checks. */
+  /** Null for steps outside of all processes: the network, the database, the checks. */
   readonly host: Host | null;
   run: (() => void) | null;
 }
@@ -32,15 +32,15 @@ interface Step {
 const isBefore = (a: Step, b: Step): boolean => a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order);
 
 /**
- * Time and chance of one run. Whatever happens is a step of one queue, ordered by time; between two steps every promise
- * that can go on has gone on, so that a run is decided by its seed alone.
+ * Time and chance of one run. Every event is a step of one queue, ordered by time; between two steps every promise that can
+ * continue has continued, so that a run is determined by its seed alone.
  */
 export class World {
   readonly random: Random;
   /** Milliseconds since the run began. */
   nowMs = 0;
   steps = 0;
-  /** Of all that has happened: equal for two runs of one seed. */
+  /** Hash of all events: equal for two runs of one seed. */
   fingerprint = 0;
   readonly #queue: Step[] = [];
   #order = 0;
@@ -50,7 +50,7 @@ export class World {
     this.random = new Random(seed);
   }
 
-  /** Answers how to take it back. */
+  /** Schedules a step. @returns a timer that cancels it. */
   after(delayMs: number, run: () => void, host: Host | null = null): Timer {
     const step: Step = { atMs: this.nowMs + Math.max(0, delayMs), order: this.#order++, host, run };
     this.#push(step);
@@ -61,13 +61,13 @@ export class World {
     };
   }
 
-  /** The process stands still from now on, for so long at least. */
+  /** Pauses the process from now on, for at least `forMs`. */
   stop(host: Host, forMs: number): void {
     host.stoppedUntilMs = Math.max(host.stoppedUntilMs, this.nowMs + forMs);
     this.after(forMs, () => this.#wake(host));
   }
 
-  /** It goes on now, if it was stopped. */
+  /** Resumes the process if it is paused. */
   resume(host: Host): void {
     host.stoppedUntilMs = 0;
     this.#wake(host);
@@ -75,7 +75,7 @@ export class World {
 
   #wake(host: Host): void {
     if (host.stoppedUntilMs > this.nowMs) return;
-    // In the order in which it should have been, and before whatever is to come.
+    // In the order in which the steps were due, and before all later steps.
     for (const step of host.held.splice(0)) {
       step.atMs = this.nowMs;
       this.#push(step);
@@ -91,7 +91,7 @@ export class World {
     return this.random.next() < probability;
   }
 
-  /** Keeps a line for whoever asks why a run failed. */
+  /** Adds a line to the trace, which explains a failed run. */
   note(line: string): void {
     this.#trace.push(`${(this.nowMs / 1000).toFixed(4).padStart(9)}  ${line}`);
     if (this.#trace.length > TRACE_MAX * 2) this.#trace.splice(0, TRACE_MAX);
@@ -101,11 +101,11 @@ export class World {
     return this.#trace.slice(-TRACE_MAX);
   }
 
-  /** Lets the world go on until `done`, or until `untilMs`. Rejects with what a step throws. */
+  /** Runs steps until `done`, or until `untilMs`. Rejects with the error of a step. */
   run(untilMs: number, done: () => boolean = () => false): Promise<void> {
     return new Promise((resolve, reject) => {
       let breath = BREATH_STEPS;
-      // Run from the tick queue, which is looked at again only when no microtask is left.
+      // Runs from the tick queue, which continues only when no microtask is left.
       const turn = (): void => {
         try {
           if (done() || !this.#step(untilMs)) resolve();
@@ -123,7 +123,7 @@ export class World {
     });
   }
 
-  /** False when nothing is left to happen until then. */
+  /** Runs the next step. @returns false when no step is due until then. */
   #step(untilMs: number): boolean {
     for (let step = this.#queue[0]; step && step.atMs <= untilMs; step = this.#queue[0]) {
       this.#pop();
@@ -173,14 +173,14 @@ export class World {
   }
 }
 
-/** The clock of one process: it begins with the process, may be set wrong, and may run a little fast or slow. */
+/** The clock of one process: it starts with the process, may be off, and may run slightly fast or slow. */
 export class HostClock implements Clock {
   readonly #world: World;
   readonly #host: Host;
   readonly #begunMs: number;
   readonly #rate: number;
   #preemption: { reads: number; readonly forMs: number } | null = null;
-  /** How far its date is off. */
+  /** The offset of its date. */
   offsetMs: number;
 
   constructor(world: World, host: Host, { offsetMs = 0, rate = 1 } = {}) {

@@ -3,7 +3,7 @@ import { filesUnder, read } from '../../support/source.ts';
 import type { Patch } from '../planted/patch.ts';
 import { type Mutation, mutationsOf } from './mutations.ts';
 
-/** What the promises of a cluster rest on: order, ownership, delivery, resume, commits. */
+/** Files that implement the guarantees of a cluster: order, ownership, delivery, resume, commits. */
 const MUTATED = [
   ...['engine/session', 'engine/fanout', 'engine/placement', 'engine/kernel'],
   ...['actors/runtime', 'actors/cluster', 'actors/session', 'actors/guild'],
@@ -12,7 +12,7 @@ const MUTATED = [
 const COMMITTING = ['storage/writer.ts', 'storage/tables.ts'];
 
 export interface Mutant extends Mutation {
-  /** `<file>:<line>:<at>`, by which it is woken. */
+  /** `<file>:<line>:<at>`, the name that activates it. */
   readonly name: string;
 }
 
@@ -39,7 +39,7 @@ export function mutantsAgain(named: readonly Omit<Mutation, 'at'>[]): Mutant[] {
   return [...new Map(found.map((mutant) => [`${mutant.name} ${mutant.to}`, mutant])).values()];
 }
 
-/** Sets of mutants that one build can hold: within one, no expression is part of another. */
+/** Sets of mutants that one build can hold: within a set no expression contains another. */
 export function buildsOf(mutants: readonly Mutant[]): Mutant[][] {
   const builds: Mutant[][] = [];
   for (const mutant of mutants) {
@@ -53,7 +53,7 @@ export function buildsOf(mutants: readonly Mutant[]): Mutant[][] {
 const overlap = (a: Mutation, b: Mutation): boolean =>
   a.file === b.file && a.at < b.at + b.from.length && b.at < a.at + a.from.length;
 
-/** As patches of a build, each file's from its end to its beginning. */
+/** The mutants as patches of a build; those of a file in order from its end to its beginning. */
 export const patchesOf = (mutants: readonly Mutant[]): Patch[] =>
   mutants
     .toSorted((a, b) => b.at - a.at)

@@ -2,17 +2,17 @@ import { Worker } from 'node:worker_threads';
 import { RECORDING } from '../planting.ts';
 import { type SeedReport, type SeedRun, seedsOn } from '../pool.ts';
 
-/** A seed with a mutant in takes a fraction of a second; one that takes so long does not end. */
+/** A seed with an active mutant takes a fraction of a second; a seed that takes this long never ends. */
 const HUNG_MS = 60_000;
 
-/** What the simulation said to a mutant. */
+/** The result of the simulation for a mutant. */
 export type Verdict =
   | { readonly kind: 'killed'; readonly rule: string; readonly seed: number; readonly seeds: number }
   | { readonly kind: 'survived'; readonly seeds: number }
   /** No seed runs its expression. */
   | { readonly kind: 'unreached' };
 
-/** The seeds that pass with every mutant asleep, and the mutants whose expression each runs. */
+/** The seeds that pass with no mutant active, and the mutants whose expressions each seed runs. */
 export async function reachedBy(
   main: URL,
   seeds: readonly number[],

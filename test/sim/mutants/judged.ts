@@ -3,7 +3,7 @@ import type { Mutation } from './mutations.ts';
 /** `equivalent`: no promise depends on it. `elsewhere`: other tests are for it, and the simulation does not run it at all. */
 type Judgement = 'equivalent' | 'elsewhere';
 
-/** What a mutation that the simulation does not notice comes to. */
+/** The judgement of a mutation that the simulation does not detect. */
 interface Judged {
   readonly file: string;
   readonly from: string;
@@ -53,7 +53,7 @@ const EQUIVALENT: readonly (readonly [file: string, from: string, to: string, wh
   ['engine/session/journal.ts', '0x9e37_79b1', '0x9e37_79b1 + 1', 'Another odd constant of a checksum.'],
 ];
 
-/** By file: what it is tested by instead. */
+/** By file: the tests that cover it instead. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   'actors/cluster/membership/status.ts': 'What operators are shown: test/e2e.',
   'storage/writer.ts':
@@ -102,7 +102,7 @@ const JUDGED: readonly Judged[] = [
   ...ELSEWHERE_ALONE.map(([file, from, to, why]) => ({ file, from, to, as: 'elsewhere' as const, why })),
 ];
 
-/** How a mutation that was not noticed is judged, and why; null: a hole, which a judge or the workload has to close. */
+/** The judgement of an undetected mutation and its reason; null: a gap that a judge or the workload must close. */
 export function judged({
   file,
   from,

@@ -1,5 +1,5 @@
-// `npm run mutants -- --count 500 --seed 1` draws mutants of the program, runs the simulation with each and says which it does not
-// notice. What is known is kept in `--results`, so that a run that was stopped goes on where it ended. `--json` prints the results.
+// `npm run mutants -- --count 500 --seed 1` draws mutants of the program, runs the simulation with each and prints those that it
+// does not detect. Results are kept in `--results`, so that a stopped run continues. `--json` prints the results.
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -57,13 +57,13 @@ async function runBuild(at: number, mutants: readonly Mutant[]): Promise<void> {
   await Promise.all(Array.from({ length: jobs }, huntOn));
 }
 
-/** What an earlier run has not noticed and nobody has judged. */
+/** Mutants that an earlier run has not detected and that have no judgement. */
 function notNoticed(path: string): Mutant[] {
   const { results } = JSON.parse(readFileSync(path, 'utf8')) as { readonly results: readonly Result[] };
   return mutantsAgain(results.filter((result) => result.verdict.kind !== 'killed' && !judged(result)));
 }
 
-/** The text around is not part of it: a mutant is the same when lines above it change. */
+/** Without the surrounding text: a mutant stays the same when lines above it change. */
 function keyOf({ file, from, to, name }: Mutant): string {
   return `${file}\n${from}\n${to}\n${name}`;
 }

@@ -1,6 +1,6 @@
 import { type Node, parse, visit } from '../../support/source.ts';
 
-/** One expression of a source file, and what stands in its place. */
+/** One expression of a source file, and its replacement. */
 export interface Mutation {
   readonly file: string;
   /** Where `from` begins in the file. */
@@ -52,7 +52,7 @@ const HOLDING = new Set([
   'TSParameterProperty',
 ]);
 
-/** What replaces an expression; null: it is left alone. */
+/** The replacement of an expression; null when it has none. */
 function mutated(node: Node, parent: Node | undefined, textOf: TextOf): string | null {
   if (node.type === 'BinaryExpression' || node.type === 'LogicalExpression') return operated(node, textOf);
   if (node.type === 'UnaryExpression' && node.operator === '!') return textOf(node.argument);
@@ -75,7 +75,7 @@ const TESTING = new Set(['IfStatement', 'WhileStatement', 'ConditionalExpression
 const isCondition = (node: Node, parent: Node | undefined): boolean =>
   parent !== undefined && TESTING.has(parent.type) && parent.test === node;
 
-/** A call whose answer nobody reads. */
+/** A call whose result is unused. */
 function isCallStatement(node: Node, parent: Node | undefined): boolean {
   if (parent?.type !== 'ExpressionStatement') return false;
   const awaited =

@@ -1,6 +1,6 @@
 import type { Patch } from './patch.ts';
 
-/** In groups and their calls, and in reads. */
+/** Bugs in groups and their calls, and in reads. */
 export const GROUPS: readonly Patch[] = [
   {
     name: 'groups-joined-unshown',

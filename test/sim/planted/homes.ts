@@ -1,6 +1,6 @@
 import type { Patch } from './patch.ts';
 
-/** In what homes of sessions and owners of guilds and users say to each other. */
+/** Bugs in the messages between the shards of sessions and the owners of guilds and users. */
 export const HOMES: readonly Patch[] = [
   {
     name: 'homes-not-asked-again',

@@ -1,6 +1,6 @@
 import type { Patch } from './patch.ts';
 
-/** In uses of commands, and their answers. */
+/** Bugs in uses of commands, and in their answers. */
 export const INTERACTIONS: readonly Patch[] = [
   {
     name: 'interactions-answered-again',

@@ -1,6 +1,6 @@
 import type { Patch } from './patch.ts';
 
-/** In what is written down of sessions, and read when their home is dead. */
+/** Bugs in the journals of sessions, which are read when the shard of a session has died. */
 export const JOURNAL: readonly Patch[] = [
   {
     name: 'journal-following-not-noted',

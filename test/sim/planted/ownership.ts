@@ -1,6 +1,6 @@
 import type { Patch } from './patch.ts';
 
-/** In who serves what, and how it changes hands. */
+/** Bugs in ownership and its handover. */
 export const OWNERSHIP: readonly Patch[] = [
   {
     name: 'ownership-wrong-partition',

@@ -1,29 +1,29 @@
 import type { Feature } from '../features.ts';
 
-/** A bug, to be put into the program when it is tested whether the simulation finds it. */
+/** A bug that is put into the program to test whether the simulation finds it. */
 interface Bug {
-  /** By which it is woken. */
+  /** The name that activates it. */
   readonly name: string;
-  /** What is wrong with it in, in a line. */
+  /** What goes wrong with the bug, in one line. */
   readonly about: string;
-  /** For a bug that few seeds show: what every seed has people do. */
+  /** The features of every seed, for a bug that few seeds show. */
   readonly features?: readonly Feature[];
 }
 
 /**
- * In the source, as it is read: most of these bugs are in the midst of a method, where nothing could be overridden.
- * `from` must be there once. A statement that is replaced declares nothing.
+ * A bug in the text of a source: most bugs are in the middle of a method, where nothing could be overridden.
+ * `from` must occur exactly once. A replaced statement declares nothing.
  */
 interface SourceBug extends Bug {
   readonly file: string;
   readonly kind: 'expression' | 'statement';
   readonly from: string;
-  /** Where `from` begins in the file, for a patch that a program has made; else it is looked for. */
+  /** Where `from` begins in the file, for a generated patch; otherwise `from` is searched for. */
   readonly at?: number;
   readonly to: string;
 }
 
-/** In a model of the simulation, which asks for its name. */
+/** A bug in a model of the simulation, which checks for its name. */
 interface ModelBug extends Bug {
   readonly model: true;
 }

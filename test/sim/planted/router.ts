@@ -1,6 +1,6 @@
 import type { Patch } from './patch.ts';
 
-/** In how commands reach their owner, and are done once. */
+/** Bugs in the routing of commands to their owner, and in running them once. */
 export const ROUTER: readonly Patch[] = [
   {
     name: 'router-broken-swallowed',

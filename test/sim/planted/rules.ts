@@ -1,6 +1,6 @@
 import type { Patch } from './patch.ts';
 
-/** In who sees what, and what follows from what. */
+/** Bugs in visibility, and in the effects of commands. */
 export const RULES: readonly Patch[] = [
   {
     name: 'rules-view-not-asked',

@@ -1,6 +1,6 @@
 import type { Patch } from './patch.ts';
 
-/** In sessions that change homes. */
+/** Bugs in sessions that move between shards. */
 export const SESSIONS: readonly Patch[] = [
   {
     name: 'sessions-number-too-low',

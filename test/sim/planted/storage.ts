@@ -1,6 +1,6 @@
 import type { Patch } from './patch.ts';
 
-/** In what is written down, and under which right. */
+/** Bugs in storage and in fencing. */
 export const STORAGE: readonly Patch[] = [
   {
     name: 'storage-same-epoch',

@@ -1,6 +1,6 @@
 import type { Patch } from './patch.ts';
 
-/** In the numbered dispatches of guilds, and what is told to who has missed some. */
+/** Bugs in the numbered dispatches of guilds, and in the replay of missed dispatches. */
 export const STREAMS: readonly Patch[] = [
   {
     name: 'streams-no-epoch',
