@@ -1,4 +1,4 @@
-// Goal: who signs in is shown their address and second factor, the same by REST and in READY, and others only what was granted.
+// Goal: READY shows people their e-mail address and second factor, and applications the address only with the scope for it.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { Scope } from '../../protocol/scopes.ts';
@@ -13,7 +13,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => house.close());
 
-describe('READY of a person who signs in', () => {
+describe('the user in READY', () => {
   let userId: UserId;
   beforeAll(async () => {
     // Houses of other tests have left users in the same database.
@@ -35,12 +35,12 @@ describe('READY of a person who signs in', () => {
     return tokens.accessToken.reveal();
   }
 
-  it('has the address and the second factor', async () => {
+  it('has the e-mail address, verified and mfa_enabled when a person signs in', async () => {
     const token = (await house.identity.issue(userId, 'user')).reveal();
     expect(await readyUser(token)).toMatchObject({ email: ADDRESS, verified: false, mfa_enabled: false });
   });
 
-  it('has the address for an application that was granted it, and for no other', async () => {
+  it('has the e-mail address for an application only with the email scope', async () => {
     const connect = ['identify', 'gateway.connect'] as const;
     expect(await readyUser(await grantedTo([...connect, 'email']))).toMatchObject({ email: ADDRESS });
     const without = await readyUser(await grantedTo(connect));
@@ -49,13 +49,13 @@ describe('READY of a person who signs in', () => {
     expect(without).not.toHaveProperty('verified');
   });
 
-  it('is a bot’s own without any', async () => {
+  it('has no e-mail address and no second factor for a bot', async () => {
     expect(await readyUser(house.botToken)).toMatchObject({ bot: true, email: null, mfa_enabled: false });
   });
 });
 
-describe('the origins of pages that may reach the RPC server', () => {
-  it('are kept with the other settings of the client, and refused unless each is an origin', async () => {
+describe('the RPC origins of an application', () => {
+  it('are stored beside the other client settings, and rejected unless each is an origin', async () => {
     const { application } = await house.operator.createApplication({ name: 'Page' });
     const applicationId = application.id as ApplicationId;
     const rpcOrigins = ['https://game.example.org', 'http://localhost:8080'];
@@ -69,13 +69,13 @@ describe('the origins of pages that may reach the RPC server', () => {
   });
 });
 
-describe('whether an application keeps a secret', () => {
+describe('the public client setting', () => {
   const applicationOf = async (name: string) =>
     (await house.operator.createApplication({ name })).application.id as ApplicationId;
   const isPublic = async (id: ApplicationId) =>
     (await house.storage.applications.get(id))?.oauth2?.publicClient ?? false;
 
-  it('is the same of a parent and its children: they change together, and no child alone', async () => {
+  it('changes for a parent application and its children together, and never for a child alone', async () => {
     const [parentId, childId, other] = [
       await applicationOf('Publisher'),
       await applicationOf('Game'),

@@ -117,7 +117,7 @@ describe('a running activity', () => {
     ['a text channel', 0, 'CONNECT', P.CONNECT, 200],
     ['a text channel', 0, 'USE_EMBEDDED_ACTIVITIES', P.USE_EMBEDDED_ACTIVITIES, 403],
   ] as const)(
-    'in %s (%i) without %s is answered by its bits %s with %i',
+    'in %s (type %i) answers the join of a member without %s (bits %s) with %i',
     async (_, type, __, denied, status) => {
       const { channel, join, guest } = world;
       const { status: got, body } = await join(guest, await channel(type, denied));
@@ -125,7 +125,7 @@ describe('a running activity', () => {
     },
   );
 
-  test('loses a participant whose renewal is refused, at once and with all windows', async () => {
+  test('removes a participant at once when a renewal is rejected', async () => {
     const { channel, deny, join, list, owner, guest } = world;
     const channelId = await channel(2, 0n);
     await join(owner, channelId);
@@ -162,7 +162,7 @@ test.each([
   ['development server', {}, 200],
   ['public server', { public_url: 'https://chat.example.org' }, 502],
 ])(
-  'on a %s, a mapping to this machine is answered with its status',
+  'a URL mapping to the server’s own machine is proxied by a development server and not by a public one: %s',
   async (_, more, status) => {
     const { channel, join, owner } = await open(more);
     const { body } = await join(owner, await channel(0, 0n));

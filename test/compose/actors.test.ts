@@ -1,4 +1,4 @@
-// Goal: nothing is seen before it is durable, a failure harms only its own guild, and what falls over comes back.
+// Goal: nothing is sent before it is durable, a failure affects only its own guild, and a failed guild restarts.
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { newMember } from '../../engine/guild/members.joining.ts';
 import { guildRules } from '../../engine/guild/rules.ts';
@@ -114,7 +114,7 @@ describe('a guild', () => {
     await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
     house.steer.hold = true;
     const system = { by: { ...authority(house.ownerId).by, system: true as const }, requires: 0n };
-    // The bot is left out of the list: whoever has a session here is told all the same.
+    // The bot is not in the list of members: its session receives GUILD_DELETE all the same.
     const deleted = house.guilds.call(house.guildId, 'deleteGuild', { memberIds: [house.ownerId] }, system);
     const late = await rename('Too late');
     expect(late).toMatchObject({ ok: false, refusal: { code: 10004 } });

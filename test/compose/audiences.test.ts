@@ -209,7 +209,7 @@ async function inVoice(): Promise<void> {
   await sessions.all?.dispatch('VOICE_STATE_UPDATE', (d) => d.channel_id === null);
 }
 
-/** An event in a channel is for those who see it. */
+/** Scheduled events in a channel are sent to members who see the channel. */
 async function inEvents(): Promise<void> {
   const { guild: guild_id, voice: channel_id } = stage.scene;
   const time = { scheduled_start_time: '2026-11-03T00:00:00Z' };
@@ -264,7 +264,7 @@ describe.each(RULES)('%s', (name, intent, rule) => {
       expect([other, heard(`without ${other}`, name).length]).toEqual([other, heard('all', name).length]);
   });
 
-  test(`is for ${rule === 'guild' ? 'the guild' : rule === 'channel' ? 'who sees the channel' : rule}`, () => {
+  test(`needs ${rule === 'guild' ? 'no permission' : rule === 'channel' ? 'sight of the channel' : rule}`, () => {
     expect(heard('blind', name).length > 0).toBe(rule === 'guild');
     expect(heard('powerless', name).length > 0).toBe(rule === 'guild' || rule === 'channel');
     expect(heard('outside', name)).not.toEqual([]);

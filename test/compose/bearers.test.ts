@@ -1,4 +1,4 @@
-// Goal: an application that acts for a user is in nobody's guild, shows its user in the game, and is out once it is revoked.
+// Goal: a session of an OAuth2 token receives no guild, shows its user in the game, and is closed when the token is revoked.
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
@@ -41,7 +41,7 @@ const quiet = async () => {
 };
 
 describe('a session of an OAuth2 token', () => {
-  it('receives its application and its user, and no guild, joined before or after', async () => {
+  it('receives its application and its user, and no guild that its user is in or joins', async () => {
     const { token, applicationId } = await play();
     const { sink } = await identify(token);
     expect(sink.dispatches[0]?.d).toMatchObject({
@@ -62,7 +62,7 @@ describe('a session of an OAuth2 token', () => {
     expect(sink.names).toEqual(['READY']);
   });
 
-  it('shows its user in the game until it ends', async () => {
+  it('shows its user online in client_status.embedded until it ends', async () => {
     const { token } = await play();
     const bot = await house.connect();
     await until(() => bot.sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
@@ -84,7 +84,7 @@ describe('a session of an OAuth2 token', () => {
     ]);
   });
 
-  it('connects to its lobbies at its start and leaves at its end, only with the scope for them', async () => {
+  it('connects to its lobbies when it opens and disconnects when it ends, only with the scope for lobbies', async () => {
     const { token, issue } = await play();
     const opened = vi.spyOn(house.features.lobbies, 'opened').mockResolvedValue([{ id: '5' }]);
     const ended = vi.spyOn(house.features.lobbies, 'ended');
@@ -101,7 +101,7 @@ describe('a session of an OAuth2 token', () => {
     expect(opened).toHaveBeenCalledOnce();
   });
 
-  it('is notified and closed when its token is revoked, and the token opens no other', async () => {
+  it('receives OAUTH2_TOKEN_REVOKE and is closed when its token is revoked, which then opens no session', async () => {
     const { token, applicationId } = await play();
     const { sink, outcome } = await identify(token);
     const own = await house.connect((await house.identity.issue(house.ownerId, 'user')).reveal());
@@ -119,7 +119,7 @@ describe('a session of an OAuth2 token', () => {
     expect(resumed).toMatchObject({ kind: 'closed', code: 4004 });
   });
 
-  it('outlives its token, which opens no other', async () => {
+  it('stays open when its token expires, which then opens no session', async () => {
     const { token } = await play();
     const { sink } = await identify(token);
     house.clock.advance(WEEK_MS);

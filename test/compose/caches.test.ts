@@ -54,7 +54,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => engine.close());
 
-describe('a list of messages from memory', () => {
+describe('a cached list of messages', () => {
   test('shows each new message, edit, pin, reaction and deletion at once', async () => {
     const [first, second, third] = [
       await write(owner, { content: 'first' }),
@@ -79,7 +79,7 @@ describe('a list of messages from memory', () => {
     expect(await contents(person)).toEqual(['']);
   });
 
-  test('shows a reply with the message as it is now', async () => {
+  test('shows a reply with the current content of the message that it answers', async () => {
     const first = await write(owner, { content: 'question' });
     await write(person, { content: 'answer', message_reference: { message_id: first.id } });
     await ask('PATCH', `${messages()}/${first.id}`, owner, { content: 'another question' });
@@ -87,7 +87,7 @@ describe('a list of messages from memory', () => {
     expect(await list(person)).toEqual(await stored(person));
   });
 
-  test('goes on in the database where memory ends', async () => {
+  test('continues without a gap in the database where the cached messages end', async () => {
     for (let at = 0; at < 120; at += 1) await write(owner, { content: `${at}` });
     const pages = [await contents(person, '?limit=100')];
     for (const oldest = (await list(person, '?limit=100')).at(-1).id; pages.length < 2; )
@@ -95,7 +95,7 @@ describe('a list of messages from memory', () => {
     expect(pages.flat().slice(0, 120)).toEqual(Array.from({ length: 120 }, (_, at) => `${119 - at}`));
   });
 
-  test('has no content for a bot without the intent, and all of it for a person', async () => {
+  test('hides the content of others from a bot without the intent, and not from a person', async () => {
     await write(person, { content: 'secret' });
     expect((await list(person))[0].content).toBe('secret');
     expect((await list(bot))[0].content).toBe('');
@@ -103,7 +103,7 @@ describe('a list of messages from memory', () => {
     expect((await contents(bot)).slice(0, 2)).toEqual(['own', '']);
   });
 
-  test('ends with the permission to read', async () => {
+  test('is empty without READ_MESSAGE_HISTORY, and rejected without VIEW_CHANNEL', async () => {
     const deny = (bits: bigint) =>
       ask('PUT', `/channels/${channelId}/permissions/${personId}`, owner, { type: 1, deny: String(bits) });
     await deny(P.READ_MESSAGE_HISTORY);
@@ -114,7 +114,7 @@ describe('a list of messages from memory', () => {
     expect((await list(person)).length).toBeGreaterThan(0);
   });
 
-  test('is not changed by a program that changes what it was given', async () => {
+  test('does not change when an embedding program modifies the objects that it received', async () => {
     const by = { as: personId, params: { channel_id: channelId } };
     const [given] = (await engine.api.listMessages(by as never)) as { content: string }[];
     const before = given?.content;
@@ -123,14 +123,14 @@ describe('a list of messages from memory', () => {
   });
 });
 
-describe('a caller from memory', () => {
-  test('has the new name as soon as it is changed', async () => {
+describe('a cached caller', () => {
+  test('has the new name as soon as it is renamed', async () => {
     expect((await ask('GET', '/users/@me', bot)).body.username).toBe('Lantern');
     await ask('PATCH', '/users/@me', bot, { username: 'Lighthouse' });
     expect((await ask('GET', '/users/@me', bot)).body.username).toBe('Lighthouse');
   });
 
-  test('is refused as soon as the token is revoked', async () => {
+  test('is rejected as soon as the token is revoked', async () => {
     const { user, token } = await engine.admin.createUser({ username: 'carl' });
     const carl = `Bearer ${token}`;
     for (let call = 0; call < 2; call += 1) expect((await ask('GET', '/users/@me', carl)).status).toBe(200);

@@ -1,4 +1,4 @@
-// Goal: people call each other through their sessions: told, seated, rung for a minute, and out of voice with their session.
+// Goal: people call each other through their sessions: a call is dispatched, joined, rings for a minute, and ends with the sessions.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { VoiceListener } from '../../actors/call/ports.ts';
 import type { VoiceStateRequest } from '../../actors/session/requests.ts';
@@ -8,7 +8,7 @@ import { RELATION } from '../../engine/social/facts.ts';
 import { type ChannelId, compareIds, type GuildId, type UserId } from '../../protocol/ids.ts';
 import { openHouse, type RecordingSink, until } from '../support/house.ts';
 
-/** What the calls are told, in order. */
+/** The notifications that the voice server receives, in order. */
 class Told implements VoiceListener {
   readonly log: string[] = [];
   voiceJoined({ callId, userId, sessionId, silenced }: Parameters<VoiceListener['voiceJoined']>[0]): void {
@@ -42,7 +42,7 @@ const request = (more: Partial<VoiceStateRequest> = {}): VoiceStateRequest => ({
   ...more,
 });
 
-/** Names and payloads of what came about voice and calls. */
+/** Dispatches about voice and calls. */
 const heard = ({ sink }: { sink: RecordingSink }) =>
   sink.dispatches.filter(({ t }) => t.startsWith('CALL_') || t === 'VOICE_STATE_UPDATE');
 const names = (of: { sink: RecordingSink }) => heard(of).map(({ t }) => t);
@@ -66,7 +66,7 @@ beforeEach(async () => {
 afterEach(() => house.close());
 
 describe('a call', () => {
-  it('rings the other person, takes in both, and ends when the last one leaves', async () => {
+  it('rings the other person, connects both, and ends when the last member leaves', async () => {
     ann.session.ask({ name: 'voiceState', input: request() });
     await until(() => names(ben).includes('VOICE_STATE_UPDATE'), 'the call');
     expect(names(ben)).toEqual(['CALL_CREATE', 'VOICE_STATE_UPDATE']);
@@ -92,7 +92,7 @@ describe('a call', () => {
     expect(message?.call?.ended_timestamp).toBeTruthy();
   });
 
-  it('rings for a minute', async () => {
+  it('stops ringing after a minute, and keeps its channel in memory', async () => {
     ann.session.ask({ name: 'voiceState', input: request() });
     await until(() => names(ann).includes('CALL_CREATE'), 'the call');
     house.clock.advance(RING_MS - 1_000);
@@ -100,12 +100,12 @@ describe('a call', () => {
     house.clock.advance(1_100);
     await until(() => names(ann).includes('CALL_UPDATE'), 'the end of the ringing');
     expect(last(ann)).toMatchObject({ channel_id: channelId, ringing: [] });
-    // The call stays, although nothing has been asked of its channel for long.
+    // The call keeps its channel in memory without further commands.
     house.clock.advance(10 * RING_MS);
     expect(house.registries.privateChannel.peek(channelId)).toBeDefined();
   });
 
-  it('leaves no ring timer behind when it was answered or ended', async () => {
+  it('cancels its ring timer when it is answered or ended', async () => {
     const { wheel } = house.foundation;
     const round = async (...then: (() => void)[]) => {
       const ends = () => names(ann).filter((name) => name === 'CALL_DELETE').length;
@@ -125,7 +125,7 @@ describe('a call', () => {
     expect(wheel.size).toBe(waits);
   });
 
-  it('is shown to a session that begins while it is on, after READY', async () => {
+  it('is sent as CALL_CREATE after READY to a session that opens during the call', async () => {
     ann.session.ask({ name: 'voiceState', input: request() });
     await until(() => names(ben).includes('VOICE_STATE_UPDATE'), 'the call');
     const { sink } = await house.connect(ben.token);
@@ -134,7 +134,7 @@ describe('a call', () => {
     expect(sink.dispatches[1]?.d).toEqual(heard(ben)[0]?.d);
   });
 
-  it('is declined, and rings again when somebody wants it to', async () => {
+  it('stops ringing when it is declined, and rings again on request', async () => {
     const command = house.inPrivate;
     const by = (userId: UserId): Authority => ({ ...SYSTEM, by: { ...SYSTEM.by, userId } });
     ann.session.ask({ name: 'voiceState', input: request() });
@@ -148,7 +148,7 @@ describe('a call', () => {
     expect(last(ann)).toMatchObject({ ringing: [] });
   });
 
-  it('loses the user whose session ends, and the user whose voice connection is lost', async () => {
+  it('removes a user whose session ends or whose voice connection is lost', async () => {
     ann.session.ask({ name: 'voiceState', input: request() });
     ben.session.ask({ name: 'voiceState', input: request() });
     await until(() => told.log.length === 2, 'both');
@@ -186,7 +186,7 @@ describe('a person', () => {
     return made.value.id;
   };
 
-  it('is in one voice channel or call at a time, and leaves it without naming it', async () => {
+  it('is in one voice channel or call at a time, and leaves a voice channel without naming its guild', async () => {
     const guildId: GuildId = house.guildId;
     await house.operator.addMember({ guildId, userId: ann.userId, permissions: 8n });
     await until(() => ann.sink.names.includes('GUILD_CREATE'), 'the guild');

@@ -1,4 +1,4 @@
-// Goal: whatever order shards die, links break and guilds move in, a client that resumes hears every message once, in order.
+// Goal: in whatever order shards die, links break and guilds move, a client that resumes receives every message once, in order.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { Roamer } from '../support/roamer.ts';
 
 beforeAll(async () => (await openCluster(1)).close(), 60_000);
 
-/** A client at each shard, of one bot that hears a guild being renamed. */
+/** One client of one bot at each shard; all receive the renames of a guild. */
 async function arrange() {
   const folder = await mkdtemp(join(tmpdir(), 'guildhall-crashes-'));
   const cluster = await openCluster(SHARDS, { journal_dir: folder });

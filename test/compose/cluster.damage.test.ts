@@ -1,4 +1,4 @@
-// Goal: a dead shard's journal that was damaged on disk costs the sessions that the damage was for, and is told of once.
+// Goal: a damaged journal of a dead shard ends only the sessions whose dispatches are damaged, and is logged once.
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ async function rename(name: string): Promise<void> {
   await cluster.while(heir.guilds.call(world.guildId, 'updateGuild', { draft: { name } }, authority));
 }
 
-/** Is told to who asked for messages. */
+/** Sends a message, which only sessions with the intent for messages receive. */
 async function say(content: string): Promise<void> {
   const look = heir.guilds.look(world.guildId, ({ channels }) => [...channels.values()]);
   const channels = (await cluster.while(look)) as { id: ChannelId; type: number }[];
@@ -47,7 +47,7 @@ async function say(content: string): Promise<void> {
 
 type Connected = Awaited<ReturnType<ClusterHouse['connect']>>;
 
-/** A session at the shard that is to die, which has the guild. */
+/** A session that has received GUILD_CREATE at the shard that dies later. */
 async function connected(token: string, intents: number): Promise<Connected> {
   const opened = await cluster.while(victim.connect(token, intents));
   await cluster.until(() => opened.sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
@@ -60,10 +60,10 @@ const told = async (text: string, ...all: readonly Connected[]): Promise<void> =
   await cluster.pass(50);
 };
 
-/** With which a batch begins. */
+/** The first bytes of each batch in a journal. */
 const MAGIC = 'GHJ1';
 
-/** Turns a bit over in the journal of the shard that is dead, where this stands last. */
+/** Flips a bit in the journal of the dead shard, at the last occurrence of a text. */
 async function damage(where: string): Promise<void> {
   const path = join(folder, `${victim.id}.${victim.info.instance}`);
   for (const name of (await readdir(path)).filter((each) => each.endsWith('.journal'))) {
@@ -77,7 +77,7 @@ async function damage(where: string): Promise<void> {
   throw new Error(`${where} is not in the journal.`);
 }
 
-/** The shard dies, its journal is damaged, and its clients come back with all but the last that they were told. */
+/** Kills the shard, damages its journal, and resumes its clients from one before their last dispatch. */
 async function afterwards(where: string, tokens: readonly (readonly [string, Connected])[]) {
   const orphaned = cluster.kill(victim);
   await damage(where);
@@ -110,7 +110,7 @@ it('a damaged journal ends the session whose dispatch is damaged, and the others
   expect(lines).toEqual([{ shard: victim.id, instance: victim.info.instance, damages: 1 }]);
 });
 
-it('a damaged journal ends every session whose last sent dispatch it no longer proves', async () => {
+it('a journal with a damaged batch header ends every session whose last dispatch is in that batch', async () => {
   const bots = [
     await connected(world.botToken, INTENTS.GUILDS),
     await connected(world.botToken, INTENTS.GUILDS),

@@ -1,4 +1,4 @@
-// Goal: what people are told directly is heard once, in order and whole, whichever shard dies, moves or is cut off.
+// Goal: direct messages are delivered once, in order and completely, whichever shard dies, loses ownership or is cut off.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -34,7 +34,7 @@ interface Person {
   readonly authority: Authority;
 }
 
-/** @param owner The shard that is to own the user. */
+/** @param owner The shard that owns the new user. */
 async function person(owner?: ClusterHouse): Promise<Person> {
   for (;;) {
     const { user, token } = await wait(cluster.house(0).operator.createUser({ username: `one${names++}` }));
@@ -78,7 +78,7 @@ async function roamer({ token }: Person, home: ClusterHouse): Promise<Roamer> {
   return made;
 }
 
-/** Bob at the first shard has read a message of Ann's; his owner is the second, the channel's the third. */
+/** Bob's session at the first shard has received a message of Ann; the second shard owns Bob, the third the channel. */
 async function reading() {
   await open(3);
   const [first, second, third] = cluster.houses as [ClusterHouse, ClusterHouse, ClusterHouse];
@@ -100,7 +100,7 @@ describe('a direct message', () => {
     const clients = [await roamer(ann, first), await roamer(bob, first), await roamer(bob, second)];
     await wait(say(first, channelId, 'text 0', ann));
     await cluster.until(() => clients.every((each) => contents(each).length === 1), 'the first');
-    // From here on nothing that the owner of the channel says gets through.
+    // From here on no frame of the channel's owner shard arrives.
     cluster.net.delayMs = () => 60_000;
     const lost = say(third, channelId, 'text 1', ann);
     expect(await wait(lost)).toMatchObject({ ok: true });
@@ -135,7 +135,7 @@ describe('a direct message', () => {
     expect(await client.resume(third)).toBe('open');
     await cluster.until(() => contents(client).length === 3, 'what was said meanwhile');
     await wait(say(second, channelId, 'text 3', ann));
-    // A home that lives gives the session away.
+    // A live home shard hands the session over.
     expect(await client.resume(second)).toBe('open');
     await wait(say(second, channelId, 'text 4', ann));
     await cluster.until(() => contents(client).length === 5, 'the last');
@@ -170,7 +170,7 @@ describe('a direct message', () => {
     expect(idOf(again)).toBe(idOf(first));
   });
 
-  it('is delivered with its changes in order', async () => {
+  it('is delivered before its edit and its deletion when the reader’s owner shard dies in between', async () => {
     await open(2);
     const { ann, bob, channelId } = await pair();
     const client = await roamer(bob, cluster.strangerTo(bob.userId));
@@ -198,7 +198,7 @@ describe('a direct message', () => {
   });
 });
 
-/** People of whom one writes to the other, and a client of either at each shard. */
+/** Two people, one of whom writes to the other, and a client of one of them at each shard. */
 async function arrange() {
   await open(SHARDS);
   const { ann, bob, channelId } = await pair();

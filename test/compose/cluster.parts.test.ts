@@ -1,4 +1,4 @@
-// Goal: lobbies, friends, grants and devices are the same over all shards, whichever of them is asked, moved or lost.
+// Goal: lobbies, friendships, grants and calls are the same at all shards, whichever shard is asked, loses ownership or dies.
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
@@ -100,7 +100,7 @@ describe('lobbies over three shards', () => {
     expect((await shown(at(1), lobbyId, players[0])).members.length).toBe(12);
   });
 
-  it('lose no join when a shard dies in between', async () => {
+  it('lose no join when a shard dies while players join', async () => {
     await open();
     const { id } = await game();
     const players = await playersOf(id, 9);
@@ -156,7 +156,7 @@ describe('lobbies over three shards', () => {
       wait(house.features.lobbies.send(lobbyId, { content, flags: 0 } as never, ann.authority));
     must(await say('one', at(1)));
     await cluster.until(all(1), 'the first');
-    // From here on nothing that the owner of the lobby says gets through.
+    // From here on no frame of the lobby's owner shard arrives.
     cluster.net.delayMs = () => 60_000;
     must(await say('two', at(2)));
     cluster.net.delayMs = () => 0;
@@ -167,7 +167,7 @@ describe('lobbies over three shards', () => {
     for (const sink of sinks) expect(toldOf(sink)).toEqual(['one', 'two', 'three']);
   });
 
-  it('have tickets of a queue that any shard shows and cancels', async () => {
+  it('accept one matchmaking ticket of a player over all shards, and cancel it at any shard', async () => {
     await open();
     const { id } = await game();
     const ann = await player(id);
@@ -201,7 +201,7 @@ describe('people on three shards', () => {
     const [first, second, third] = [at(0), at(1), at(2)];
     for (;;) {
       const [ann, bob] = [await person(), await person()];
-      // Both are decided by the owner of the lower id, who is to be the one that dies.
+      // The owner of the lower id decides both requests; that shard dies below.
       if (cluster.ownerOf(ann.userId) !== third || cluster.ownerOf(bob.userId) !== second) continue;
       const sinks = [await connect(first, ann.token), await connect(first, bob.token)];
       const heard = (count: number) => () =>
@@ -255,7 +255,7 @@ describe('people on three shards', () => {
   });
 });
 
-describe('grants over three shards', () => {
+describe('OAuth2 over three shards', () => {
   async function code(house: ClusterHouse, userId: UserId, applicationId: ApplicationId): Promise<string> {
     const redirect = { client_id: applicationId, redirect_uri: 'https://game.example/back' };
     const query = asking({ ...redirect, response_type: 'code', scope: 'identify' });
@@ -283,7 +283,7 @@ describe('grants over three shards', () => {
     return made;
   }
 
-  it('exchange a code at any shard, and revoke the tokens when the code is used twice at once', async () => {
+  it('exchanges a code at any shard, and revokes the tokens when two shards exchange one code at once', async () => {
     await open();
     const app = await client();
     const ann = await person();
@@ -299,7 +299,7 @@ describe('grants over three shards', () => {
       expect(await wait(house.features.oauth.authenticate(won.accessToken.reveal()))).toBeNull();
   });
 
-  it('close sessions at every shard when they are taken back', async () => {
+  it('closes sessions at every shard when a grant is revoked', async () => {
     await open();
     const { id } = await game();
     const ann = await player(id);
@@ -314,7 +314,7 @@ describe('grants over three shards', () => {
       expect(await wait(house.features.oauth.authenticate(ann.access))).toBeNull();
   });
 
-  it('let a device in that began at another shard than it is let in at, and polls a third, once', async () => {
+  it('issues the tokens of a device once when its start, approval and polls are at different shards', async () => {
     await open();
     const app = await client();
     await wait(at(0).operator.configureClient({ applicationId: app.id, publicClient: true }));
@@ -411,7 +411,7 @@ describe('voice over three shards', () => {
 });
 
 describe('a running activity', () => {
-  it('survives the death of the shard that owns its guild, is asked for at any shard, and ends at the next owner', async () => {
+  it('survives the death of its guild’s owner shard, is listed at every shard, and expires at the next owner', async () => {
     await open();
     const { ownerId, ownerToken, guildId } = await cluster.found();
     const { id: applicationId } = await game();
@@ -436,7 +436,7 @@ describe('a running activity', () => {
       wait(house.features.runningActivities.join({ ...place, applicationId, connectionId, userId })).then(
         must,
       );
-    /** How many take part, as a session on another shard than the owner is told. */
+    /** The numbers of participants that a session at another shard than the owner receives. */
     const shown = () =>
       told<{ participants: readonly object[] }>(sink, 'EMBEDDED_ACTIVITY_UPDATE_V2').map(
         ({ participants }) => participants.length,
@@ -454,7 +454,7 @@ describe('a running activity', () => {
     for (const house of cluster.houses) if (house !== first) expect(await list(house)).toEqual([activity]);
     expect((await join(living, 'one')).activity).toEqual(activity);
     expect((await join(third, 'one', guest.userId)).activity).toEqual(activity);
-    // Nobody renews it: the new owner ends it.
+    // Without a renewal the new owner ends it.
     await cluster.pass(2 * ACTIVITY_LEASE_MS);
     expect(await list(living)).toEqual([]);
     expect(shown().slice(0, 2)).toEqual([1, 2]);

@@ -1,4 +1,4 @@
-// Goal: a block holds at the owner of a private channel from its answer on, whichever shard was asked, moved or lost.
+// Goal: from its answer on a block applies at the owner of a private channel, whichever shard is asked, loses ownership or dies.
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import { type ChannelId, compareIds, type UserId } from '../../protocol/ids.ts';
@@ -72,7 +72,7 @@ describe('a block over three shards', () => {
     expect(cluster.house(1).privateChannels.peek(channelId)?.isBusy).toBe(false);
   });
 
-  it('applies although the shard that stored it died before it notified any other', async () => {
+  it('applies although the shard that stored it died before it notified any other shard', async () => {
     cluster = await openCluster(3);
     const { ann, bob, channelId } = await pair();
     expect((await wait(joins(cluster.house(2), channelId, ann))).ok).toBe(true);

@@ -1,4 +1,4 @@
-// Goal: sessions hear what other shards decide, once and in order, whatever moves, breaks or dies.
+// Goal: sessions receive what other shards decide, once and in order, whatever moves, breaks or dies.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -38,14 +38,14 @@ const namesOf = (count: number, from = 0): string[] =>
 
 const count = ({ names }: RecordingSink, t: string): number => names.filter((name) => name === t).length;
 
-/** Connects, and waits until the guild is there. */
+/** Connects, and waits for GUILD_CREATE. */
 async function connected(house: ClusterHouse, token: string, intents?: number) {
   const opened = await cluster.while(house.connect(token, intents));
   await cluster.until(() => opened.sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
   return opened;
 }
 
-/** Resumes a session at another home, as a client does that has seen everything. */
+/** Resumes a session at another home shard after its last dispatch. */
 async function moved(
   house: ClusterHouse,
   token: string,
@@ -77,7 +77,7 @@ describe('a session', () => {
     await open();
     const owner = cluster.ownerOf(world.guildId);
     const { sink } = await connected(cluster.strangerTo(world.guildId), world.botToken);
-    // At each place of a command that looks at the lease: the refused ones may fail.
+    // Once for each check of the lease within a command; commands that are refused may fail.
     for (let looks = 0; looks < 6; looks += 1) {
       owner.ownership.looksUntilUnsafe = looks;
       await cluster.while(rename(owner, `unsafe ${looks}`)).catch(() => undefined);
@@ -116,7 +116,7 @@ describe('a session', () => {
     ]);
   });
 
-  it('misses nothing when its guild moves to the next owner shard', async () => {
+  it('receives every event, once and in order, when its guild moves between owner shards', async () => {
     await open(3);
     const sinks: RecordingSink[] = [];
     for (const house of cluster.houses) sinks.push((await connected(house, world.botToken)).sink);
@@ -170,7 +170,7 @@ describe('a session', () => {
     inOrder(sink);
   });
 
-  it('joins and leaves guilds of other shards with its user', async () => {
+  it('receives GUILD_CREATE and GUILD_DELETE when its user joins and leaves a guild at another shard', async () => {
     await open(3);
     const made = await cluster.while(cluster.house(1).operator.createUser({ username: 'guest' }));
     const userId = made.user.id as UserId;
@@ -240,7 +240,7 @@ describe('a session that moves to another home shard', () => {
     expect(sink.dispatches.map((each) => each.seq)).toEqual(sink.dispatches.map((_, at) => seq + 1 + at));
     expect(sink.names).not.toContain('GUILD_CREATE');
     expect(count(owner.sink, 'PRESENCE_UPDATE')).toBe(shown);
-    // What the first home knew of it ends without a word, long after.
+    // The first home shard drops its copy later, without a dispatch.
     await cluster.pass(cluster.house(0).foundation.config.resume_window_ms + 5000);
     expect(count(owner.sink, 'PRESENCE_UPDATE')).toBe(shown);
     await cluster.while(rename(cluster.house(1), 'Later'));
@@ -254,7 +254,7 @@ describe('a session that moves to another home shard', () => {
     const victim = cluster.strangerTo(world.guildId);
     const bot = await connected(victim, world.botToken);
     const other = await connected(cluster.ownerOf(world.guildId), world.ownerToken);
-    // Whether the other session sees itself come depends on which of two shards is asked first: both are in order.
+    // Whether the other session receives its own presence depends on which of two shards is asked first: both are right.
     await cluster.pass(2000);
     const calm = count(other.sink, 'PRESENCE_UPDATE');
     for (const name of namesOf(5)) await cluster.while(rename(victim, name));

@@ -1,5 +1,5 @@
-// Goal: engines that share a directory and a database are one server: each decides what it owns, all tell the same of
-// themselves, and one that is drained leaves nothing behind.
+// Goal: engines that share a directory and a database are one server: each decides what it owns, all report the same
+// status, and a drained engine owns nothing any more.
 import { afterAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../actors/runtime/clock.ts';
 import type { Engine } from '../../embedding.ts';
@@ -36,7 +36,7 @@ afterAll(async () => {
 describe('two engines', () => {
   const authority = new MemoryAuthority(systemClock, { partitions: 32, ttlMs: 10_000 });
 
-  it('are one server', { timeout: 30_000 }, async () => {
+  it('serve each other’s guilds and report the same status', { timeout: 30_000 }, async () => {
     const a = await shardOf(authority, 'shard-a');
     expect(await a.unready()).toHaveProperty('cluster');
     await a.listen({ adminUrl: 'http://127.0.0.1:1' });
@@ -76,7 +76,9 @@ describe('two engines', () => {
     expect(await b.metrics()).toContain('guildhall_partitions_owned');
   });
 
-  it('continue as one server when one of them is drained', { timeout: 30_000 }, async () => {
+  it('leave all partitions to one of them when the other is drained and closed', {
+    timeout: 30_000,
+  }, async () => {
     const [a, b] = engines as [Engine, Engine];
     await a.drain();
     const { shards, partitions_unserved } = await b.cluster.status();
@@ -94,7 +96,7 @@ describe('two engines', () => {
   });
 });
 
-describe('an engine that is alone', () => {
+describe('a standalone engine', () => {
   it('reports itself as one serving shard', { timeout: 30_000 }, async () => {
     const engine = await createEngine({ config: { listen_port: 0, voice: false, log_level: 'silent' } });
     engines.push(engine);
@@ -106,7 +108,7 @@ describe('an engine that is alone', () => {
     });
   });
 
-  it('does not become a shard over a database of its own', async () => {
+  it('is rejected with a cluster directory and an embedded database', async () => {
     const authority = new MemoryAuthority(systemClock);
     const options = { config: { listen_port: 0 }, directory: memoryDirectory(authority) };
     await expect(createEngine(options)).rejects.toThrow('PostgreSQL');

@@ -1,4 +1,4 @@
-// Goal: a thread's way into the archive and back reaches a session once and in order, over the death of the guild's owner and a RESUME.
+// Goal: a session receives the archiving and unarchiving of a thread once and in order, over the death of the guild's owner and a RESUME.
 import { afterEach, beforeAll, expect, it } from 'vitest';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
@@ -32,7 +32,7 @@ const ALL = [
   ...['THREAD_MEMBER_UPDATE', 'MESSAGE_CREATE'],
 ];
 
-it('a message in an archived thread after a crash dispatches THREAD_UPDATE in order, and RESUME replays both', async () => {
+it('a message unarchives its thread after the owner shard died, and RESUME replays all dispatches in order', async () => {
   cluster = await openCluster(2);
   const { guildId, ownerId, ownerToken } = await cluster.found();
   const [victim, heir] = [cluster.ownerOf(guildId), cluster.strangerTo(guildId)];

@@ -1,4 +1,4 @@
-// Goal: whoever is in a call is told once, and in order, where it goes on when its shard, or its own, is gone.
+// Goal: a member of a call receives one new voice ticket when the shard of the call or of the member's session dies.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ interface Ticket {
 const ticketsOf = ({ dispatches }: RecordingSink): Ticket[] =>
   dispatches.flatMap(({ t, d }) => (t === 'VOICE_SERVER_UPDATE' ? [d as Ticket] : []));
 
-/** A bot at that shard, in the voice channel of the guild. */
+/** A bot with its session at a shard, in the voice channel of the guild. */
 async function inVoice(home: ClusterHouse) {
   const { guildId, botToken } = world;
   const { sink, session } = await cluster.while(home.connect(botToken));
@@ -39,12 +39,12 @@ async function inVoice(home: ClusterHouse) {
   const channelId = channels.find(({ type }) => type === 2)?.id ?? null;
   session.ask({ name: 'voiceState', input: { ...SILENT, guildId, channelId } });
   await cluster.until(() => ticketsOf(sink).length === 1, 'a ticket');
-  // Until it is written down where everyone is.
+  // Until the snapshot of the voice states is stored.
   await cluster.pass(500);
   return { sink, sessionId: session.id };
 }
 
-/** Whether the ticket is the one by which the owner of the guild would let the bot in; it is not used up. */
+/** Whether the guild's owner shard accepts the ticket; the check does not use it up. */
 function isValid({ token }: Ticket): boolean {
   const identify = { ...identifyOf(world.botId, token), serverId: world.guildId, sessionId: 'of another' };
   const outcome = cluster.ownerOf(world.guildId).voice.calls.identify(identify, new VoiceSocket());
@@ -73,7 +73,7 @@ describe('a member in the call of a guild', () => {
     const { sink, sessionId } = await inVoice(owner);
     const survivor = cluster.strangerTo(world.guildId);
     await cluster.adopt(survivor, cluster.kill(owner));
-    // Others ask for the guild long before the client has noticed.
+    // Another session loads the guild long before the client notices the crash.
     await cluster.while(survivor.connect(world.ownerToken));
     await cluster.pass(2_000);
     const seq = sink.dispatches.at(-1)?.seq ?? 0;

@@ -1,4 +1,4 @@
-// Goal: what an application sells and what people have of it are read by those who may, and each change is queued as an event of the application.
+// Goal: SKUs, entitlements and subscriptions are read only with the right to them, and each change is sent as an event of the application.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
@@ -141,7 +141,7 @@ test('SKUs that are withdrawn are shown to the bot and not to people', async () 
   expect([seen.includes(sold), seen.includes(withdrawn)]).toEqual([true, false]);
 });
 
-test('each change is sent as an event that the application has asked for, and no other', async () => {
+test('an application receives the entitlement events that it subscribed to, and no others', async () => {
   const response = await fetch(`${api}/applications/@me`, {
     method: 'PATCH',
     headers: { authorization: `Bot ${shop.botToken}`, 'content-type': 'application/json' },

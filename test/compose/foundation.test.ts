@@ -1,4 +1,4 @@
-// Goal: the log tells what went wrong, and nothing of what people wrote.
+// Goal: the log shows what went wrong, and nothing that people wrote.
 import { expect, it } from 'vitest';
 import { foundationOf, withoutValues } from '../../compose/foundation.ts';
 import { NotServed } from '../../protocol/faults.ts';
@@ -12,7 +12,7 @@ it('an error is logged with its query, without the values of the query', () => {
   expect(withoutValues('thrown text')).toBe('thrown text');
 });
 
-it('an engine that closes counts the faults of its work, but not that it serves nothing more', async () => {
+it('a closed engine still counts faults, except NotServed', async () => {
   const { faults, onFault, lifetime } = foundationOf({ config: { log_level: 'silent' } });
   onFault(new NotServed('This shard does not own the aggregate now.'), 'membership');
   expect(faults.get('membership')).toBe(1);

@@ -63,7 +63,7 @@ beforeAll(async () => {
 afterAll(() => engine?.close());
 
 describe('the tag of a guild', () => {
-  test('is set by those who manage the guild, with a badge, and makes GUILD_TAGS one of its features', async () => {
+  test('is set with a badge by members who manage the guild, and adds the feature GUILD_TAGS', async () => {
     expect((await show(member)).body.errors).toHaveProperty('identity_guild_id');
     expect((await setTag({ tag: 'HRBR' }, member)).body.code).toBe(50_013);
     for (const tag of ['', 'HARBR', 'a\u200bb']) expect((await setTag({ tag })).status).toBe(400);
@@ -85,7 +85,7 @@ describe('the tag of a guild', () => {
     ]);
   });
 
-  test('is shown by a member who chose it, in every guild, and by no stranger', async () => {
+  test('is shown in every guild for a member who chose it, and rejected for a stranger', async () => {
     expect((await show(stranger)).body.code).toBe(10_004);
     const own = await show(member);
     const tag = {
@@ -99,7 +99,7 @@ describe('the tag of a guild', () => {
     await expect.poll(() => shownIn(elsewhere, member), soon).toEqual(tag);
   });
 
-  test('follows the guild, and is put away by its user', async () => {
+  test('changes for its users when the guild changes it, and is hidden when a user disables it', async () => {
     await setTag({ tag: '⚓' });
     await expect.poll(() => shownBy(member), soon).toMatchObject({ tag: '⚓', badge: expect.any(String) });
     expect((await show(member, { identity_guild_id: null })).body.primary_guild).toEqual(PUT_AWAY);
@@ -109,7 +109,7 @@ describe('the tag of a guild', () => {
     ).toEqual(PUT_AWAY);
   });
 
-  test('ends for a member who leaves the guild, and for all when the guild gives it up', async () => {
+  test('is cleared for a member who leaves the guild, and for all users when the guild removes it', async () => {
     await show(member);
     await show(owner);
     await ask('DELETE', `/users/@me/guilds/${guildId}`, member);
@@ -121,7 +121,7 @@ describe('the tag of a guild', () => {
     await expect.poll(() => shownBy(owner), soon).toEqual(CLEARED);
   });
 
-  test('reaches its users after a crash: a new tag, the end of a membership, and the end of a guild', async () => {
+  test('is updated for its users after a crash when it changed, a membership ended or the guild was deleted', async () => {
     const before = await openHouse();
     const { operator, users, guilds, ownerId } = before;
     const by = { by: { ...SYSTEM.by, userId: ownerId, system: undefined }, requires: 0n } as never;
@@ -159,7 +159,7 @@ describe('the tag of a guild', () => {
     after.close();
   }, 60_000);
 
-  test('is the latest one for a user who chooses it while the guild changes it', async () => {
+  test('has its latest value for a user who chooses it while the guild changes it', async () => {
     await setTag({ tag: 'RACE' });
     await engine.admin.addMember({ guildId, userId: member.id });
     const both = Array.from({ length: 6 }, (_, at) =>
@@ -172,7 +172,7 @@ describe('the tag of a guild', () => {
     await expect.poll(() => shownBy(member), soon).toEqual(CLEARED);
   });
 
-  test('ends with the guild', async () => {
+  test('is cleared for its users when the guild is deleted', async () => {
     await setTag({ tag: 'GONE' });
     await show(owner);
     await engine.admin.deleteGuild(guildId);

@@ -60,7 +60,7 @@ const original = async ({ token }: { readonly token: string }) => {
 const edit = { keep: null, attachments: [], withComponents: true };
 
 describe('a select of a message', () => {
-  test('brings the objects that were chosen in it', async () => {
+  test('sends the chosen values with their resolved objects', async () => {
     const { house, channelId } = at;
     const options = [
       { label: 'A', value: 'a' },
@@ -130,7 +130,7 @@ describe('a form', () => {
     ...more,
   });
 
-  test('brings what was chosen in each kind of select, and the files, with their objects', async () => {
+  test('sends the values of each kind of select and the files, with their resolved objects', async () => {
     const { house, channelId } = at;
     const { id } = await opened(
       ...[USER, ROLE, MENTIONABLE, CHANNEL].map(select),
@@ -170,7 +170,7 @@ describe('a form', () => {
     });
   });
 
-  test('takes rows of text inputs as older libraries make them, and shows text between fields', async () => {
+  test('accepts text inputs in action rows as older libraries send them, and keeps text between fields', async () => {
     const input = { type: 4, custom_id: 'words', label: 'Words', style: 1 };
     const { id } = await opened(
       row(input),
@@ -202,7 +202,7 @@ describe('a form', () => {
 });
 
 describe('the press of a button', () => {
-  test('acknowledged without a message changes nothing, and its @original is the message of the button', async () => {
+  test('changes nothing when it is only acknowledged, and its @original is the message of the button', async () => {
     const { id } = await shown(BUTTON);
     const pressed = await at.send(at.click(id, 'go'));
     const before = at.person.sink.dispatches.length;
@@ -217,7 +217,7 @@ describe('the press of a button', () => {
     expect(message).toMatchObject({ message_reference: { message_id: id } });
   });
 
-  test('changes the message of the button in its answer, and keeps what the answer does not name', async () => {
+  test('updates the message of the button with its answer, and keeps fields that the answer omits', async () => {
     const { id } = await shown(BUTTON);
     const pressed = await at.send(at.click(id, 'go'));
     const { written } = wellDone(await at.answer(pressed, CALLBACK.UPDATE_MESSAGE, { content: 'pressed' }));
@@ -226,7 +226,7 @@ describe('the press of a button', () => {
     expect(written?.message.interaction_metadata).toMatchObject({ type: INTERACTION.COMMAND });
   });
 
-  test('counts as answered when the answer changes nothing', async () => {
+  test('counts as answered when the answer updates nothing', async () => {
     const { id } = await shown(BUTTON);
     const pressed = await at.send(at.click(id, 'go'));
     wellDone(await at.answer(pressed, CALLBACK.UPDATE_MESSAGE));
@@ -234,7 +234,7 @@ describe('the press of a button', () => {
     expect(stored?.state).toMatchObject({ kind: 'answered', original: { messageId: id } });
   });
 
-  test('changes a message that only its reader sees together with the interaction', async () => {
+  test('is not answered when the update of its ephemeral message could not be stored', async () => {
     const { id } = await shown(BUTTON);
     const first = await at.send(at.click(id, 'go'));
     const draft = { content: 'hidden', flags: EPHEMERAL, components: [BUTTON] };
@@ -251,7 +251,7 @@ describe('the press of a button', () => {
     expect(message?.message.content).toBe('pressed');
   });
 
-  test('opens a form whose submission changes the message of the button', async () => {
+  test('opens a form whose submission updates the message of the button', async () => {
     const { id } = await shown(BUTTON);
     const pressed = await at.send(at.click(id, 'go'));
     const input = { type: 18, label: 'l', component: { type: 4, custom_id: 'w', style: 1, required: false } };
@@ -309,7 +309,7 @@ describe('a follow-up', () => {
     expect(wellDone(await messages.get('@original', undefined))).toMatchObject({ id, content: 'done' });
   });
 
-  test('is a message of its own when a moderator has deleted the one that was being prepared', async () => {
+  test('is a new message when a moderator deleted the deferred answer', async () => {
     const { sent, id } = await deferred();
     const { house, channelId } = at;
     const by = { ...SYSTEM, by: { ...SYSTEM.by, userId: house.ownerId } };
@@ -367,7 +367,7 @@ test('a message that its reader dismissed is not dispatched as deleted again whe
   expect(person.sink.names.filter((t) => t === 'MESSAGE_DELETE')).toHaveLength(1);
 });
 
-test('an endpoint that fails after its application used the callback route fails nothing', async () => {
+test('an interaction answered by the callback route does not fail when its endpoint fails afterwards', async () => {
   const { house, person } = at;
   /** By id of the interaction: ends the request with 500. */
   const fails = new Map<string, () => void>();
@@ -393,7 +393,7 @@ test('an endpoint that fails after its application used the callback route fails
   const answered = await used();
   wellDone(await at.answer(answered, CALLBACK.MESSAGE, { content: 'answered' }));
   fails.get(answered.id)?.();
-  // The failure of a later one comes after whatever the earlier failure did.
+  // The failure of a later interaction arrives after any effect of the earlier failure.
   const unanswered = await used();
   fails.get(unanswered.id)?.();
   await at.shown(person.sink, 'INTERACTION_FAILURE', ({ id }) => id === unanswered.id);

@@ -1,4 +1,4 @@
-// Goal: what an interaction opens is open to its user, its application and its channel, and to nobody and nowhere else.
+// Goal: only the user and the application of an interaction use its messages, forms and token, and only in its channel.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { PremiumCommand } from '../../engine/premium/rules.ts';
@@ -51,8 +51,8 @@ const target = async (token: string) => {
   return wellDone(found!);
 };
 
-describe('a message that only its reader sees', () => {
-  test('is changed and read with a token of the reader’s interactions alone', async () => {
+describe('an ephemeral message', () => {
+  test('is read, edited and deleted only with tokens of its reader’s interactions', async () => {
     const { id } = await hidden();
     const [own, hers] = [
       await at.use(await at.command(PING)),
@@ -77,7 +77,7 @@ describe('a message that only its reader sees', () => {
     expect(await by(own)).toEqual([null, null, null]);
   });
 
-  test('is dismissed and pressed by its reader, in its channel', async () => {
+  test('is dismissed, and its button pressed, only by its reader and in its channel', async () => {
     const { house, channelId } = at;
     const { id } = await hidden();
     const place = { ownerId: house.guildId, guildId: house.guildId, channelId };
@@ -94,8 +94,8 @@ describe('a message that only its reader sees', () => {
   });
 });
 
-describe('at the same moment', () => {
-  test('one answer of several is taken, and the others are refused', async () => {
+describe('concurrent requests', () => {
+  test('answer an interaction once, and the other answers are rejected', async () => {
     const sent = await at.use(await at.command(PING));
     const before = at.person.sink.dispatches.length;
     const codes = await Promise.all([
@@ -110,7 +110,7 @@ describe('at the same moment', () => {
     expect(names).not.toContain('INTERACTION_MODAL_CREATE');
   });
 
-  test('a message that its reader dismisses stays gone, although its application edits it', async () => {
+  test('leave a dismissed ephemeral message deleted, although its application edits it', async () => {
     const { house, channelId } = at;
     const { sent, id } = await hidden();
     const messages = await target(sent.token);
@@ -145,7 +145,7 @@ describe('a member', () => {
       await at.ask({ type: INTERACTION.COMMAND, data: at.dataOf(await at.command(PING)), ...bert, ...place }),
     );
 
-  test('uses no command while timed out', async () => {
+  test('cannot use commands while timed out', async () => {
     const until = (ms: number) => new Date(at.house.clock.now() + ms).toISOString();
     expect(await ask()).toBeNull();
     await change('updateMember', { userId: bert.userId, communicationDisabledUntil: until(60_000) });
@@ -154,7 +154,7 @@ describe('a member', () => {
     expect(await ask()).toBeNull();
   });
 
-  test('uses no command without the permission, and presses the buttons of others all the same', async () => {
+  test('cannot use commands without USE_APPLICATION_COMMANDS, but still presses buttons in visible channels', async () => {
     const { house } = at;
     const roles = wellDone(await house.guilds.call(house.guildId, 'listRoles', {}, SYSTEM)) as readonly {
       readonly id: string;
@@ -175,7 +175,7 @@ describe('a member', () => {
     await set(held);
   });
 
-  test('uses no command in a locked thread unless as a moderator, and unarchives an archived one with the answer', async () => {
+  test('uses commands in a locked thread only as a moderator, and unarchives an archived thread by the answer', async () => {
     const draft = { name: 'Quiet', type: 11, auto_archive_duration: 60 };
     const made = (await change('createThread', { channelId: at.channelId, draft })) as {
       readonly id: ChannelId;
@@ -197,7 +197,7 @@ describe('a member', () => {
 });
 
 describe('a form', () => {
-  test('is submitted by its user, to its application and in its channel', async () => {
+  test('is submitted once, and only by its user, to its application and in its channel', async () => {
     const sent = await at.use(await at.command(PING));
     wellDone(await at.answer(sent, CALLBACK.MODAL, FORM));
     const components = [{ type: 18, component: { type: 4, custom_id: 'words', value: 'hello' } }];
@@ -237,7 +237,7 @@ describe('a form', () => {
 describe('a token', () => {
   const used = async () => at.use(await at.command(PING));
 
-  test('answers its own interaction, once', async () => {
+  test('answers only its own interaction, and only once', async () => {
     const [one, two] = [await used(), await used()];
     const swapped = { ...one, token: two.token };
     expect(codeOf(await at.answer(swapped, CALLBACK.MESSAGE, { content: 'x' }))).toBe(10_062);
@@ -245,7 +245,7 @@ describe('a token', () => {
     expect(codeOf(await at.answer(one, CALLBACK.MESSAGE, { content: 'x' }))).toBe(40_060);
   });
 
-  test('reaches the messages of its application alone, under the application’s id', async () => {
+  test('accesses only messages of its application, under the id of that application', async () => {
     const { house, channelId } = at;
     const sent = await used();
     wellDone(await at.answer(sent, CALLBACK.MESSAGE, { content: 'mine' }));
@@ -261,7 +261,7 @@ describe('a token', () => {
     expect(await tokenMessages.find(application.id as never, sent.token)).toBeNull();
   });
 
-  test('sends no messages when it is one of an autocomplete', async () => {
+  test('sends no messages when its interaction is an autocomplete', async () => {
     const options = [{ type: 3, name: 'text', description: 't', autocomplete: true }];
     const one = await at.command({ ...PING, name: 'complete', options });
     const typed = [{ type: 3, name: 'text', value: 'r', focused: true }];
@@ -271,7 +271,7 @@ describe('a token', () => {
     expect(codeOf((await tokenMessages.find(at.own.id as never, sent.token))!)).toBe(10_015);
   });
 
-  test('opens its webhook with the first answer, and not after the time for it', async () => {
+  test('opens its webhook with the first answer, and not when that answer is late', async () => {
     const { house } = at;
     const { tokenMessages } = house.features.interactions;
     const [sent, late] = [await used(), await used()];
@@ -286,7 +286,7 @@ describe('a token', () => {
     expect(codeOf(await at.answer(late, CALLBACK.MESSAGE, { content: 'late' }))).toBe(10_062);
   });
 
-  test('sends a message of its own after the deferred answer was deleted', async () => {
+  test('sends a new message after the deferred answer was deleted', async () => {
     const sent = await used();
     const deferred = wellDone(await at.answer(sent, CALLBACK.DEFERRED_MESSAGE));
     wellDone(await (await target(sent.token)).delete('@original', undefined));
@@ -295,7 +295,7 @@ describe('a token', () => {
   });
 });
 
-test('a button is pressed only for its own application, and a reserved command only with permission', async () => {
+test('a button is pressed only for its own application, and a reserved command is used only with permission', async () => {
   const { application } = await at.house.operator.createApplication({ name: 'Third' });
   const other = { ...at.own, id: application.id as typeof at.own.id };
   const sent = await at.use(await at.command(PING));

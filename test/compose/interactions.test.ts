@@ -1,4 +1,4 @@
-// Goal: an application learns of an interaction what the facts say, its messages name where they come from, and nothing outlives the token.
+// Goal: an application receives each interaction completely, messages name the interaction behind them, and nothing outlives the token.
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { PremiumCommand } from '../../engine/premium/rules.ts';
@@ -43,7 +43,7 @@ describe('the interaction object', () => {
     expect(String(sent.token)).not.toContain(sent.id);
   });
 
-  test('in the direct messages of the bot names the user, owner "0" and the permissions that are fixed there', async () => {
+  test('names the user, owner "0" and the fixed permissions in the direct messages of the bot', async () => {
     at = await openInteractions();
     const { house } = at;
     const one = await at.command(PING);
@@ -92,7 +92,7 @@ describe('the interaction object', () => {
 describe('the limit of attachments', () => {
   const MIB = 1 << 20;
 
-  test('is the greater one of the guild’s tier and the invoker’s premium type, and never more than can arrive', async () => {
+  test('is the greater limit of the guild’s tier and the invoker’s premium type, up to request_bytes_max', async () => {
     at = await openInteractions({ request_bytes_max: 200 * MIB });
     const { house, own } = at;
     const run = async (command: PremiumCommand) =>
@@ -169,7 +169,7 @@ describe('the metadata of messages', () => {
     expect(Object.keys(third)).not.toContain('interaction');
   });
 
-  test('name the target of a menu entry', async () => {
+  test('name the target of a context menu command', async () => {
     at = await openInteractions();
     const { house, person } = at;
     const greeted = await at.use(await at.command({ type: 2, name: 'Greet' }), { target_id: house.botId });
@@ -189,7 +189,7 @@ describe('the metadata of messages', () => {
 });
 
 describe('an answer', () => {
-  test('keeps the flags that applications may set, and notifies users alone unless it says otherwise', async () => {
+  test('keeps only the flags that applications may set, and mentions only users by default', async () => {
     at = await openInteractions();
     const { house, person } = at;
     const one = await at.command(PING);
@@ -210,7 +210,7 @@ describe('an answer', () => {
     await at.shown(person.sink, 'MESSAGE_CREATE', (message) => message.mention_everyone);
   });
 
-  test('is completed by the first follow-up when it was deferred, and the second is another message', async () => {
+  test('is completed by the first follow-up when it was deferred, and the second follow-up is a new message', async () => {
     at = await openInteractions();
     const sent = await at.use(await at.command(PING));
     const deferred = wellDone(await at.answer(sent, CALLBACK.DEFERRED_MESSAGE));
@@ -220,7 +220,7 @@ describe('an answer', () => {
     expect(second.id).not.toBe(first.id);
   });
 
-  test('ends with the token when only the invoker sees it, and nothing is stored of it', async () => {
+  test('is deleted with its interaction when it is ephemeral and the token expires', async () => {
     at = await openInteractions();
     const { house, person, bot } = at;
     const one = await at.command(PING);
@@ -228,7 +228,7 @@ describe('an answer', () => {
     const draft = { content: 'secret', flags: EPHEMERAL, components: [BUTTON] };
     wellDone(await at.answer(sent, CALLBACK.MESSAGE, draft));
     const secret = await at.shown(person.sink, 'MESSAGE_CREATE');
-    /** Thirty seconds, in which what has ended is deleted. */
+    /** Thirty seconds, in which expired interactions are deleted. */
     const rest = async () => {
       for (let second = 0; second < 30; second += 1) {
         house.clock.advance(1_000);
@@ -280,7 +280,7 @@ describe('an application that is not in the guild', () => {
     return { id, use, ask, install };
   }
 
-  test('is unknown until its user installs it, and then answers for that user with five follow-ups', async () => {
+  test('is unknown until a user installs it, and then sends that user an answer and at most five follow-ups', async () => {
     at = await openInteractions();
     const { house, person } = at;
     const { id, use, ask, install } = await tool();
@@ -331,7 +331,7 @@ describe('an application that is not in the guild', () => {
     expect([await ask(), await press()]).toEqual([50_007, 50_007]);
   });
 
-  test('answers ephemerally without the permission for external apps, and pings only whom the invoker may', async () => {
+  test('answers ephemerally without the permission for external apps, and mentions only what the invoker may', async () => {
     at = await openInteractions();
     const { house, bot } = at;
     const { use, install } = await tool();
@@ -380,7 +380,7 @@ test('permission overwrites of a command are dispatched to its bot and written t
   });
 });
 
-test('an interaction begins once when the database is lost while it stores the first use of a nonce', async () => {
+test('a repeated nonce begins no second interaction when the first commit lost its answer', async () => {
   at = await openInteractions();
   const { house, bot } = at;
   const one = await at.command(PING);

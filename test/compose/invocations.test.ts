@@ -1,4 +1,4 @@
-// Goal: who begins interactions: an application is added by its link, its answers go to one session, and nobody asks without a limit.
+// Goal: an invocation names the session that receives its events, an application is added by its link, and each shard of a bot receives its own.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => at.house.close());
 
-/** Another connection of a person, or of a new one. */
+/** Another connection of a person; of the owner without an id. */
 async function connected(userId: UserId = at.house.ownerId) {
   return at.house.connect((await at.house.identity.issue(userId, 'user')).reveal());
 }
@@ -38,7 +38,7 @@ describe('the session that an invocation names', () => {
   });
 
   test.each<[string, () => Promise<string>]>([
-    ['that never was', async () => 'f'.repeat(32)],
+    ['unknown', async () => 'f'.repeat(32)],
     [
       'of another person',
       async () => {
@@ -47,7 +47,7 @@ describe('the session that an invocation names', () => {
       },
     ],
     ['of a bot', async () => at.bot.session.id],
-  ])('is refused when it is one %s, and the application hears nothing', async (_, sessionOf) => {
+  ])('is rejected when it is %s, and the application receives nothing', async (_, sessionOf) => {
     const one = await at.command(PING);
     const before = at.bot.sink.dispatches.length;
     const asked = { type: INTERACTION.COMMAND, data: at.dataOf(one), sessionId: await sessionOf() };
@@ -58,7 +58,7 @@ describe('the session that an invocation names', () => {
     expect(at.bot.sink.names.slice(before)).not.toContain('INTERACTION_CREATE');
   });
 
-  test('may be left out, and the answer is in the channel all the same', async () => {
+  test('may be omitted, and the answer is still sent to the channel', async () => {
     const one = await at.command(PING);
     const before = at.person.sink.dispatches.length;
     const sent = await at.send({ type: INTERACTION.COMMAND, data: at.dataOf(one), sessionId: '' });
@@ -68,7 +68,7 @@ describe('the session that an invocation names', () => {
   });
 });
 
-test('an answer of 2,000 characters is sent after one of 2,001 was refused at its place', async () => {
+test('an answer of 2,001 characters is rejected, and one of 2,000 is accepted afterwards', async () => {
   const sent = await at.use(await at.command(PING));
   const refused = await at.answer(sent, CALLBACK.MESSAGE, { content: 'x'.repeat(2_001) });
   const wrong = {
@@ -97,7 +97,7 @@ describe('the link of an application', () => {
     return { id, sink, ask: { type: INTERACTION.COMMAND, data: at.dataOf(one) } };
   }
 
-  test('adds its bot and its commands to the guild of a member who may', async () => {
+  test('adds the bot and the commands to the guild that its owner chooses', async () => {
     const { house } = at;
     const scopes = ['bot', 'applications.commands'];
     const { id, sink, ask } = await made({ 0: { oauth2_install_params: { scopes, permissions: '2048' } } });
@@ -110,7 +110,7 @@ describe('the link of an application', () => {
     expect(sent.authorizing_integration_owners).toEqual({ 0: house.guildId });
   });
 
-  test('adds it to the account alone when only that is configured', async () => {
+  test('installs the application to the account alone when only that is configured', async () => {
     const { house } = at;
     const params = { scopes: ['applications.commands'], permissions: '0' };
     const { id, sink, ask } = await made({ 1: { oauth2_install_params: params } });
@@ -122,7 +122,7 @@ describe('the link of an application', () => {
   });
 });
 
-test('a bot with two shards receives those of a guild on the guild’s shard, and those of private channels on shard 0', async () => {
+test('a bot with two shards receives interactions of a guild on its shard, and of private channels on shard 0', async () => {
   const { house } = at;
   const { application, bot, botToken } = await house.operator.createApplication({ name: 'Sharded' });
   const botId = bot.id as UserId;

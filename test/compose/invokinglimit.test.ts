@@ -1,4 +1,4 @@
-// Goal: a person who invokes too often is told to wait, alone, and a session that is not the person's is refused over HTTP too.
+// Goal: a person who invokes too often receives 429 without an effect on others, and an unknown session is rejected over HTTP too.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createEngine } from '../../compose/engine.ts';
 import { interactionRoute } from '../../transports/admin/interactions.ts';
@@ -65,7 +65,7 @@ describe('POST /interactions of the admin API', () => {
 });
 
 describe('POST /interactions', () => {
-  test('names the session that is not open', async () => {
+  test('rejects a session that is not open, and names the field', async () => {
     const { status, body } = await invoke(tokens[2]!, { session_id: 'f'.repeat(32) });
     expect({ status, body }).toMatchObject({
       ...{ status: 400, body: { code: 50_035 } },

@@ -1,4 +1,4 @@
-// Goal: lobbies as sessions, guilds, the database and time meet them: nothing lost, nothing twice, nobody else hears.
+// Goal: lobbies with sessions, guilds, the database and time: messages are delivered once, and to members only.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { VoiceMember } from '../../actors/call/ports.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
@@ -69,7 +69,7 @@ describe('joining by secret', () => {
     expect(kept).toEqual(rest);
   });
 
-  test('a storm under one secret makes one lobby with everyone in it, once', async () => {
+  test('simultaneous joins by one secret create one lobby with every player in it once', async () => {
     const players = await Promise.all(Array.from({ length: 60 }, () => house.player()));
     const answers = await Promise.all(
       players.flatMap((player) => [join(player, 'storm'), join(player, 'storm')]),
@@ -81,7 +81,7 @@ describe('joining by secret', () => {
     );
   });
 
-  test('one secret names different lobbies in different applications, which cannot reach each other’s', async () => {
+  test('one secret names different lobbies in different applications, which cannot access each other’s lobby', async () => {
     const player = await house.player();
     const mine = await join(player, 'shared words');
     const other = { ...player.authority.by, applicationId: '77' as ApplicationId };
@@ -161,7 +161,7 @@ describe('an idle lobby', () => {
     told();
   });
 
-  test('lives on when somebody comes back in time', async () => {
+  test('stays when a member reconnects before its timeout', async () => {
     const a = await house.player();
     const { id } = await join(a, 'returning', idle);
     house.clock.advance(50_000);
@@ -174,7 +174,7 @@ describe('an idle lobby', () => {
     await untilGone(id);
   });
 
-  test('ends in time after a restart too; a lobby in use gets its full timeout again', async () => {
+  test('keeps its deadline over a restart, while a lobby in use gets its full timeout again', async () => {
     const [a, b] = [await house.player(), await house.player()];
     const left = await join(a, 'left behind', idle);
     await b.connect();
@@ -345,7 +345,7 @@ describe('a linked channel', () => {
     expect(await asked()).toBe(false);
   });
 
-  test('is reached by an invite for one user, once', async () => {
+  test('is joined through an invite that one user can accept once', async () => {
     const { owner, friend, guildId, lobby, link } = await linked('invites');
     expect(codeOf(await house.lobbies.invite(lobby.id, friend.userId, friend.authority))).toBe(10003);
     must(await link());
@@ -385,7 +385,7 @@ describe('a linked channel', () => {
 });
 
 describe('lobby voice', () => {
-  test('follows the whole list of the last op 17, and ends with the session', async () => {
+  test('joins exactly the lobbies that the last op 17 lists, and ends with the session', async () => {
     const [a, b] = [await house.player(), await house.player()];
     const [first, second] = [await a.connect(), await b.connect()];
     const [one, two] = [await join(a, 'voice one'), await join(a, 'voice two')];
@@ -449,8 +449,8 @@ test('a lobby member shows the current name of its account', async () => {
   ]);
 });
 
-describe('accounts that become one', () => {
-  test('have the lobbies of both, and doing it twice does nothing more', async () => {
+describe('merged accounts', () => {
+  test('have the lobbies of both accounts, also when the merge is repeated', async () => {
     const [from, to, friend] = [await house.player(), await house.player(), await house.player()];
     const [kept, shared] = [await join(from, 'kept'), await join(from, 'shared')];
     await join(to, 'shared');
@@ -484,7 +484,7 @@ test('an application linked under a parent loses all its lobbies', async () => {
 });
 
 describe('a lobby whose commit fails', () => {
-  test('answers with the error, and still delivers to its sessions', async () => {
+  test('answers with the error, and delivers later messages to its sessions', async () => {
     const [a, b] = [await house.player(), await house.player()];
     const { sink } = await a.connect();
     const { id } = await join(a, 'unlucky');

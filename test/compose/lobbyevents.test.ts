@@ -1,4 +1,4 @@
-// Goal: a game receives the webhook events of its lobbies from the moment on at which it asks for them.
+// Goal: a game receives the webhook events of its lobbies from the moment at which it subscribes to them.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -6,7 +6,7 @@ import type { Application } from '../../engine/user/facts.ts';
 import { type LobbyHouse, openLobbyHouse } from '../support/lobbyhouse.ts';
 
 let house: LobbyHouse;
-/** Never acknowledges, so that what was queued stays queued. */
+/** Never acknowledges, so that queued events stay queued. */
 let endpoint: Server;
 beforeAll(async () => {
   house = await openLobbyHouse();
@@ -19,7 +19,7 @@ afterAll(() => {
   endpoint.close();
 });
 
-test('a change of the wanted events counts for the next message', async () => {
+test('a change of the subscribed webhook events applies to the next message', async () => {
   const { port } = endpoint.address() as AddressInfo;
   const player = await house.player();
   const made = await house.lobbies.createOrJoin({ secret: 'table', lobby: {}, member: {} }, player.authority);
@@ -28,7 +28,7 @@ test('a change of the wanted events counts for the next message', async () => {
     house.lobbies.send(made.value.id, { content, metadata: null, flags: 0 }, player.authority);
   const change = (more: Partial<Application>) => house.features.endpoints.update(house.applicationId, more);
   const before = (await house.storage.applications.get(house.applicationId))!;
-  // The URL is stored without its check, which this one would not pass.
+  // The URL is stored directly, because it would not pass the check of URLs.
   const url = { event_webhooks_url: `http://127.0.0.1:${port}/`, event_webhooks_status: 2 };
   const application = { ...before, ...url, event_webhooks_types: [] };
   await house.commit(house.applicationId, [{ type: 'applicationUpdated', application }]);

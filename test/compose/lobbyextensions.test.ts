@@ -1,4 +1,4 @@
-// Goal: games, hosts, ready checks and matches in lobbies as sessions, time and the database meet them.
+// Goal: games, hosts, ready checks and matches in lobbies with real sessions, time and database.
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { GameLobby, LobbyHandlers } from '../../actors/lobby/game.ports.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
@@ -7,7 +7,7 @@ import type { SettingsChange } from '../../engine/lobby/settings.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
 import { type LobbyHouse, openLobbyHouse, type Player } from '../support/lobbyhouse.ts';
 
-/** Jumps, as time does for a process that was held up. */
+/** Jumps ahead, as the clock does for a process that was suspended. */
 class LateClock extends VirtualClock {
   lateMs = 0;
 
@@ -46,7 +46,7 @@ const heard = ({ dispatched }: Connection): { type: string; data: unknown; user_
   dispatched('GUILDHALL_LOBBY_MESSAGE');
 
 describe('joining', () => {
-  test('follows the rules of the lobby, and names the rule that rejects a player', async () => {
+  test('follows the rules of the lobby, and is rejected with the code of the broken rule', async () => {
     const [host, guest, late] = [await house.player(), await house.player(), await house.player()];
     const hidden = await room(host, {});
     expect(codeOf(await enter(hidden.id, guest))).toBe(10_031);
@@ -67,7 +67,7 @@ describe('joining', () => {
     expect(codeOf(await house.lobbies.beyond.configure(id, { change: {} }, late.authority))).toBe(900_004);
   });
 
-  test('search finds listed lobbies in their current state', async () => {
+  test('is counted at once in search results, which omit a deleted lobby', async () => {
     const host = await house.player();
     const guest = await house.player();
     const { id } = await room(host, { listed: true, game: 'only-here' });
@@ -181,7 +181,7 @@ describe('a game', () => {
     own.close();
   });
 
-  test('ends alone when it throws: its lobby stays, and others play on', async () => {
+  test('ends when it throws, while its lobby and other games continue', async () => {
     const a = await house.player();
     const connection = await a.connect();
     const game = name();
@@ -232,7 +232,7 @@ describe('a game', () => {
     expect(closed).toEqual([[{ n: 2 }, 'failed']]);
   });
 
-  test('may change its lobby, send somebody away and end it', async () => {
+  test('sets the metadata of its lobby, kicks a member and closes the lobby', async () => {
     const [a, b] = [await house.player(), await house.player()];
     let lobby: GameLobby<unknown> | undefined;
     const game = name();
@@ -253,7 +253,7 @@ describe('a game', () => {
     expect(codeOf(await house.lobbies.call(id, 'getBeyond', {}, house.bot))).toBe(10_031);
   });
 
-  test('begins in lobbies that waited for it; without one, members hear each other', async () => {
+  test('starts in existing lobbies when it is defined; before, members receive each other’s messages', async () => {
     const [a, b] = [await house.player(), await house.player()];
     const [, second] = [await a.connect(), await b.connect()];
     const game = name();
@@ -293,7 +293,7 @@ describe('the matchmaker', () => {
     );
   const statusOf = async (id: string) => must(await house.features.matchmaking.get(id, house.bot)).status;
 
-  test('ends in a lobby with everyone in it, and tells them', async () => {
+  test('creates one lobby with all matched players, and notifies them', async () => {
     const [a, b, c] = [await house.player(), await house.player(), await house.player()];
     const connection = await a.connect();
     const queue = name();
@@ -322,7 +322,7 @@ describe('the matchmaker', () => {
     expect(connection.sink.names).toContain('LOBBY_CREATE');
   });
 
-  test('tickets end when they are cancelled or their time is over; strangers do not see them', async () => {
+  test('ends cancelled and timed-out tickets, and hides tickets from other players', async () => {
     const [a, b] = [await house.player(), await house.player()];
     const queue = name();
     house.features.matchmaking.define(queue, { size: 2, same: ['mode'], timeoutMs: 5_000 });
@@ -340,7 +340,7 @@ describe('the matchmaker', () => {
     expect(codeOf(await ticket('nowhere', a))).toBe(900_009);
   });
 
-  test('an override chooses the match; an override that throws is ignored', async () => {
+  test('takes the match that an override chooses, and ignores an override that throws', async () => {
     const [a, b] = [await house.player(), await house.player()];
     const queue = name();
     let broken = true;

@@ -1,5 +1,5 @@
-// Goal: in the store of an application people buy, give, change and cancel, at a stand-in that speaks as Stripe does, and the
-// application hears of it as of what the operator gives.
+// Goal: in the store of an application people buy, gift, change and cancel, against a stand-in for Stripe, and the
+// application sees these entitlements like those that the operator grants.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { movableClock } from '../../actors/runtime/clock.ts';
 import { createEngine } from '../../compose/engine.ts';
@@ -99,8 +99,8 @@ const subscriptionOf = async (who: number, skuId: string): Promise<Subscribed> =
   return (found as readonly Subscribed[])[0]!;
 };
 
-describe('what is bought once', () => {
-  test('is granted when paid; two clicks make one payment, two webhooks one entitlement', async () => {
+describe('a one-time purchase', () => {
+  test('is granted once when it is paid, despite a second click and a repeated webhook', async () => {
     const lantern = await sku('Lantern', 'durable', 499);
     const page = await order(0, { sku: lantern });
     expect(await order(0, { sku: lantern })).toBe(page);
@@ -122,7 +122,7 @@ describe('what is bought once', () => {
     expect(await has(0)).not.toContain(map);
   });
 
-  test('is not granted for a signed event of an unpaid page', async () => {
+  test('is not granted for a signed event of an unpaid checkout', async () => {
     const rope = await sku('Rope', 'durable', 100);
     const page = await order(0, { sku: rope });
     const forged = stripe.event('checkout.session.completed', stripe.sessions.get(page)!);
@@ -130,7 +130,7 @@ describe('what is bought once', () => {
     expect(await has(0)).not.toContain(rope);
   });
 
-  test('is a gift for somebody else by their username', async () => {
+  test('is granted to the friend whose username is given, and rejected for an unknown username', async () => {
     const ring = await sku('Ring', 'durable', 100);
     expect(await stripe.send(origin, stripe.pay(await order(0, { sku: ring, friend: 'grace' })))).toBe(200);
     expect([(await has(0)).includes(ring), (await has(1)).includes(ring)]).toEqual([false, true]);
@@ -140,13 +140,13 @@ describe('what is bought once', () => {
       422,
       expect.stringContaining('Nobody has this username'),
     ]);
-    // The message is at the field of that form alone, and no two elements of the page have one id.
+    // Only the field of that form shows the message, and the ids of elements are unique.
     expect(people[0]!.visitor.text).toContain(`<a href="#friend-${ring}">`);
     const ids = [...people[0]!.visitor.text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
     expect(ids).toHaveLength(new Set(ids).size);
   });
 
-  test('is taken away when the operator or Stripe pays it back', async () => {
+  test('is revoked when the operator or Stripe refunds it', async () => {
     const [bow, axe] = [await sku('Bow', 'durable', 100), await sku('Axe', 'durable', 100)];
     const pages = [await order(0, { sku: bow }), await order(0, { sku: axe })];
     for (const page of pages) expect(await stripe.send(origin, stripe.pay(page))).toBe(200);
@@ -162,7 +162,7 @@ describe('what is bought once', () => {
     expect([left.includes(bow), left.includes(axe)]).toEqual([false, false]);
   });
 
-  test('stays when Stripe cannot pay it back, or has paid back a part of it', async () => {
+  test('is kept while its refund fails or is partial, and not granted again after the refund', async () => {
     const shield = await sku('Shield', 'durable', 100);
     const page = await order(0, { sku: shield });
     expect(await stripe.send(origin, stripe.pay(page))).toBe(200);
@@ -179,12 +179,12 @@ describe('what is bought once', () => {
       expect.not.arrayContaining([shield]),
       expect.arrayContaining([session.payment_intent]),
     ]);
-    // The event of the payment comes again, signed as it was: nothing is given for money that went back.
+    // The signed event of the payment is sent again: a refunded payment grants nothing.
     expect(await stripe.send(origin, stripe.event('checkout.session.completed', session))).toBe(200);
     expect(await has(0)).not.toContain(shield);
   });
 
-  test('is paid back at once when a second page of the same thing is paid', async () => {
+  test('is granted once when two checkouts of one SKU are paid, and the second payment is refunded', async () => {
     const helmet = await sku('Helmet', 'durable', 100);
     const first = await order(0, { sku: helmet });
     await admin({ kind: 'setPrice', skuId: helmet, price: { amount: 200, currency: 'eur', days: 30 } });
@@ -199,7 +199,7 @@ describe('what is bought once', () => {
     ]);
   });
 
-  test('cannot be a SKU of another application, nor for a server that the buyer is not in', async () => {
+  test('is rejected for a SKU of another application, and for a guild that the buyer is not in', async () => {
     const other = await engine.admin.createApplication({ name: 'Elsewhere', ownerId: people[0]!.id });
     const { skus } = await engine.admin.premium(other.application.id, {
       ...{ kind: 'createSku', name: 'Foreign', type: 'durable', owner: 'user' },
@@ -226,7 +226,7 @@ describe('what is bought once', () => {
     }
   });
 
-  test('waits for Stripe to be reachable, which sends the event again', async () => {
+  test('is granted when Stripe sends the event again after an outage', async () => {
     const boat = await sku('Boat', 'durable', 100);
     const event = stripe.pay(await order(0, { sku: boat }));
     stripe.isDown = true;
@@ -236,7 +236,7 @@ describe('what is bought once', () => {
     expect(await has(0)).toContain(boat);
   });
 
-  test('without a price is left to the operator', async () => {
+  test('is rejected for a SKU without a price, which only the operator grants', async () => {
     const crown = await sku('Crown', 'durable', null);
     await people[0]!.visitor.get(store());
     expect(people[0]!.visitor.text).toMatch(/Crown<\/h3>[\s\S]*?Whoever runs this server gives it/);
@@ -256,7 +256,7 @@ describe('a subscription', () => {
     const [silver, gold] = [await sku('Silver', 'subscription', 500), await sku('Gold', 'subscription', 900)];
     const billed = await buySubscription(1, silver);
     expect(await has(1)).toContain(silver);
-    // The event of the renewal is lost: the server asks at the end of the period.
+    // The event of the renewal is lost: the server polls Stripe at the end of the period.
     stripe.renew(billed, true);
     await forward(30.01);
     await expect.poll(async () => (await subscriptionOf(1, silver)).status).toBe(0);
@@ -284,13 +284,13 @@ describe('a subscription', () => {
     expect(await has(1)).not.toContain(gold);
   });
 
-  test('ends when it is not paid any more, events in any sequence, and begins again when it is paid late', async () => {
+  test('ends without payment, whatever the order of events, and resumes after a late payment', async () => {
     const bronze = await sku('Bronze', 'subscription', 300);
     const billed = await buySubscription(0, bronze);
     const [early] = [stripe.changed(billed)];
     stripe.renew(billed, false);
     await forward(30.5);
-    // The state of the provider counts, and not what an event of yesterday says.
+    // The current state at Stripe counts, and not the content of an old event.
     expect(await stripe.send(origin, stripe.changed(billed))).toBe(200);
     expect(await stripe.send(origin, early)).toBe(200);
     expect(await has(0)).not.toContain(bronze);
@@ -302,14 +302,14 @@ describe('a subscription', () => {
     expect(await has(0)).toContain(bronze);
   });
 
-  test('is asked for every ten minutes while Stripe does not answer, not at every look', async () => {
+  test('is polled every ten minutes while Stripe does not answer', async () => {
     const billed = await buySubscription(0, await sku('Nickel', 'subscription', 300));
     const asked = () => stripe.calls.filter((call) => call === `GET /v1/subscriptions/${billed.id}`).length;
     const before = asked();
     stripe.isDown = true;
     await engine.admin.moveClock(30 * DAY_MS + 60_000);
     await expect.poll(asked, { timeout: 10_000 }).toBe(before + 1);
-    // An event is asked about when the failed question is over, and moving the clock before would change what that writes.
+    // The event polls Stripe after the failed poll has ended; moving the clock earlier would change what that poll writes.
     expect(await stripe.send(origin, stripe.changed(billed))).toBe(503);
     for (let look = 0; look < 3; look += 1) await engine.admin.moveClock(60_000);
     expect(asked()).toBe(before + 2);
@@ -329,7 +329,7 @@ describe('a subscription', () => {
       expect((await visitor.post(store(), { do: what, subscription: id, sku: iron })).status).toBe(404);
   });
 
-  test('is cancelled by its payer when it is a gift, not by the recipient', async () => {
+  test('is cancelled by its payer when it is a gift, and not by the recipient', async () => {
     const copper = await sku('Copper', 'subscription', 300);
     expect(await stripe.send(origin, stripe.pay(await order(0, { sku: copper, friend: 'grace' })))).toBe(200);
     const { id } = await subscriptionOf(1, copper);
@@ -343,7 +343,7 @@ describe('a subscription', () => {
     }
   });
 
-  test('is not changed to periods of another length, nor by its owner when the operator gave it', async () => {
+  test('is not changed to another period or a withdrawn SKU, nor at all when the operator granted it', async () => {
     const [lead, long] = [await sku('Lead', 'subscription', 300), await sku('Long', 'subscription', 600)];
     await admin({ kind: 'setPrice', skuId: long, price: { amount: 600, currency: 'eur', days: 60 } });
     const billed = await buySubscription(0, lead);
@@ -367,7 +367,7 @@ describe('a subscription', () => {
     const zinc = await sku('Zinc', 'subscription', 300);
     const billed = await buySubscription(0, zinc);
     const { entitlement_ids: ids } = await subscriptionOf(0, zinc);
-    // Stripe renews just before it hears that the subscription is to end.
+    // Stripe renews just before it receives the cancellation.
     stripe.onCall = (call) => {
       if (call.startsWith('DELETE /v1/subscriptions/')) stripe.renew(billed, true);
     };
@@ -381,7 +381,7 @@ describe('a subscription', () => {
     expect(await has(0)).not.toContain(zinc);
   });
 
-  test('is refunded by its last payment, and ends at Stripe too', async () => {
+  test('is canceled at Stripe when its last payment is refunded', async () => {
     const tin = await sku('Tin', 'subscription', 300);
     const billed = await buySubscription(0, tin);
     const { entitlement_ids: ids } = await subscriptionOf(0, tin);
@@ -391,7 +391,7 @@ describe('a subscription', () => {
   });
 });
 
-test('a visitor who is not signed in signs in first, and comes back to the store', async () => {
+test('the store redirects a signed-out visitor to the sign-in page, which leads back to the store', async () => {
   const response = await new Visitor(origin).get(store());
   expect([response.status, response.headers.get('location')]).toEqual([
     303,

@@ -45,7 +45,7 @@ const tier = async () => {
 const premiumType = async () => (await engine.api.get_my_user({}, { as: owner })).premium_type;
 
 describe('the perks of a SKU', () => {
-  test('raise the tier of a guild from the subscription to the end of its last period, the best of several', async () => {
+  test('raise a guild to the highest tier of its subscriptions, until their last periods end', async () => {
     const [silver, gold] = [
       await skuWith('subscription', { guildTier: 1, premiumType: 0 }),
       await skuWith('subscription', { guildTier: 3, premiumType: 0 }),
@@ -63,7 +63,7 @@ describe('the perks of a SKU', () => {
     await expect.poll(tier, soon).toEqual([0, 0]);
   });
 
-  test('give a person a premium type, which the person alone sees', async () => {
+  test('set the premium type of a person, which only that person sees', async () => {
     const skuId = await skuWith('durable', { guildTier: 0, premiumType: 2 });
     expect(await premiumType()).toBe(0);
     const { entitlements } = await grant(skuId, null);
@@ -76,7 +76,7 @@ describe('the perks of a SKU', () => {
     expect(await premiumType()).toBe(0);
   });
 
-  test('do not come from test entitlements, which an application can make for anybody', async () => {
+  test('are not given for test entitlements, which an application can create for anybody', async () => {
     const test = (skuId: string, guild: GuildId | null) =>
       run({ kind: 'test', skuId, to: { userId: owner, guildId: guild } });
     await test(await skuWith('durable', { guildTier: 0, premiumType: 3 }), null);
@@ -86,7 +86,7 @@ describe('the perks of a SKU', () => {
     expect(await tier()).toEqual(before);
   });
 
-  test('change for those who have the SKU when the operator changes them', async () => {
+  test('change for existing owners of the SKU when the operator changes them', async () => {
     const skuId = await skuWith('subscription', { guildTier: 0, premiumType: 0 });
     await grant(skuId, guildId);
     expect(await tier()).toEqual([0, 0]);
@@ -98,7 +98,7 @@ describe('the perks of a SKU', () => {
     ['consumable', { guildTier: 0, premiumType: 1 }],
     ['durable', { guildTier: 1, premiumType: 0 }],
     ['subscription', { guildTier: 0, premiumType: 1 }],
-  ] as const)('are refused to a %s with %j', async (type, perks) => {
+  ] as const)('are rejected for a %s with %j', async (type, perks) => {
     await expect(skuWith(type, perks)).rejects.toMatchObject({ refusal: { code: 50_057 } });
   });
 });

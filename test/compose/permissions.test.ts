@@ -28,7 +28,7 @@ beforeAll(() => open(), 60_000);
 afterAll(() => stage?.engine.close());
 
 const EVERYTHING = ALL_PERMISSIONS & ~P.ADMINISTRATOR;
-/** What each caller holds besides: who does not see a channel is answered 50001 instead. */
+/** Permissions that each caller holds besides: without them a caller receives 50001 instead. */
 const SEES = P.VIEW_CHANNEL | P.CONNECT;
 const bitsOf = (needs: string) => needs.split(/[+|]/).map((name) => P[name as Bit]);
 
@@ -69,7 +69,7 @@ describe.each(Object.entries(PERMISSION_ROWS))('%s', (_, rows) => {
   });
 });
 
-describe('until the permissions were split', () => {
+describe('after the split of permissions', () => {
   const DAY_BEFORE = '2026-02-22';
   test.each([
     ['create_guild_emoji', 'MANAGE_GUILD_EXPRESSIONS'],
@@ -78,7 +78,7 @@ describe('until the permissions were split', () => {
     ['create_guild_scheduled_event', 'MANAGE_EVENTS'],
     ['create_pin', 'MANAGE_MESSAGES'],
     ['delete_pin', 'MANAGE_MESSAGES'],
-  ] as const)('%s was there with %s too, and is not since', async (id, older) => {
+  ] as const)('%s is rejected with %s alone, which an earlier contract date accepts', async (id, older) => {
     const row = Object.values(PERMISSION_ROWS)
       .flat()
       .find((each) => each.id === id)!;

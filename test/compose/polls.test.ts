@@ -101,7 +101,7 @@ test('simultaneous votes of one user leave one vote and a count of one', async (
   const voters = async (answerId: number) =>
     (await house.storage.messages.voters(of.guildId, of.messageId, answerId, { limit: 9 })).length;
   expect([await voters(1), await voters(2)]).toEqual([0, 1]);
-  // Each dispatch follows the one before: never two votes at once, never one taken back twice.
+  // The dispatches alternate: never two votes, and never two removals, in a row.
   const told = sink.names.filter((name) => name.startsWith('MESSAGE_POLL_VOTE'));
   expect(told).toEqual(told.map((_, at) => `MESSAGE_POLL_VOTE_${at % 2 === 0 ? 'ADD' : 'REMOVE'}`));
 });
@@ -122,7 +122,7 @@ test('a poll that expired while no server ran ends at the next start', async () 
 });
 
 test.each([0, HOUR_MS * 24])(
-  'a poll in a thread that is archived before its end ends at its time and leaves the thread there: a stop of %i ms',
+  'a poll in an archived thread ends on time and leaves the thread archived, after a stop of %i ms',
   async (stopMs) => {
     const startMs = START_MS + HOUR_MS * 300 + stopMs * 30;
     let house = await openAt(startMs);

@@ -1,4 +1,4 @@
-// Goal: whatever overtakes whatever, no rule decides on a row that was only pushed out, nothing is told before it is durable, and no session is forgotten.
+// Goal: in any interleaving no rule decides without an evicted row, nothing is sent before it is durable, and no session misses its guilds.
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { guildRules } from '../../engine/guild/rules.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
@@ -91,7 +91,7 @@ describe('a guild', () => {
     expect(await shown).toMatchObject({ ok: true, value: { name: 'Kept' } });
   });
 
-  it('answers a caller whose command fails while it names its needs', async () => {
+  it('rejects a command whose needs throw, and counts the bug', async () => {
     house = await openHouse();
     const row = guildRules.commands.getBan as Required<typeof guildRules.commands.getBan>;
     const planted = vi.spyOn(row, 'needs').mockImplementation(() => {

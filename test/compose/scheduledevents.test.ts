@@ -82,7 +82,7 @@ test('events that became due while no server ran begin or end after the next sta
   expect(Date.parse(next.scheduled_start_time)).toBe(startMs + 48 * HOUR_MS);
 }, 60_000);
 
-test('an event in voice ends minutes after the last has left', async () => {
+test('an event in a voice channel ends about five minutes after the last member left', async () => {
   const { sink, session } = await house.connect();
   await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
   const channels = await house.guilds.call(house.guildId, 'listChannels', {}, SYSTEM);

@@ -1,4 +1,4 @@
-// Goal: the owner of an application and the developers of its team manage what it sells without the operator, who alone sets prices.
+// Goal: the owner of an application and the developers of its team manage its SKUs without the operator, who alone sets prices.
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createEngine } from '../../compose/engine.ts';
@@ -40,7 +40,7 @@ const as = (who: string) => `Bearer ${people[who]!.token}`;
 const listed = async (who: string, query = '') =>
   (await ask(as(who), `GET ${query}`)).body as unknown as readonly SkuBody[];
 const create = (who: string, body: object) => ask(as(who), 'POST ', { type: 'durable', ...body });
-/** What the log says of changes by owners. */
+/** The log lines about changes by owners. */
 const trail = () =>
   lines.flatMap((line) => {
     const { event, user_id, application_id, sku_id, what } = JSON.parse(line);
@@ -122,13 +122,13 @@ describe('SKUs', () => {
     expect((await ask(as('owner'), `PATCH /${group.id}`, { available: true })).body.code).toBe(10_027);
   });
 
-  test('have names that people can read, of at most 80 characters', async () => {
+  test('are rejected with an empty, deceptive or too long name, and with the type of a group', async () => {
     for (const name of ['', ' ', '\u202eevil', 'a\u200bb', 'x'.repeat(81)])
       expect((await create('owner', { name })).body.code, JSON.stringify(name)).toBe(50_035);
     expect((await create('owner', { name: 'x', type: 'group' })).body.code).toBe(50_035);
   });
 
-  test('get no price and no perks by their owner', async () => {
+  test('keep no price, perks and flags that their owner sends', async () => {
     const more = { price: { amount: 1, currency: 'eur' }, perks: { premiumType: 2 }, flags: 4 };
     const { body } = await create('owner', { name: 'Ring', ...more });
     expect(body).toMatchObject({ price: null, flags: 0 });
@@ -153,7 +153,7 @@ describe('SKUs', () => {
   });
 });
 
-describe('the page of what an application sells', () => {
+describe('the page to manage SKUs', () => {
   const store = () => `/store/${shop.application.id}`;
   async function signedIn(who: string): Promise<Visitor> {
     const visitor = new Visitor(origin);
@@ -162,7 +162,7 @@ describe('the page of what an application sells', () => {
     return visitor;
   }
 
-  test('is linked from the store for people who manage SKUs, and refuses all others', async () => {
+  test('is linked from the store for people who manage SKUs, and rejects all others', async () => {
     const link = `href="${store()}/manage"`;
     for (const [who, isTheirs] of [
       ['developer', true],
@@ -177,7 +177,7 @@ describe('the page of what an application sells', () => {
     expect((await new Visitor(origin).get(`${store()}/manage`)).headers.get('location')).toContain('/login?');
   });
 
-  test('adds, renames, publishes and withdraws, and shows a wrong name at its own field', async () => {
+  test('adds, renames, publishes and withdraws SKUs, and shows the error at the field of a wrong name', async () => {
     const visitor = await signedIn('developer');
     const act = (fields: Readonly<Record<string, string>>) => visitor.post(`${store()}/manage`, fields);
     await visitor.get(`${store()}/manage`);
@@ -205,7 +205,7 @@ describe('the page of what an application sells', () => {
       expect((await act(wrong)).status).toBe(404);
   });
 
-  test('does nothing without its own hidden token', async () => {
+  test('rejects a form with a wrong CSRF token', async () => {
     const visitor = await signedIn('developer');
     await visitor.get(`${store()}/manage`);
     const before = (await listed('owner', '?withdrawn=true')).length;

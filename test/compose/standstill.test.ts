@@ -1,5 +1,5 @@
-// Goal: a server that stood still (stopped, suspended, a laptop asleep) does not close the connections that waited for
-// it: what their clients sent meanwhile it has not read.
+// Goal: a server that was suspended (stopped, a laptop asleep) does not close the connections that waited for it: it has
+// not read yet what their clients sent meanwhile.
 import { once } from 'node:events';
 import { afterEach, expect, test } from 'vitest';
 import WebSocket from 'ws';
@@ -14,7 +14,7 @@ const MINUTE_MS = 60_000;
 /** How long the network and the database may take; nothing is measured by it. */
 const POLLED = { timeout: 15_000, interval: 5 };
 
-test('a session that beat before the server stood still is open after it, and closed when it is late itself', async () => {
+test('a session stays open when the server was suspended, and is closed when its own heartbeat is late', async () => {
   const { engine, clock } = await createTestEngine({ config: { voice: false } });
   ends.push(() => engine.close());
   const { gateway } = await engine.listen();
@@ -24,7 +24,7 @@ test('a session that beat before the server stood still is open after it, and cl
   const heard: { op: number; t: string | null }[] = [];
   socket.on('message', (text) => heard.push(JSON.parse(String(text))));
   const closed = once(socket, 'close');
-  /** Runs what is due, and lets what the network brings come in, until it is there. */
+  /** Runs due timers and lets frames arrive until the condition holds. */
   const until = (is: () => boolean) =>
     expect
       .poll(() => {

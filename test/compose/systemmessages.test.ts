@@ -30,7 +30,7 @@ async function person(username: string) {
   return { userId, sink, messages };
 }
 
-test('the owner of an application receives a system message when its events are turned off', async () => {
+test('the owner of an application receives a system message when its webhook events are turned off', async () => {
   const anna = await person('anna');
   const made = await house.operator.createApplication({ name: 'Harbour', ownerId: anna.userId });
   const application = {
@@ -57,7 +57,7 @@ test('the owner of an application receives a system message when its events are 
   ]);
   expect(anna.sink.names.indexOf('CHANNEL_CREATE')).toBeLessThan(anna.sink.names.indexOf('MESSAGE_CREATE'));
   expect(await house.storage.applications.get(application.id)).toMatchObject({ event_webhooks_status: 3 });
-  // Turned on again, it is tried at once.
+  // When the events are turned on again, delivery is tried at once.
   expect(house.features.endpoints.events.failing(application.id)).toBeNull();
   await house.features.endpoints.update(application.id, { event_webhooks_status: 2 });
   await until(() => house.features.endpoints.events.failing(application.id) !== null, 'an attempt');
@@ -78,7 +78,7 @@ test('messages of the server to one person are in one channel, in which the pers
   expect(answer).toMatchObject({ ok: false, refusal: { code: 50_007 } });
 });
 
-test('a person who does not exist gets no message, and no channel is opened', async () => {
+test('a system message to an unknown user is rejected, and opens no channel', async () => {
   const nobody = '1100000000000000999' as UserId;
   await expect(createSystemMessages(house)(nobody, 'hello')).rejects.toMatchObject({
     refusal: { code: 10_013 },

@@ -40,14 +40,14 @@ describe('an application of a team', () => {
   test.each([
     ['get_application', {}, ['ok', 'ok', 'ok', 'ok', NO, NO]],
     ['update_application', { description: 'It floats.' }, ['ok', 'ok', 'ok', NO, NO, NO]],
-  ] as const)('answers %s by role', async (operation, body, expected) => {
+  ] as const)('answers %s only for roles that permit it', async (operation, body, expected) => {
     const codes = [];
     for (const role of ROLES)
       codes.push(await codeOf(engine.api[operation]({ params: params(), body }, { as: people[role]! })));
     expect(codes).toEqual(expected);
   });
 
-  test('shows its team, and the user that stands for the team as its owner', async () => {
+  test('shows its team, and the user that represents the team as its owner', async () => {
     const body = await engine.api.get_my_application({}, { as: made.bot.id });
     expect(validateResponse('get_my_application', 200, body)).toEqual([]);
     expect(body.owner).toMatchObject({ id: teamId, username: `team${teamId}`, public_flags: 1024 });
@@ -65,7 +65,7 @@ describe('an application of a team', () => {
     expect(JSON.stringify(body)).not.toContain('team_id":null');
   });
 
-  test('follows its team to a new owner, and leaves it for one person', async () => {
+  test('changes owner with its team, and leaves the team when it is given to one person', async () => {
     await engine.admin.changeTeam(teamId, { kind: 'setOwner', userId: people.admin! });
     const ownerOf = async () =>
       (await engine.admin.showApplication(made.application.id)).application.owner_id;
@@ -82,7 +82,7 @@ describe('an application of a team', () => {
     await expect(engine.admin.showTeam(teamId)).rejects.toThrow(`There is no team ${teamId}.`);
   });
 
-  test('is entered by the invited person alone, who may refuse or leave it', async () => {
+  test('is readable for an invited person from accepting until leaving, and strangers cannot accept', async () => {
     const { api } = await engine.listen();
     const at = '/teams';
     const [captain, sailor, guest] = await Promise.all(
@@ -142,15 +142,18 @@ describe('an application of a team', () => {
     expect((await sailor.ask('PUT', own)).status).toBe(404);
   });
 
-  test.each(['createTeam', 'changeTeam'] as const)('has people for members and no bots: %s', async (call) => {
-    const bot = made.bot.id as UserId;
-    const team = await engine.admin.createTeam({ name: 'Crew', ownerId: people.owner! });
-    const refused =
-      call === 'createTeam'
-        ? engine.admin.createTeam({ name: 'Robots', ownerId: bot })
-        : engine.admin.changeTeam(team.id, {
-            ...{ kind: 'setMember', userId: bot, role: 'admin', isInvited: false },
-          });
-    await expect(refused).rejects.toMatchObject({ refusal: { code: 50_132 } });
-  });
+  test.each(['createTeam', 'changeTeam'] as const)(
+    'rejects bots as members of its team: %s',
+    async (call) => {
+      const bot = made.bot.id as UserId;
+      const team = await engine.admin.createTeam({ name: 'Crew', ownerId: people.owner! });
+      const refused =
+        call === 'createTeam'
+          ? engine.admin.createTeam({ name: 'Robots', ownerId: bot })
+          : engine.admin.changeTeam(team.id, {
+              ...{ kind: 'setMember', userId: bot, role: 'admin', isInvited: false },
+            });
+      await expect(refused).rejects.toMatchObject({ refusal: { code: 50_132 } });
+    },
+  );
 });

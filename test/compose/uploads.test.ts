@@ -70,7 +70,7 @@ describe('a file', () => {
     await setTier(0);
   });
 
-  test('is as large by a webhook of the guild', async () => {
+  test('sent by a webhook has the limit of the guild’s tier', async () => {
     const { id, token } = await engine.api.create_webhook(
       { params: { channel_id: channelId }, body: { name: 'Herald' } },
       { as: owner.id },
@@ -82,7 +82,7 @@ describe('a file', () => {
     await setTier(0);
   });
 
-  test('is as large in a private channel as the premium type of its sender allows', async () => {
+  test('in a private channel has the limit of its sender’s premium type', async () => {
     const friend = (await engine.admin.createUser({ username: 'bert' })).user.id as UserId;
     await engine.admin.addMember({ guildId, userId: friend });
     const dm = await engine.api.create_dm({ body: { recipient_id: friend } }, { as: owner.id });
@@ -98,7 +98,7 @@ describe('a file', () => {
     expect(await send(11 * MIB, path)).toBe(200);
   });
 
-  test('is as large in the answers to an interaction as the premium type of its invoker allows', async () => {
+  test('in answers to an interaction has the limit of the invoker’s premium type', async () => {
     const { application, botToken } = await engine.admin.createApplication({ name: 'Archive', guildId });
     const app = await SignedApp.of(application.verify_key);
     const ask = async (authorization: string, path: string, body: object, method = 'POST') => {
@@ -120,7 +120,7 @@ describe('a file', () => {
       await expect.poll(() => app.received.length).toBeGreaterThan(0);
       return app.received.pop()!;
     };
-    // The owner bought a premium type in the test before.
+    // The test before granted the owner a premium type.
     const whole = new FormData();
     whole.set('payload_json', JSON.stringify({ type: 4, data: { content: 'whole' } }));
     whole.set('files[0]', new Blob([new Uint8Array(11 * MIB)]), 'file.bin');
@@ -140,7 +140,7 @@ describe('a file', () => {
     await app.close();
   });
 
-  test('keeps the bound of its own kind, whatever the tier', async () => {
+  test('for a sticker keeps the limit of stickers, whatever the tier', async () => {
     await setTier(3);
     expect(await send(11 * MIB, `/guilds/${guildId}/stickers`)).toBe(40_005);
   });

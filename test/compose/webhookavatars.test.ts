@@ -76,7 +76,7 @@ describe('the avatar that a message names by a URL', () => {
     return sent.body.author;
   };
 
-  test('is fetched once and served from here', async () => {
+  test('is fetched once and served by this server', async () => {
     asked = [];
     const made = await hook();
     const { avatar, username } = await sentWith(made, { avatar_url: urlOf('/face.png'), username: 'Guest' });
@@ -93,7 +93,7 @@ describe('the avatar that a message names by a URL', () => {
   });
 
   test.each(['/page', '/large.png', '/moved.png', '/gone.png'])(
-    'is that of the webhook when there is no small picture at the URL (%s)',
+    'falls back to the avatar of the webhook when the URL has no small image (%s)',
     async (path) => {
       asked = [];
       expect((await sentWith(await hook(), { avatar_url: urlOf(path) })).avatar).toBeNull();
@@ -102,7 +102,7 @@ describe('the avatar that a message names by a URL', () => {
   );
 
   test.each(['http://192.168.0.1/x.png', 'https://[::ffff:10.0.0.1]/x.png', 'http://127.0.0.1:1/x.png'])(
-    'costs no message where nothing may or can be fetched (%s)',
+    'is left out of the message when the URL is forbidden or unreachable (%s)',
     async (url) => {
       expect((await sentWith(await hook(), { avatar_url: url })).avatar).toBeNull();
     },

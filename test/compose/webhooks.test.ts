@@ -89,14 +89,14 @@ describe('a webhook', () => {
     valid('get_guild_webhooks', guild);
   });
 
-  test('shows its token to its application alone, when it has one', async () => {
+  test('shows its token only to its application when an application created it', async () => {
     const made = await hook('Beacon', bot);
     expect(made.application_id).not.toBeNull();
     expect((await ask('GET', `/webhooks/${made.id}`, owner)).body.token).toBeUndefined();
     expect((await ask('GET', `/webhooks/${made.id}`, bot)).body.token).toBe(made.token);
   });
 
-  test('is unknown to strangers, without a token 401 and with a wrong one 50027', async () => {
+  test('answers 10015 to strangers, 401 without a token and 50027 with a wrong token', async () => {
     const made = await hook();
     expect((await ask('GET', `/webhooks/${made.id}`, stranger)).body.code).toBe(10015);
     expect((await ask('GET', `/webhooks/${made.id}`, null)).status).toBe(401);
@@ -128,13 +128,13 @@ describe('a webhook', () => {
     expect(JSON.stringify(log.body)).not.toContain(made.token);
   });
 
-  test('dies with its channel', async () => {
+  test('is deleted with its channel', async () => {
     const made = await hook();
     await ask('DELETE', `/channels/${channelId}`, owner);
     expect((await ask('GET', made.path, null)).body.code).toBe(10015);
   });
 
-  test('is refused beyond 15 in a channel with 30007', async () => {
+  test('is rejected with 30007 when its channel has 15', async () => {
     for (let index = 0; index < 15; index += 1) await hook();
     const over = await ask('POST', `/channels/${channelId}/webhooks`, owner, { name: 'one too many' });
     expect([over.status, over.body.code]).toEqual([400, 30007]);
@@ -142,7 +142,7 @@ describe('a webhook', () => {
 });
 
 describe('a message of a webhook', () => {
-  test('is answered 204, or with its object when it waits', async () => {
+  test('is answered with 204, or with its object when wait is set', async () => {
     const made = await hook();
     const silent = await ask('POST', made.path, null, { content: 'one' });
     expect([silent.status, silent.body]).toEqual([204, null]);
@@ -180,7 +180,7 @@ describe('a message of a webhook', () => {
     expect((await ask('GET', `${mine.path}/messages/@original`, null)).body.code).toBe(10008);
   });
 
-  test('carries files, and an edit that leaves one out removes it', async () => {
+  test('contains files, and an edit that omits a file deletes it', async () => {
     const made = await hook();
     const form = new FormData();
     form.append(
@@ -196,7 +196,7 @@ describe('a message of a webhook', () => {
     expect((await fetch(sent.body.attachments[0].url)).status).toBe(404);
   });
 
-  test('mentions everyone only when allowed_mentions says so', async () => {
+  test('mentions everyone only when allowed_mentions allows it', async () => {
     const made = await hook();
     const send = (body: object) => ask('POST', `${made.path}?wait=true`, null, body);
     expect((await send({ content: '@everyone' })).body.mention_everyone).toBe(false);
@@ -204,7 +204,7 @@ describe('a message of a webhook', () => {
     expect(loud.body.mention_everyone).toBe(true);
   });
 
-  test('does not count for slow mode', async () => {
+  test('is not limited by slow mode', async () => {
     const made = await hook();
     await ask('PATCH', `/channels/${channelId}`, owner, { rate_limit_per_user: 600 });
     for (const content of ['one', 'two'])
@@ -218,14 +218,14 @@ describe('a message of a webhook', () => {
   test.each([
     ['loses its components without with_components', 'person', '', row(LINK), 0],
     [
-      'a person shows passive components with with_components',
+      'shows passive components with with_components, from a webhook of a person',
       'person',
       '&with_components=true',
       row(LINK),
       1,
     ],
     [
-      'is refused with components to press, from a webhook of a person',
+      'is rejected with interactive components, from a webhook of a person',
       'person',
       '&with_components=true',
       row(PRESS),
@@ -239,7 +239,7 @@ describe('a message of a webhook', () => {
     if (sent.status === 200) valid('execute_webhook', sent);
   });
 
-  test('may consist of components only, from a webhook of a person too', async () => {
+  test('may consist of components only, also from a webhook of a person', async () => {
     const made = await hook();
     const body = { flags: 1 << 15, components: [{ type: 10, content: 'text' }] };
     const sent = await ask('POST', `${made.path}?wait=true&with_components=true`, null, body);
@@ -255,13 +255,13 @@ describe('a message of a webhook', () => {
     ['a name of 81 characters', { content: 'x', username: 'x'.repeat(81) }, '', 50035],
     ['an avatar that is no link', { content: 'x', avatar_url: 'nowhere' }, '', 50035],
     ['an unknown thread', { content: 'x' }, '?thread_id=123', 10003],
-    ['a thread to make where there are none', { content: 'x', thread_name: 'news' }, '', 220003],
-  ])('with %s is refused with the right code', async (_, body, query, code) => {
+    ['a thread name outside of a forum', { content: 'x', thread_name: 'news' }, '', 220003],
+  ])('with %s is rejected with its own code', async (_, body, query, code) => {
     const made = await hook();
     expect((await ask('POST', `${made.path}${query}`, null, body)).body.code).toBe(code);
   });
 
-  test('in a thread of its channel is found there only, and ends the rest of the thread', async () => {
+  test('in a thread of its channel is found only with thread_id, and unarchives the thread', async () => {
     const made = await hook();
     const threads = `/channels/${channelId}/threads`;
     const { id: threadId } = (await ask('POST', threads, owner, { name: 'side', type: 11 })).body;
@@ -282,7 +282,7 @@ describe('a message of a webhook', () => {
     expect((await ask('DELETE', `${at}?thread_id=${threadId}`, null)).status).toBe(204);
   });
 
-  test('in a thread of another channel is refused with 10003', async () => {
+  test('in a thread of another channel is rejected with 10003', async () => {
     const made = await hook();
     const elsewhere = (await ask('POST', `/guilds/${guildId}/channels`, owner, { name: 'other' })).body.id;
     const threads = `/channels/${elsewhere}/threads`;
@@ -293,7 +293,7 @@ describe('a message of a webhook', () => {
       );
   });
 
-  test('in a forum begins a post with a name and tags, or goes on in one', async () => {
+  test('in a forum creates a post with a name and tags, or continues an existing post', async () => {
     const forum = { name: 'posts', type: 15, available_tags: [{ name: 'news' }] };
     const { id, available_tags: tags } = (await ask('POST', `/guilds/${guildId}/channels`, owner, forum))
       .body;
@@ -315,7 +315,7 @@ describe('a message of a webhook', () => {
   });
 });
 
-describe('a body of another service', () => {
+describe('a webhook body of another service', () => {
   const send = async (path: string, body: string, type = 'application/json') => {
     const response = await fetch(`${api}${path}`, {
       method: 'POST',
@@ -326,7 +326,7 @@ describe('a body of another service', () => {
   };
   const newest = async () => (await ask('GET', `/channels/${channelId}/messages?limit=1`, owner)).body[0];
 
-  test('made for Slack is answered with ok, as JSON and as a form', async () => {
+  test('in the format of Slack is answered with ok, as JSON and as a form', async () => {
     const made = await hook();
     const body = JSON.stringify({ text: '<https://example.com|news>', username: 'desk' });
     expect(await send(`${made.path}/slack`, body)).toEqual({ status: 200, text: 'ok' });
@@ -340,7 +340,7 @@ describe('a body of another service', () => {
     expect((await newest()).content).toBe('by form');
   });
 
-  test('made by GitHub is answered 204, whether or not it becomes a message', async () => {
+  test('sent by GitHub is answered with 204, whether or not it becomes a message', async () => {
     const made = await hook();
     const sender = {
       id: 1,
@@ -369,7 +369,7 @@ describe('a body of another service', () => {
     expect((await newest()).embeds[0].title).toContain('Coral');
   });
 
-  test('is refused with a wrong token, without content, and in a forum', async () => {
+  test('is rejected with a wrong token, without content, and in a forum', async () => {
     const made = await hook();
     const wrong = `/webhooks/${made.id}/${'x'.repeat(68)}`;
     expect((await send(`${wrong}/slack`, '{"text":"x"}')).status).toBe(401);
@@ -412,7 +412,7 @@ describe('a body of another service', () => {
       { sender: { login: '__proto__' }, action: 'constructor', ref: '__proto__' },
     ],
     ['a deep nest', 'github', { sender: { login: 'o' }, action: 'opened', pull_request: NESTED }],
-  ])('with %s is refused or shown, and fails in no other way (%s)', async (_, service, body) => {
+  ])('with %s is answered with 200, 204 or 400 (%s)', async (_, service, body) => {
     const made = await hook();
     const { status } = await send(`${made.path}/${service}`, JSON.stringify(body));
     expect([200, 204, 400]).toContain(status);
@@ -426,7 +426,7 @@ describe('a body of another service', () => {
   });
 });
 
-describe('a channel that others follow', () => {
+describe('a followed channel', () => {
   const newsIn = async (guild: string, name: string, type: number) =>
     (await ask('POST', `/guilds/${guild}/channels`, owner, { name, type })).body.id;
   const listOf = async (id: string) => (await ask('GET', `/channels/${id}/messages`, owner)).body;
@@ -439,7 +439,7 @@ describe('a channel that others follow', () => {
   const follow = (from: string, to: string, by = owner) =>
     ask('POST', `/channels/${from}/followers`, by, { webhook_channel_id: to });
 
-  test('brings what it publishes, and its changes and end, to each follower once', async () => {
+  test('sends each published message, its edits and its deletion to every follower once', async () => {
     const elsewhere = (await ask('POST', '/guilds', owner, { name: 'Elsewhere' })).body.id;
     const news = await newsIn(guildId, 'news', 5);
     const [here, there] = [await newsIn(guildId, 'here', 0), await newsIn(elsewhere, 'there', 0)];
@@ -485,7 +485,7 @@ describe('a channel that others follow', () => {
     expect(await listOf(there)).toHaveLength(2);
   });
 
-  test('must be an announcement channel, and its follower one where the caller manages webhooks', async () => {
+  test('must be an announcement channel, and needs a follower in which the caller manages webhooks', async () => {
     const news = await newsIn(guildId, 'news', 5);
     expect((await follow(channelId, news)).body.code).toBe(50024);
     expect((await follow(news, '123')).body.code).toBe(10003);
