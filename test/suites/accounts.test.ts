@@ -1,4 +1,4 @@
-// Goal: how people sign in reads back as it was written, and a login has one owner, on every database.
+// Goal: accounts, logins and sign-ins are read back as written, and a login has one owner, on every database.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { opened, signedUp } from '../../engine/account/account.ts';
 import type { Account, SignIn } from '../../engine/account/facts.ts';
@@ -57,7 +57,7 @@ describe.each(databases())('accounts on $name', (kind) => {
     expect(await store().byLogin(nameLogin('taken'))).toBe(second);
   });
 
-  test('browsers are kept oldest first, seen, and ended by their owner only', async () => {
+  test('browser sessions are listed oldest first, and updated and ended only by their owner', async () => {
     const [userId, other] = [person(), person()];
     const signIn = (n: number): SignIn => ({
       ...{ id: id(n), userId, hash: `hash ${n}`, seenMs: n, agent: 'Browser \u0000 "1"', address: '::1' },

@@ -43,7 +43,7 @@ describe.each(databases())('application commands on $name', (kind) => {
   });
   afterAll(() => fresh.close());
 
-  test('keep the scopes apart and each command as it was decided', async () => {
+  test('are stored as decided, separately for each scope', async () => {
     const { appCommands: store } = fresh.storage;
     const options = [
       { type: 3, name: 'port', description: 'Where', name_localizations: { de: 'hafen', fr: 'port' } },
@@ -108,19 +108,19 @@ describe.each(databases())('application commands on $name', (kind) => {
     expect(await store.permissions(applicationId, guild)).toEqual([]);
   });
 
-  test('refuse overwrites of a command that the guild does not have', async () => {
+  test('reject overwrites of a command that the guild does not have', async () => {
     const { command } = await written(guild, slash('rain'));
     const reply = await commands.setPermissions(applicationId, otherGuild, { id: command.id, user }, []);
     expect(reply).toMatchObject({ ok: false, refusal: { code: 10063 } });
   });
 
-  test('take no overwrites of a user who may not use them', async () => {
+  test('reject overwrites by a user who may not use the command', async () => {
     const { command } = await written(guild, slash('hail', { default_member_permissions: '0' }));
     const reply = await commands.setPermissions(applicationId, guild, { id: command.id, user }, []);
     expect(reply).toMatchObject({ ok: false, refusal: { code: 50013 } });
   });
 
-  test('are replaced as a whole by an overwrite', async () => {
+  test('are replaced as a whole by a bulk overwrite', async () => {
     await commands.overwrite(applicationId, guild, [slash('rain'), slash('snow')]);
     expect(await names(guild)).toEqual(['rain', 'snow']);
     await commands.overwrite(applicationId, guild, []);
@@ -128,7 +128,7 @@ describe.each(databases())('application commands on $name', (kind) => {
     expect(await names(null)).toEqual(['tide']);
   });
 
-  test('change one after another, so that a name is created once', async () => {
+  test('are created once when one name is written many times at once', async () => {
     const replies = await Promise.all(
       Array.from({ length: 20 }, () => commands.write(applicationId, otherGuild, slash('once'))),
     );
@@ -136,7 +136,7 @@ describe.each(databases())('application commands on $name', (kind) => {
     expect(await names(otherGuild)).toEqual(['once']);
   });
 
-  test('are refused for an unknown application', async () => {
+  test('are rejected for an unknown application', async () => {
     const reply = await commands.write(id(601), null, slash('tide'));
     expect(reply).toMatchObject({ ok: false, refusal: { code: 10002 } });
   });

@@ -166,7 +166,7 @@ describe('a backup', () => {
     expect(await failing(folder)).toEqual([expect.stringContaining('cannot be read'), 0]);
   });
 
-  test('restores after such failures, and does not overwrite a database with rows', async () => {
+  test('is restored after failed restores, and does not overwrite a database with rows', async () => {
     expect(await failing(whole)).toEqual(['restored', ROWS]);
     expect(await failing(whole)).toEqual([expect.stringContaining('not empty:'), ROWS]);
   });

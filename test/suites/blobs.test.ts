@@ -1,4 +1,4 @@
-// Goal: blobs come back as they were put, whole or in part, from the disk and from an S3 store alike, and nothing escapes.
+// Goal: blobs are read back as written, completely or in part, from the disk and from an S3 store, and no key leads outside of it.
 import { createHash } from 'node:crypto';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -96,7 +96,7 @@ describe.each([
     expect(await blobs.read(key, { start: 0, end: 0 })).toBeNull();
   });
 
-  test('a range gives its bytes, clipped to the end of the blob', async () => {
+  test('a range is read up to the end of the blob', async () => {
     const { blobs } = opened;
     await blobs.put('range', Buffer.from('0123456789'), 'text/plain');
     const read = async (start: number, end: number) => bytesOf(await blobs.read('range', { start, end }));
@@ -107,7 +107,7 @@ describe.each([
     expect(await read(4, 4)).toBe('');
   });
 
-  test('an empty blob and one of many chunks come back whole', async () => {
+  test('an empty blob and a blob of many chunks are read back completely', async () => {
     const { blobs } = opened;
     await blobs.put('empty', new Uint8Array(0), 'text/plain');
     expect(await blobs.head('empty')).toEqual({ size: 0, contentType: 'text/plain' });
@@ -151,7 +151,7 @@ describe.each([
     expect((await opened.names()).filter((name) => /~[0-9a-f]{16}$/.test(name))).toEqual([]);
   });
 
-  test.each(HOSTILE)('the key %j names nothing and writes nothing', async (key) => {
+  test.each(HOSTILE)('the key %j is rejected and writes nothing', async (key) => {
     const { blobs } = opened;
     const before = await opened.names();
     await expect(blobs.put(key, Buffer.from('x'), 'text/plain')).rejects.toThrow('malformed blob key');
@@ -175,7 +175,7 @@ test('a key is safe as a path and as a URL, whatever it is made of', () => {
 });
 
 describe('an S3 store that fails', () => {
-  test('refuses a wrong secret, and the fault says so without naming it', async () => {
+  test('rejects a wrong secret with a fault that names the request and its status', async () => {
     const server = await startS3();
     const blobs = openS3Blobs({ ...server.options, secretAccessKey: 'wrong' });
     await expect(blobs.put('a', Buffer.from('x'), 'text/plain')).rejects.toThrow(
@@ -185,7 +185,7 @@ describe('an S3 store that fails', () => {
     await server.close();
   });
 
-  test('is a clear fault when it is not there, or has no such bucket', async () => {
+  test('is a clear fault when its server or its bucket does not exist', async () => {
     const server = await startS3();
     const elsewhere = openS3Blobs({ ...server.options, bucket: 'none' });
     await expect(elsewhere.put('a', Buffer.from('x'), 'text/plain')).rejects.toThrow('has no bucket none');

@@ -1,4 +1,4 @@
-// Goal: an owner of an earlier epoch writes nothing more, whoever wins the race, and what it leaves the next one finds.
+// Goal: an owner of an earlier epoch writes nothing more, whoever wins the race, and the next owner finds its records.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { UserId } from '../../protocol/ids.ts';
@@ -36,7 +36,7 @@ describe.each(databases())('fences on $name', (kind) => {
   afterAll(() => fresh.close());
 
   const nameOf = async (userId: string) => (await fresh.storage.users.get([id(userId)]))[0]?.username;
-  /** Of its own for each test. */
+  /** Each test has partitions of its own. */
   const partition = () => ++next;
   async function taken(): Promise<[Fence, Fence]> {
     const partitions = [partition(), partition()] as const;
@@ -47,7 +47,7 @@ describe.each(databases())('fences on $name', (kind) => {
   /** Another process over the same database. */
   const second = () => storageOver(fresh.driver);
 
-  test('each change of hands gives a partition its next epoch', async () => {
+  test('each takeover gives a partition its next epoch', async () => {
     const { cluster } = fresh.storage;
     const [a, b] = [partition(), partition()];
     expect(await cluster.takeOver([b, a], 'a')).toEqual(
@@ -76,7 +76,7 @@ describe.each(databases())('fences on $name', (kind) => {
     expect(await cluster.records('10', 0, 10)).toEqual([record]);
   });
 
-  test('a commit under an epoch that is over writes nothing, and harms no other of its group', async () => {
+  test('a commit under an earlier epoch writes nothing, and the other commits of its group are written', async () => {
     const [gone, stays] = await taken();
     const { writer, cluster } = fresh.storage;
     await cluster.takeOver([gone.partition], 'b');
@@ -114,7 +114,7 @@ describe.each(databases())('fences on $name', (kind) => {
     expect(await nameOf('13')).toBe('name29');
   });
 
-  test('a poisoned commit and a stale one in a group fail each by itself', async () => {
+  test('a faulty commit and a stale commit fail without an effect on their group', async () => {
     const [gone, stays] = await taken();
     await fresh.storage.cluster.takeOver([gone.partition], 'b');
     const { writer } = fresh.storage;
@@ -129,16 +129,16 @@ describe.each(databases())('fences on $name', (kind) => {
     expect(await nameOf('11')).toBe('well');
   });
 
-  test('a partition that nobody ever took refuses every epoch', async () => {
+  test('a partition that was never taken over rejects every epoch', async () => {
     const fence = { partition: partition(), epoch: 1 };
     const fault = await fenced(fresh.storage.writer, { ownerId: '11', facts: renaming('11', 'x'), fence });
     expect(fault).toBeInstanceOf(StaleEpoch);
   });
 
-  test('records come back in order, the last of them, and none that is too old', async () => {
+  test('the newest records are read in order, up to a limit and an age', async () => {
     const [fence] = await taken();
     const { writer, cluster } = fresh.storage;
-    // Beyond 2^32, as epochs make them; and text that `jsonb` does not take as it is.
+    // Numbers beyond 2^32, as epochs make them, and text that `jsonb` cannot hold unchanged.
     const base = 7 * 2 ** 32;
     for (const n of [3, 1, 2])
       await fenced(writer, {
@@ -192,7 +192,7 @@ describe.each(databases())('fences on $name', (kind) => {
     expect(await to(['31', '32'], 0)).toEqual([at('32', 1)]);
   });
 
-  test('records are as durable as the facts beside them: a crash of the database forgets no answer', async () => {
+  test('records are in a permanent table, which survives a crash of the database', async () => {
     const [table] = await fresh.driver.query<{ relpersistence: string }>(
       "SELECT relpersistence::text FROM pg_class WHERE relname = 'command_records'",
     );
@@ -224,7 +224,7 @@ describe.each(databases())('fences on $name', (kind) => {
     expect(await cluster.snapshot('902')).toBeNull();
   });
 
-  test('two owners, however they interleave: nothing of an earlier epoch comes after the next one has begun', async () => {
+  test('two owners in any interleaving write nothing under an earlier epoch once the next one has begun', async () => {
     const step = fc.record({
       owner: fc.constantFrom(0, 1),
       act: fc.constantFrom('take', 'write', 'write', 'wait'),
@@ -272,7 +272,7 @@ describe.each(databases())('fences on $name', (kind) => {
             expect(epoch).toBe(begun);
           }
         expect(rows.map((row) => row.n)).toEqual(accepted.toSorted((a, b) => a - b));
-        // A commit that was handed in after a taker had been answered, under an epoch before it, is not there.
+        // A commit under the epoch before is rejected after the takeover was answered.
         const last = Math.max(...epochs);
         const late = await fenced(storages[0]!.writer, {
           ownerId,
@@ -295,7 +295,7 @@ describe.each(databases())('fences on $name', (kind) => {
         )
       ).length;
 
-    test('a takeover waits for the commit in progress, which is kept; the next one under that epoch is refused', async () => {
+    test('a takeover waits for the commit in progress, which is kept; the next commit under that epoch is rejected', async () => {
       const [fence] = await taken();
       const { writer, cluster } = fresh.storage;
       let taken2: Promise<unknown> = Promise.resolve();

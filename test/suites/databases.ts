@@ -32,7 +32,7 @@ export function databases(): readonly Kind[] {
   return url === null ? [embedded] : [embedded, { name: 'PostgreSQL', create: () => createPostgres(url) }];
 }
 
-/** An open storage over a fresh database, with the driver beneath it for looking behind its back. */
+/** An open storage over a fresh database, with its driver to check the rows directly. */
 export async function openFresh(kind: Kind, options: WriterOptions = {}) {
   const database = await kind.create();
   const driver: Driver = await openMigrated(database.options);

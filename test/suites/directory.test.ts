@@ -1,5 +1,5 @@
-// Goal: whoever keeps membership and ownership, a partition has one owner at most, everybody comes to see the same, and
-// what a shard has asked for and been answered is in every view that follows.
+// Goal: in each kind of directory a partition has one owner at most, all shards come to see the same view, and
+// a change that was answered to a shard is in every later view of that shard.
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Directory } from '../../actors/cluster/ports.ts';
@@ -80,7 +80,7 @@ interface Member {
   readonly lost: string[];
   /** The last view. */
   view(): ClusterView;
-  /** Partitions that are its own, by the last view. */
+  /** The partitions that it owns in the last view. */
   owned(): number[];
 }
 
@@ -128,7 +128,7 @@ describe.each(Object.entries(KINDS))('a directory %s', (_name, kind) => {
     const all = [await enter(open(), 'a'), await enter(open(), 'b'), await enter(open(), 'c')];
     const taken = await Promise.all(all.map(({ directory }) => directory.claim(ALL)));
     expect(taken.flat().sort((a, b) => a - b)).toEqual(ALL);
-    // What was answered is in the view already.
+    // The view contains the answered claim already.
     for (const [index, member] of all.entries())
       expect(member.owned()).toEqual([...(taken[index] as readonly number[])]);
     await until('all see the same', () =>
@@ -148,7 +148,7 @@ describe.each(Object.entries(KINDS))('a directory %s', (_name, kind) => {
     await a.directory.release([2]);
     expect(a.view().owners[2]).toBeNull();
     expect(await b.directory.claim([2, 3])).toEqual([2]);
-    // What is another's is not released by who had it.
+    // The earlier owner cannot release a partition of another shard.
     await a.directory.release([2]);
     expect(b.owned()).toEqual([2]);
     await until('it is seen', () => a.view().owners[2]?.instance === b.info.instance);
@@ -163,7 +163,7 @@ describe.each(Object.entries(KINDS))('a directory %s', (_name, kind) => {
     expect(b.view().shards[0]).toEqual({ ...a.info, draining: true });
   });
 
-  test('shows views that ascend', async () => {
+  test('shows views with ascending revisions', async () => {
     const { open } = kind.cluster();
     const [a, b] = [await enter(open(), 'a'), await enter(open(), 'b')];
     for (const partition of [1, 2, 3]) await a.directory.claim([partition]);
@@ -193,7 +193,7 @@ describe.each(Object.entries(KINDS))('a directory %s', (_name, kind) => {
     const [a, b] = [await enter(open(), 'a'), await enter(open(), 'b')];
     await a.directory.claim(ALL);
     await delay(TTL_MS * 1.5);
-    // It is renewed all the time.
+    // The lease is renewed all the time.
     expect(a.directory.safeUntilMs()).toBeGreaterThan(systemClock.monotonic());
     const untilMs = a.directory.safeUntilMs();
     await a.directory.close();
@@ -203,7 +203,7 @@ describe.each(Object.entries(KINDS))('a directory %s', (_name, kind) => {
     expect(b.lost).toEqual([]);
   });
 
-  test('has one run of a shard at a time', { timeout: 30_000 }, async () => {
+  test('rejects a second run of a shard until the first one has left', { timeout: 30_000 }, async () => {
     const { open } = kind.cluster();
     const a = await enter(open(), 'a');
     const second = open();
@@ -213,7 +213,7 @@ describe.each(Object.entries(KINDS))('a directory %s', (_name, kind) => {
     expect(again.view().shards).toEqual([again.info]);
   });
 
-  test('may be entered again', async () => {
+  test('can be entered again after leaving', async () => {
     const { open } = kind.cluster();
     const directory = open();
     const a = await enter(directory, 'a');

@@ -1,5 +1,5 @@
 // Goal: settings alone make engines a cluster over machines: over PostgreSQL and etcd they are one server, and what one
-// has said is done holds when another goes on.
+// engine has acknowledged is served by the others.
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { createEngine, type Engine } from '../../main.ts';
@@ -44,7 +44,7 @@ describe.skipIf(!hasAll)('engines over one PostgreSQL and one etcd', () => {
   const read = (engine: Engine, id: string) =>
     engine.api.get_guild?.({ params: { guild_id: id } }, { as: userId }) as Promise<{ name: string }>;
 
-  test('are one server', async () => {
+  test('serve each other’s guilds and share their ownership', async () => {
     const [a, b] = [await engineOf('shard-a'), await engineOf('shard-b')];
     const { user } = await a.admin.createUser({ username: 'anna' });
     userId = user.id as UserId;
@@ -95,14 +95,14 @@ describe.skipIf(!hasAll)('engines over one PostgreSQL and one etcd', () => {
     const body = { name: 'After the silence' };
     let written = false;
     etcd.pause();
-    // Whichever of them it is that owns the guild.
+    // Either of them may own the guild.
     for (const engine of [a, c]) await until(engine, ({ cluster }) => cluster !== undefined);
     const writing = a.api.update_guild?.({ params: { guild_id: id }, body }, { as: userId }).then(() => {
       written = true;
     });
     await delay(500);
     expect(written).toBe(false);
-    // What is known can be asked for all the same, of whichever of them.
+    // Both still answer reads.
     for (const engine of [a, c]) expect(await read(engine, id)).toMatchObject({ id, name: was });
     etcd.resume();
     await writing;

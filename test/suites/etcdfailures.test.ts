@@ -1,5 +1,5 @@
-// Goal: whatever becomes of etcd, no partition is owned twice; who cannot be sure any more is suspended before anybody
-// else can be, and all is served again when etcd is back.
+// Goal: whatever happens to etcd, no partition is owned twice; a shard without a safe lease is suspended before another
+// shard can own its partitions, and all are served again when etcd is back.
 import { setTimeout as delay } from 'node:timers/promises';
 import { Etcd3 } from 'etcd3';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -19,9 +19,9 @@ interface Shard {
   readonly ownership: ShardOwnership;
   readonly directory: Directory;
   readonly faults: string[];
-  /** How often something was let go without a word. */
+  /** How often partitions were abandoned without a handover. */
   abandoned: number;
-  /** Ids that it owns now. */
+  /** The ids that it owns now. */
   owned(): string[];
 }
 
@@ -74,7 +74,7 @@ async function until(what: string, done: () => boolean, timeoutMs = 30_000): Pro
   }
 }
 
-/** Ids that two shards are sure of at this moment. */
+/** The ids that two shards own at this moment. */
 const twice = () => IDS.filter((id) => shards.filter(({ ownership }) => ownership.owns(id)).length > 1);
 const allServed = (among: readonly Shard[]) => () =>
   among.reduce((sum, { owned }) => sum + owned().length, 0) === IDS.length;
@@ -94,7 +94,7 @@ afterAll(async () => {
 });
 
 describe.skipIf(etcdBinary === null)('shards in etcd', () => {
-  test('share all between them', async () => {
+  test('share all partitions between them', async () => {
     const [a, b] = [await shardOf('share', 'a'), await shardOf('share', 'b')];
     await until('all is served', allServed([a, b]));
     await until('both have some', () => a.owned().length > 0 && b.owned().length > 0);
@@ -103,7 +103,7 @@ describe.skipIf(etcdBinary === null)('shards in etcd', () => {
     );
   });
 
-  test('are suspended before their lease is over, and go on, or claim anew, when etcd goes on', async () => {
+  test('are suspended while etcd is silent, and serve all partitions again when it returns', async () => {
     const [a, b] = [await shardOf('pause', 'a'), await shardOf('pause', 'b')];
     await until('all is served', allServed([a, b]));
     const safeMs = Math.max(a.directory.safeUntilMs(), b.directory.safeUntilMs());
@@ -112,7 +112,7 @@ describe.skipIf(etcdBinary === null)('shards in etcd', () => {
       await until('they are suspended', () =>
         [a, b].every(({ ownership }) => ownership.state === 'suspended'),
       );
-      // Renewals that were answered before the pause may have moved it a little.
+      // Renewals that were answered before the pause may have extended the lease a little.
       expect(systemClock.monotonic()).toBeLessThan(safeMs + TTL_MS);
       expect([a, b].flatMap(({ owned }) => owned())).toEqual([]);
       expect(IDS.every((id) => a.ownership.fenceOf(id) === null)).toBe(true);
@@ -125,10 +125,10 @@ describe.skipIf(etcdBinary === null)('shards in etcd', () => {
     await until('both say so', () => [a, b].every(({ ownership }) => ownership.state === 'serving'));
   });
 
-  test('keep what they have over a restart of etcd', async () => {
+  test('keep their partitions and epochs over a restart of etcd', async () => {
     const [a, b] = [await shardOf('restart', 'a'), await shardOf('restart', 'b')];
     await until('all is served', allServed([a, b]));
-    // Epochs are written after owners, and reach the others in their turn.
+    // Epochs are written after owners, and reach the other shards later.
     await until('all epochs are known', () =>
       a.ownership.view.owners.every((owner) => owner !== null && owner.epoch > 0),
     );
@@ -140,12 +140,12 @@ describe.skipIf(etcdBinary === null)('shards in etcd', () => {
     await until('all is served', allServed([a, b]));
     expect(a.ownership.view.owners).toEqual(before);
     expect([a.abandoned, b.abandoned]).toEqual([0, 0]);
-    // What changes is heard of again.
+    // Changes are received again.
     const c = await shardOf('restart', 'c');
     await until('three share', () => c.owned().length > 0 && allServed([a, b, c])());
   });
 
-  test('enter again when somebody has ended their membership', async () => {
+  test('enter again when their membership was deleted', async () => {
     const a = await shardOf('removed', 'a');
     const client = new Etcd3({ hosts: etcd.url });
     await client.delete().key('/guildhall/removed/members/a');
@@ -168,14 +168,14 @@ describe.skipIf(etcdBinary === null)('shards in etcd', () => {
     expect(a.ownership.view.shards.map(({ id }) => id)).toEqual(['a', 'b']);
   });
 
-  test('refuse another count of partitions', async () => {
+  test('reject another number of partitions', async () => {
     await shardOf('count', 'a');
     await expect(shardOf('count', 'b', PARTITIONS * 2)).rejects.toThrow(
       'The cluster "count" has 64 partitions, and this shard is set to 128.',
     );
   });
 
-  test('are apart from another cluster in the same etcd', async () => {
+  test('are separate from another cluster in the same etcd', async () => {
     const a = await shardOf('one', 'a');
     const b = await shardOf('one-b', 'a');
     expect([a, b].map(({ owned }) => owned().length)).toEqual([IDS.length, IDS.length]);

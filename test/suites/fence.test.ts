@@ -1,8 +1,8 @@
-// Goal: no stale write is taken, whenever processes stop and whatever their clocks say; and it is the fence that sees to it.
+// Goal: no stale write is accepted, whenever processes stop and whatever their clocks say; and the fence is what rejects it.
 import { describe, expect, test } from 'vitest';
 import { type SeedReport, seedsFrom, seedsHere } from '../sim/pool.ts';
 
-/** Of schedules without the fence, one in four or so shows why it is there. */
+/** About one in four schedules without the fence has a stale write. */
 const SEEDS_MAX = 40;
 
 async function run(seeds: readonly number[], planted: '' | 'no-fence'): Promise<SeedReport[]> {
@@ -23,7 +23,7 @@ describe('processes that are paused between a decision and its commit', () => {
     expect(reports.reduce((sum, { counts }) => sum + (counts.stale ?? 0), 0)).toBeGreaterThan(0);
   });
 
-  test('do so where the database has no fence, and in the same schedule with the fence do not', async () => {
+  test('write stale commits without the fence, and none in the same schedules with it', async () => {
     const broken: number[] = [];
     for (const seed of seedsFrom(1, SEEDS_MAX)) {
       if (stale(await run([seed], 'no-fence')).length > 0) broken.push(seed);

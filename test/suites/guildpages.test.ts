@@ -18,7 +18,7 @@ describe.each(databases())('pages of a guild on $name', (kind) => {
   });
   afterAll(() => fresh.close());
 
-  test('are loaded with it, replaced and removed', async () => {
+  test('are loaded with their guild, replaced and removed', async () => {
     const screen = { description: 'Hello', welcome_channels: [] };
     await write({ type: 'pageWritten', page: 'welcome_screen', data: { ...screen, description: 'first' } });
     await write({ type: 'pageWritten', page: 'welcome_screen', data: screen });
@@ -38,7 +38,7 @@ describe.each(databases())('pages of a guild on $name', (kind) => {
       added('15'),
     );
     await commit(fresh.storage.writer, '14', { type: 'userSeen', day: 20_500 });
-    // A mark never goes back.
+    // The day on which a user was last seen never decreases.
     await commit(fresh.storage.writer, '14', { type: 'userSeen', day: 20_400 });
     await commit(fresh.storage.writer, '15', { type: 'userUpdated', user: { ...user('15'), bot: true } });
     const joinedBeforeMs = Date.UTC(2026, 0, 15);
@@ -156,7 +156,7 @@ describe.each(databases())('pages of a guild on $name', (kind) => {
     ] as const)
       await commit(fresh.storage.writer, userId, { type: 'userUpdated', user: showing(userId, guild) });
     await write({ type: 'pageWritten', page: 'tag', data: tag });
-    // The guild has an older copy of one who shows the tag, and of one who does not.
+    // The guild has outdated copies of a user who shows the tag and of one who does not.
     for (const userId of ['11', '12', '13']) await write({ type: 'memberRemoved', user: user(userId) });
     const queued = () => tags.updates(null, 9);
     const first = await queued();
@@ -168,7 +168,7 @@ describe.each(databases())('pages of a guild on $name', (kind) => {
     expect(await tags.users(guildId, null, 9)).toEqual(['11']);
     expect(await tags.updates(first[0]!.seq, 1)).toEqual([first[1]]);
     await write({ type: 'pageWritten', page: 'tag', data: { ...tag, tag: 'HUT' } });
-    // What was done for the earlier tag does not count for the later one.
+    // Finishing the update for the earlier tag does not finish the update for the later one.
     await tags.drop(first[0]!);
     await tags.drop(first[1]!);
     const [again, ...rest] = await queued();

@@ -139,7 +139,7 @@ describe.each(databases())('guilds on $name', (kind) => {
     expect(await loaded()).toEqual([rule('700')]);
   });
 
-  test('a deleted channel takes its invites and messages along and leaves the directory', async () => {
+  test('a deleted channel is deleted with its invites, its messages and its directory entry', async () => {
     await write(created(message('100', '1001')), { type: 'inviteCreated', invite: invite('abc', '100') });
     await write({
       type: 'reactionAdded',
@@ -181,7 +181,7 @@ describe.each(databases())('guilds on $name', (kind) => {
       expect(await fresh.driver.query(`SELECT * FROM ${name}`), name).toEqual([]);
   });
 
-  test('a deleted role is taken from members and overwrites, others stay in their order', async () => {
+  test('a deleted role is removed from members and overwrites, and the others keep their order', async () => {
     const kept = { id: '52', type: 0, allow: '1', deny: '0' };
     await write(
       { type: 'memberAdded', member: member(user('11'), { roles: ['53', '50', '52', '51'] }) },
@@ -219,7 +219,7 @@ describe.each(databases())('guilds on $name', (kind) => {
     );
   });
 
-  test('a member carries the user as it is now, not as it joined', async () => {
+  test('a member contains the current user, and not the user at the time of joining', async () => {
     await write({ type: 'memberAdded', member: member(user('11', { username: 'stale' }), { nick: 'Nick' }) });
     await commit(fresh.storage.writer, '11', {
       type: 'userUpdated',
@@ -245,7 +245,7 @@ describe.each(databases())('guilds on $name', (kind) => {
     expect(await fresh.storage.users.guildIds(id('10'))).toEqual([]);
   });
 
-  test('a member without a user is a fault, not a silent loss', async () => {
+  test('a member without a user is rejected with a fault', async () => {
     await expect(write({ type: 'memberAdded', member: member(user('99')) })).rejects.toThrow(
       'username_search',
     );
@@ -362,7 +362,7 @@ describe.each(databases())('guilds on $name', (kind) => {
     expect(await read({ actionType: 22, before: '902' })).toEqual(['900']);
   });
 
-  test('users, tokens and applications are read back; secrets stay behind', async () => {
+  test('users, tokens and applications are read back, applications without their secrets', async () => {
     const { users, applications, writer } = fresh.storage;
     const token = { id: '500', userId: id<UserId>('10'), kind: 'user' as const, hash: 'h' };
     await commit(

@@ -1,4 +1,4 @@
-// Goal: who players are at other providers is read back as it was written, on every database.
+// Goal: identities of players at other providers are read back as they were written, on every database.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Move } from '../../engine/provisional/facts.ts';
 import type { Identity } from '../../engine/provisional/identity.ts';
@@ -45,7 +45,7 @@ describe.each(databases())('identities on $name', (kind) => {
     expect(await store().get(APP, identity({ providerType: 'STEAM' }))).toBeNull();
   });
 
-  test('one of the greatest length is held too', async () => {
+  test('an identity of the greatest length is stored', async () => {
     const long = identity({ providerType: 'BOT', providerId: null, providerIssuedUserId: '𝔵'.repeat(1024) });
     await write({ type: 'identityWritten', identity: long });
     expect((await store().get(APP, long))?.identity).toEqual(long);
@@ -65,7 +65,7 @@ describe.each(databases())('identities on $name', (kind) => {
     expect(await store().get(APP, moved)).toBeNull();
   });
 
-  test('the identities of a user, and some of an application', async () => {
+  test('identities are listed by user, and up to a limit by application', async () => {
     const here = identity();
     const there = identity({ applicationId: OTHER });
     const another = identity({ providerIssuedUserId: 'another', userId: id('12') });
@@ -87,7 +87,7 @@ describe.each(databases())('identities on $name', (kind) => {
     expect(await store().usernameTaken('user10')).toBe(false);
   });
 
-  test('moves that have not ended, oldest first', async () => {
+  test('moves that have not ended are listed oldest first', async () => {
     const first: Move = { kind: 'merge', id: '70', applicationId: APP, fromId: USER, toId: id('11') };
     const second: Move = { kind: 'adoption', id: '600', childId: OTHER };
     await write({ type: 'moveBegun', move: second }, { type: 'moveBegun', move: first });
@@ -107,14 +107,14 @@ describe.each(databases())('identities on $name', (kind) => {
     expect(await store().bannedUntil(USER, 0)).toBeUndefined();
   });
 
-  test('a child has one parent, a parent its children', async () => {
+  test('a child application has one parent, which lists its children', async () => {
     await write({ type: 'childLinked', childId: OTHER, parentId: APP });
     expect(await store().parentOf(OTHER)).toBe(APP);
     expect(await store().parentOf(APP)).toBeNull();
     expect(await store().childrenOf(APP)).toEqual([OTHER]);
   });
 
-  test('the settings of a provider, until they are taken back', async () => {
+  test('the settings of a provider are read back until they are removed', async () => {
     const settings = { type: 'OIDC', issuer: 'https://id.example.org', clientId: 'game' } as const;
     await write({ type: 'providerConfigured', applicationId: APP, settings });
     expect(await store().provider(APP, 'OIDC')).toEqual(settings);

@@ -1,5 +1,5 @@
-// Goal: ids go on behind the highest that was ever written, whatever a clock says: after a restart, after a crash at any
-// moment, and at whoever takes a partition over.
+// Goal: new ids are above the highest id ever written, whatever a clock says: after a restart, after a crash at any
+// moment, and at the next owner of a partition.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ import { databases, openFresh } from './databases.ts';
 const HOUR_MS = 3_600_000;
 const START_MS = 1_700_000_000_000;
 
-/** A source of ids whose clock says whatever it is told, over a storage; what commits is a user of the next id. */
+/** A source of ids with a clock that tests set, over a storage; a commit creates a user with the next id. */
 async function sourceOver(storage: Storage, worker: number, startMs: number) {
   let nowMs = startMs;
   const clock = Object.assign(new VirtualClock(), { now: () => nowMs });
@@ -58,7 +58,7 @@ describe.each(databases())('ids over $name', (kind) => {
     return opened;
   };
 
-  test('messages after a restart with a clock an hour earlier lie behind all older ones, and the log says so', async () => {
+  test('messages after a restart with a clock an hour earlier follow all older ones, and the log warns', async () => {
     const database = await kind.create();
     const root = await mkdtemp(join(tmpdir(), 'guildhall-'));
     closing.push(
@@ -103,7 +103,7 @@ describe.each(databases())('ids over $name', (kind) => {
     expect(logged[0]?.msg).toContain('The clock is 360');
   });
 
-  test('after a crash at any moment ids ascend, whatever the clock does meanwhile', async () => {
+  test('ids ascend over crashes at any moment, whatever the clock does', async () => {
     const { driver } = await fresh();
     const step = fc.oneof(
       fc.record({ do: fc.constant('commit' as const) }),
@@ -134,7 +134,7 @@ describe.each(databases())('ids over $name', (kind) => {
     expect(written.length).toBeGreaterThan(20);
   });
 
-  test('the number of what was deleted is not given again', async () => {
+  test('the ids of deleted rows are not used again', async () => {
     const { storage, driver } = await fresh();
     const before = await sourceOver(storage, 1, START_MS);
     const ids = [await before.commit(), await before.commit()] as string[];
@@ -143,7 +143,7 @@ describe.each(databases())('ids over $name', (kind) => {
     expect(compareIds(after.next(), highest(ids))).toBeGreaterThan(0);
   });
 
-  test('a commit that is refused leaves its mark to the next one', async () => {
+  test('a rejected commit stores no id mark, and the next commit stores one', async () => {
     const { storage, driver } = await fresh();
     const before = await sourceOver(storage, 1, START_MS);
     await driver.script('ALTER TABLE users ADD CONSTRAINT named CHECK (username_search <> $$nobody$$)');
@@ -166,7 +166,7 @@ describe.each(databases())('ids over $name', (kind) => {
     expect(compareIds(heir.next(), id)).toBeGreaterThan(0);
   });
 
-  test('a database from before has its newest id for a mark', async () => {
+  test('a database without id marks continues after its newest id when it is upgraded', async () => {
     const database = await kind.create();
     closing.push(() => database.dispose());
     const driver = await openDriver(database.options);

@@ -70,7 +70,7 @@ describe.each(databases())('interactions on $name', (kind) => {
     expect(await store.get(GUILD, '102')).toEqual(interaction(102));
   });
 
-  test('are changed by the commit that began them too, and not by a change of an unknown one', async () => {
+  test('can be changed in the commit that creates them, and unknown interactions are not changed', async () => {
     const { interactions: store, writer } = fresh.storage;
     const begun = interaction(201);
     await commit(
@@ -84,7 +84,7 @@ describe.each(databases())('interactions on $name', (kind) => {
     expect(await store.get(GUILD, '299')).toBeNull();
   });
 
-  test('end with their tokens, the oldest first, and are listed until then', async () => {
+  test('are deleted oldest first when their tokens end, and are listed until then', async () => {
     const { interactions: store, writer } = fresh.storage;
     for (const each of [301, 303, 302]) await commit(writer, GUILD, written(interaction(each)));
     const idsOf = (all: readonly Interaction[]) => all.map((each) => each.id);

@@ -1,4 +1,4 @@
-// Goal: journals on disk are whole after what they went through, have one writer each, and give each session once.
+// Goal: a journal on disk keeps what was appended, has one writer, and gives each session to one claim.
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ const SESSION = { sessionId: 'ab12', handle: 7 };
 const folder = (change: Partial<typeof RUN> = {}) => ({ ...RUN, writtenMs: 0, ...change });
 
 describe('a journal on disk', () => {
-  it('keeps what was appended, in segments that go oldest first', async () => {
+  it('keeps what was appended, in segments that are dropped oldest first', async () => {
     const store = await openJournalStore(directory);
     const writer = await store.open('shard-0', 'run1', false);
     expect(() => writer.append(bytes('x'))).toThrow(StorageFault);
@@ -38,7 +38,7 @@ describe('a journal on disk', () => {
     expect([writer.bytes, await store.segments(folder())]).toEqual([0, []]);
   });
 
-  it('is written by one run, and known as written while that lives', async () => {
+  it('has one writer, and is known as written while the process of that writer lives', async () => {
     const store = await openJournalStore(directory);
     const writer = await store.open('shard-0', 'run1', false);
     await expect(store.open('shard-0', 'run1', false)).rejects.toThrow(StorageFault);
@@ -55,7 +55,7 @@ describe('a journal on disk', () => {
     expect(await store.isWritten(folder())).toBe(true);
   });
 
-  it('continues a replica after what an earlier process has left, for one process at a time', async () => {
+  it('continues a replica after the segments of an earlier process, for one process at a time', async () => {
     const store = await openJournalStore(directory);
     const left = await store.open('shard-0', 'run1', true);
     left.rotate();
@@ -78,7 +78,7 @@ describe('a journal on disk', () => {
       expect((await stat(join(directory, path))).mode & 0o077).toBe(0);
   });
 
-  it('lies beside others and beside copies, and is removed whole', async () => {
+  it('is listed beside other journals and replicas, and removed completely', async () => {
     const store = await openJournalStore(directory);
     for (const [shard, run, copy] of [
       ['shard-0', 'run1', false],
@@ -95,7 +95,7 @@ describe('a journal on disk', () => {
     expect((await readdir(directory)).sort()).toEqual(['buddy', 'id', 'lost+found']);
   });
 
-  it('gives each session to one of several claims, and none of an unknown run', async () => {
+  it('gives each session to one of several claims, and no session of an unknown run', async () => {
     const store = await openJournalStore(directory);
     const other = await openJournalStore(directory);
     expect(other.id).toBe(store.id);
@@ -103,13 +103,13 @@ describe('a journal on disk', () => {
     const asked = [store, other, store, other].map((each) => each.take(folder(), SESSION));
     expect((await Promise.all(asked)).filter(Boolean)).toHaveLength(1);
     expect(await store.taken(folder())).toEqual([SESSION]);
-    // It came back, and was taken again.
+    // The session came back under another handle, and is claimed again.
     expect(await store.take(folder(), { ...SESSION, handle: 8 })).toBe(true);
     expect(await store.take(folder({ instance: 'run9' }), SESSION)).toBe(false);
     expect(await store.take(folder(), { ...SESSION, sessionId: '../../escape' })).toBe(false);
   });
 
-  it('has no name that leads elsewhere', async () => {
+  it('rejects a shard name that leads to another directory', async () => {
     const store = await openJournalStore(directory);
     await expect(store.open('../shard', 'run', false)).rejects.toThrow(StorageFault);
   });

@@ -1,5 +1,5 @@
-// Goal: an engine that is closed is gone, at whatever moment: no timer, handle or promise of it runs afterwards, alone or as
-// one of several shards, while it opens, is asked, holds sessions and calls, or comes and goes.
+// Goal: an engine that is closed at any moment leaves nothing running: no timer, handle or promise, standalone or as
+// one of several shards, while it opens, serves requests, sessions and calls, or drains.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,11 +25,11 @@ import { type Database, databases } from './databases.ts';
 /** Engines that are opened and closed over PostgreSQL, so many of them at a time; ENGINES=1000 takes minutes. */
 const ENGINES = Number(process.env.ENGINES ?? 300);
 const AT_ONCE = 4;
-/** The longest of them. */
+/** The longest life of an engine. */
 const LIFE_MS = 60;
 const PARTITIONS = 16;
 const LEASE_MS = 10_000;
-/** What is late comes within this, or is found as a handle that is left. */
+/** What runs too late does so within this time, or is found as a handle that is left. */
 const SETTLING_MS = 20;
 
 const postgres = databases().find(({ name }) => name === 'PostgreSQL');
@@ -51,7 +51,7 @@ let people: {
   readonly token: string;
 };
 
-/** What engines have told of: nothing may fail because of an end. */
+/** The errors in the logs of engines: nothing may fail because an engine closes. */
 const faults: string[] = [];
 const logger = (): Logger =>
   pino({ level: 'error' }, { write: (line: string) => void faults.push(line.slice(0, 2_000)) });
@@ -93,7 +93,7 @@ async function populate(engine: Engine): Promise<typeof people> {
   return { guildId, textId: idOf(0), voiceId: idOf(2), ownerId, token: botToken };
 }
 
-/** What happens to an engine until it is closed. Whatever fails because of that is nobody's fault. */
+/** Uses an engine until it is closed. Requests may fail because it closes. */
 async function use(engine: Engine, api: string, gateway: string): Promise<void> {
   const what = chance();
   const { guildId, textId, voiceId, token } = people;
@@ -117,7 +117,7 @@ async function use(engine: Engine, api: string, gateway: string): Promise<void> 
   else await Promise.allSettled([say(1), say(2), client.dispatch('VOICE_STATE_UPDATE')]);
 }
 
-/** One engine from its opening to its end, at a moment of its own. */
+/** Opens an engine, and closes it at a moment of its own. */
 async function live(life: Life, options: Parameters<typeof createEngine>[0]): Promise<void> {
   const opening = life.step(() => createEngine(options));
   const untilMs = delay(chance() * LIFE_MS);
@@ -131,10 +131,10 @@ async function live(life: Life, options: Parameters<typeof createEngine>[0]): Pr
   await used;
 }
 
-/** What a client, or who waits for `listen`, hears of an end. */
+/** The errors that a client, or a caller of `listen`, receives when an engine closes. */
 const ENDED = /closed|left the cluster|fetch failed|socket hang up|was awaited|ECONN|is being drained/;
 
-/** Closes all that lived together, then counts what goes on. */
+/** Ends the lives of a batch, then counts what still runs. */
 async function over(life: Life): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
   life.over();
@@ -152,7 +152,7 @@ function alone(life: Life, config: Partial<Config> = {}): Promise<void> {
   });
 }
 
-/** The supervisor's side is the test's own. */
+/** The test runs the supervisor's side. */
 function shard(life: Life, supervisorDirectory: SupervisorDirectory, index: number): Promise<void> {
   const { one, other } = channelPair();
   const seat = supervisorDirectory.attach(one);
@@ -165,8 +165,8 @@ function shard(life: Life, supervisorDirectory: SupervisorDirectory, index: numb
   }).finally(() => seat.gone());
 }
 
-describe('the counter of what goes on after the end', () => {
-  test('finds a timer, a handle, a loop and a promise that were begun before it', () =>
+describe('the counter of what still runs after the end', () => {
+  test('finds a timer, a handle, a loop and a promise that began before the end', () =>
     watching(async (watch) => {
       const life = watch.begin();
       let wake = (): void => undefined;
@@ -202,17 +202,17 @@ describe.skipIf(!postgres)('an engine that is closed at some moment', () => {
   const together = (open: (index: number) => Promise<void>) =>
     Promise.all(Array.from({ length: AT_ONCE }, (_, index) => open(index)));
 
-  test('leaves nothing behind that runs, alone', { timeout: 300_000 }, () =>
+  test('leaves nothing running as a standalone engine', { timeout: 300_000 }, () =>
     openAndClose(ENGINES / 2, (life) => together(() => alone(life))),
   );
 
-  test('leaves nothing behind that runs, with a journal', { timeout: 300_000 }, () =>
+  test('leaves nothing running with a journal', { timeout: 300_000 }, () =>
     openAndClose(ENGINES / 10, (life) =>
       together((index) => alone(life, { journal: 'on', journal_dir: join(folder, `alone-${index}`) })),
     ),
   );
 
-  test('leaves nothing behind that runs, as one of several shards', { timeout: 300_000 }, () =>
+  test('leaves nothing running as one of several shards', { timeout: 300_000 }, () =>
     openAndClose((ENGINES * 4) / 10, async (life) => {
       const supervisorDirectory = runSupervisorDirectory(
         { partitions: PARTITIONS, leaseTtlMs: LEASE_MS },
@@ -225,7 +225,7 @@ describe.skipIf(!postgres)('an engine that is closed at some moment', () => {
 });
 
 describe('an engine over the embedded database that is closed at some moment', () => {
-  test('leaves nothing behind that runs', { timeout: 120_000 }, () =>
+  test('leaves nothing running', { timeout: 120_000 }, () =>
     watching(async (watch) => {
       for (let n = 0; n < 2; n += 1) {
         const life = watch.begin();

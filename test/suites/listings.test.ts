@@ -1,4 +1,4 @@
-// Goal: search finds the listed lobbies that match, in the order asked for, on every database.
+// Goal: search finds the listed lobbies that match, in the requested order, on every database.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { INITIAL_FIELDS } from '../../engine/lobby/lobby.ts';
@@ -57,25 +57,25 @@ describe.each(databases())('listings on $name', (kind) => {
   test.each<[string, LobbyFilter, string[]]>([
     ['a text', { key: 'map', is: 'equal', value: 'dunes' }, ['101', '102']],
     ['a number, however it is written', { key: 'level', is: 'equal', value: 9 }, ['101']],
-    ['one of some', { key: 'level', is: 'in', values: [10, 'high'] }, ['102', '104']],
+    ['one of several values', { key: 'level', is: 'in', values: [10, 'high'] }, ['102', '104']],
     ['a range, by number and not by text', { key: 'level', is: 'range', min: -3, max: 9 }, ['101', '103']],
     ['a range with one end', { key: 'level', is: 'range', min: 9.5, max: null }, ['102']],
-    ['a key', { key: 'map', is: 'exists', exists: true }, ['101', '102', '103', '104']],
-    ['no such key', { key: 'map', is: 'exists', exists: false }, ['105']],
-    ['what would break out of a quoted text', { key: "it's", is: 'equal', value: '"odd"' }, ['101']],
-    ['nothing', { key: "x' OR true --", is: 'equal', value: "' OR '1'='1" }, []],
-  ])('by %s', async (_, filter, expected) => {
+    ['the presence of a key', { key: 'map', is: 'exists', exists: true }, ['101', '102', '103', '104']],
+    ['the absence of a key', { key: 'map', is: 'exists', exists: false }, ['105']],
+    ['keys and values with quotes', { key: "it's", is: 'equal', value: '"odd"' }, ['101']],
+    ['no injected SQL', { key: "x' OR true --", is: 'equal', value: "' OR '1'='1" }, []],
+  ])('are matched by %s', async (_, filter, expected) => {
     expect(await find([filter])).toEqual(expected);
   });
 
-  test('by all filters together, by game, and open lobbies only', async () => {
+  test('are found by all filters together, by game, and by being open', async () => {
     const dunes = { key: 'map', is: 'equal', value: 'dunes' } as const;
     expect(await find([dunes, { key: 'level', is: 'range', min: 10, max: null }])).toEqual(['102']);
     expect(await find([], { game: 'arena' })).toEqual(['103']);
     expect(await find([], { openOnly: true })).toEqual(['101', '103', '105']);
   });
 
-  test('in the order asked for, as many as asked for', async () => {
+  test('are found in the requested order, up to the limit', async () => {
     const sorted = (sort: LobbySearch['sort'], limit = 100) => find([], { sort, limit });
     expect(await sorted({ by: 'created', descending: true }, 2)).toEqual(['105', '104']);
     expect(await sorted({ by: 'members', descending: true }, 3)).toEqual(['105', '104', '101']);
@@ -87,7 +87,7 @@ describe.each(databases())('listings on $name', (kind) => {
     expect(await sorted({ by: 'metadata', key: 'level', descending: true }, 2)).toEqual(['102', '101']);
   });
 
-  test('in their current state, without unlisted and deleted ones', async () => {
+  test('are found in their current state, without unlisted and deleted lobbies', async () => {
     await write(listing('201', { kind: 'late' }, 1), listing('202', { kind: 'late' }, 1));
     const late = [{ key: 'kind', is: 'equal', value: 'late' } as const];
     await write(listing('201', { kind: 'early' }, 2));

@@ -87,7 +87,7 @@ describe.each(databases())('lobbies on $name', (kind) => {
   });
   afterAll(() => fresh.close());
 
-  test('a lobby is loaded whole, its members in the order of joining and as they are now', async () => {
+  test('a lobby is loaded completely, with its current members in the order of joining', async () => {
     await create('100');
     await enter('100', member('12', 2, { metadata: { a: '1' }, flags: 1 }), member('11', 1), member('99', 3));
     await write('12', { type: 'userUpdated', user: { ...user('12'), global_name: 'renamed' } });
@@ -110,7 +110,7 @@ describe.each(databases())('lobbies on $name', (kind) => {
     expect(await store().load(id('101'))).toBeNull();
   });
 
-  test('a user knows its lobbies, of each application apart', async () => {
+  test('the lobbies of a user are listed separately for each application', async () => {
     await create('110');
     await create('111');
     await enter('111', member('13', 1));
@@ -170,7 +170,7 @@ describe.each(databases())('lobbies on $name', (kind) => {
     expect(await store().messages(id('130'), id('0'), 10)).toEqual([]);
   });
 
-  test('a channel is linked to one lobby', async () => {
+  test('a channel is linked to at most one lobby', async () => {
     await create('140');
     await create('141');
     await write('140', {
@@ -205,7 +205,7 @@ describe.each(databases())('lobbies on $name', (kind) => {
     expect(await store().message(id('150'), id('9009'))).toBeNull();
   });
 
-  test('idle lobbies are due in order, and used or linked ones are not', async () => {
+  test('idle lobbies are due in order, and lobbies in use or linked are not', async () => {
     await fresh.driver.query('DELETE FROM lobbies');
     expect(await store().nextDueMs()).toBeNull();
     await create('160', { idle_since_ms: 2_000, idle_timeout_seconds: 10 });

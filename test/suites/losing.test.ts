@@ -1,4 +1,4 @@
-// Goal: while PostgreSQL is gone nothing is acknowledged or shown that it does not hold, and all goes on by itself when it is back.
+// Goal: while PostgreSQL is unreachable, nothing is acknowledged or sent that is not durable, and service resumes by itself when it is back.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -15,7 +15,7 @@ import { openStorage } from '../../storage/open.ts';
 import { RecordingSink } from '../support/house.ts';
 import { databases, type Kind } from './databases.ts';
 
-/** Stands between a server and its database, and can be cut. */
+/** A proxy between a server and its database that can be cut. */
 async function openWire(databaseUrl: string) {
   const target = new URL(databaseUrl);
   const ends = new Set<Socket>();
@@ -62,7 +62,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-/** A house over a database at the end of a wire, with a guild, its owner, and a bot that hears it. */
+/** A house over a database behind the proxy, with a guild, its owner, and a bot that receives its events. */
 async function openOver(databaseUrl: string) {
   const storage = await openStorage({ databaseUrl });
   closing.push(() => storage.close());
@@ -113,8 +113,8 @@ async function openOver(databaseUrl: string) {
 
 const postgres = databases().find(({ name }) => name === 'PostgreSQL');
 
-describe.skipIf(!postgres)('while PostgreSQL is gone', () => {
-  test('writes fail, nothing is shown that is not durable, and all goes on when it is back', async () => {
+describe.skipIf(!postgres)('while PostgreSQL is unreachable', () => {
+  test('writes fail, only durable messages are sent, and service resumes when it is back', async () => {
     const database = await (postgres as Kind).create();
     closing.push(() => database.dispose());
     const wire = await openWire(database.options.databaseUrl ?? '');
@@ -145,7 +145,7 @@ describe.skipIf(!postgres)('while PostgreSQL is gone', () => {
     await writing;
     expect(failed).toBeGreaterThan(0);
 
-    // The session, which has heard that the guild is unavailable, is given it again.
+    // The session, which received the guild as unavailable, receives GUILD_CREATE again.
     const again = () => sink.names.lastIndexOf('GUILD_CREATE') > sink.names.lastIndexOf('GUILD_DELETE');
     for (let turn = 0; turn < 200 && !again(); turn += 1) await delay(50);
     expect([sink.names.includes('GUILD_DELETE'), again(), await storage.unready()]).toEqual([

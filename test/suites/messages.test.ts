@@ -63,13 +63,13 @@ describe.each(databases())('messages on $name', (kind) => {
     expect(forward!.message_snapshots).toMatchObject([{ message: { components: [] } }]);
   });
 
-  test('files of deleted messages, and files removed from messages, are reported once that is durable', async () => {
+  test('files of deleted messages, and files removed from messages, are reported when the change is durable', async () => {
     const { channelId, name } = freshChannel();
     const stored = (n: number) => ({ id: `${n}`, filename: `${n}.txt` });
     const withFiles = (n: number, ...files: number[]) =>
       message(channelId, name(n), { files: files.map(stored) });
     await write(...[1, 2, 3, 4].map((n) => created(withFiles(n, n * 10, n * 10 + 1))), created(withFiles(5)));
-    // What goes before anyone listens is held.
+    // Files that are deleted before there is a listener are held.
     await write({ type: 'messageDeleted', channelId, messageId: name(1) });
     const gone: string[] = [];
     fresh.storage.onFilesGone(async (files) => {
@@ -141,7 +141,7 @@ describe.each(databases())('messages on $name', (kind) => {
     );
   });
 
-  test('deletion takes reactions along, one or many at a time', async () => {
+  test('the deletion of one or many messages deletes their reactions', async () => {
     const { channelId, name } = await fill(4);
     await write(react('reactionAdded', name(1), '11', 'x'), react('reactionAdded', name(2), '11', 'x'));
     await write(
@@ -153,7 +153,7 @@ describe.each(databases())('messages on $name', (kind) => {
     expect(await store().reactors(GUILD, name(2), 'x', { limit: 10 })).toEqual([]);
   });
 
-  test('reactions are counted by who really reacted, in the order in which their emoji first came', async () => {
+  test('reactions are counted once per user, in the order in which their emoji first appeared', async () => {
     const { channelId, name } = await fill(2);
     const counts = async () => {
       const [found] = await store().get(GUILD, [{ channelId, id: name(1) }]);
@@ -197,7 +197,7 @@ describe.each(databases())('messages on $name', (kind) => {
     expect(await reactors({ limit: 10 })).toEqual([]);
   });
 
-  test('pins are listed newest pin first, and all read with their times', async () => {
+  test('pins are listed newest first, and read with the times of pinning', async () => {
     const { channelId, name } = await fill(4);
     const pin = (n: number, pinnedMs: number): GuildFact => ({
       type: 'messagePinned',
@@ -252,7 +252,7 @@ describe.each(databases())('messages on $name', (kind) => {
     expect(await since(first.name(0), 1)).toEqual([{ channelId: second.channelId, id: second.name(52) }]);
   });
 
-  test('a message id that is given out twice faults and keeps the first message', async () => {
+  test('a second message with one id is rejected with a fault, and the first message is kept', async () => {
     const { channelId, name } = await fill(1);
     const again = write(created(message(channelId, name(1), { content: 'usurper' })));
     await expect(again).rejects.toThrow('messages_pkey');
@@ -326,7 +326,7 @@ describe.each(databases())('messages on $name', (kind) => {
     expect(await privateChannels.managedBy(applicationId)).toBe(0);
   });
 
-  test('whatever text a client sends is stored: what the database cannot hold becomes U+FFFD', async () => {
+  test('any text is stored, with U+FFFD for characters that the database cannot hold', async () => {
     const { channelId, name } = freshChannel();
     let n = 0;
     const hostile = fc.string({

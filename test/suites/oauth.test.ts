@@ -1,4 +1,4 @@
-// Goal: what people let applications do is read back as it was written, and ends where it should, on every database.
+// Goal: authorizations of applications by people are read back as written, and deleted without others, on every database.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Chain, Code, DeviceRequest, Grant } from '../../engine/oauth/facts.ts';
 import { newApplication } from '../../engine/user/application.ts';
@@ -98,7 +98,7 @@ describe.each(databases())('authorizations on $name', (kind) => {
     });
   });
 
-  test('a chain or a code ends alone', async () => {
+  test('a chain or a code is deleted alone, and only for its user', async () => {
     await write(
       { type: 'chainWritten', chain: chain() },
       { type: 'chainWritten', chain: chain({ id: '4' }) },
@@ -145,7 +145,7 @@ describe.each(databases())('authorizations on $name', (kind) => {
     expect(await store().deviceRequest(hash('7'))).toBeNull();
   });
 
-  test('the hash of a client secret stays beside its application', async () => {
+  test('the hash of a client secret is stored with its application, and kept by an update', async () => {
     const given = { name: 'Game', ownerId: ANNA, flags: 0, verifyKey: 'ab' };
     const application = newApplication(GAME, id('501'), given);
     await write({ type: 'applicationCreated', application, signingKey: 'k', clientSecretHash: hash('0') });

@@ -1,4 +1,4 @@
-// Goal: the simulation finds bugs. Each is put into the program, and soon a seed fails with it that passes without.
+// Goal: the simulation finds bugs: with each planted bug a seed soon fails that passes without the bug.
 import { pathToFileURL } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { bundle } from '../sim/build.ts';

@@ -1,4 +1,4 @@
-// Goal: votes and deadlines of polls read back as they were written, and go with their messages, on every database.
+// Goal: votes and deadlines of polls are read back as written, and deleted with their messages, on every database.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
@@ -102,7 +102,7 @@ describe.each(databases())('polls on $name', (kind) => {
     expect(await dueIds(END_MS - 1)).toEqual([]);
   });
 
-  test('a poll that an edit brings has a deadline too, and one in a private channel has no guild', async () => {
+  test('a poll added by an edit has a deadline, and a poll in a private channel has no guild', async () => {
     const bare = await make({ poll: undefined as never });
     await write({ type: 'messageUpdated', message: { ...bare, poll: openPoll() } });
     expect(await dueIds()).toContain(bare.id);
@@ -114,7 +114,7 @@ describe.each(databases())('polls on $name', (kind) => {
     expect(due).toMatchObject({ ownerId: '900', guildId: null, channelId: '900' });
   });
 
-  test('votes, counts and deadlines go with the message, and with its channel', async () => {
+  test('votes, counts and deadlines are deleted with their message or channel', async () => {
     await write({ type: 'channelCreated', channel: channel('105') });
     const [one, two] = [await make(), await make({}, '105')];
     for (const { id: poll } of [one, two]) await write(voted('pollVoted', poll, '11', 1));

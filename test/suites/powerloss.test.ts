@@ -1,5 +1,5 @@
-// Goal: what the embedded database has answered is there after the power was lost, at whatever moment, and the rest is
-// whole; the disk under it keeps nothing but what was synced.
+// Goal: commits that the embedded database has answered survive a power loss at any moment, and the database stays
+// consistent; the simulated disk keeps only what was synced.
 import fs from 'node:fs';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -71,7 +71,7 @@ test.each([1, 2])(
           .transaction((sql) => sql.query('INSERT INTO said VALUES ($1, left($2, 2000))', [n, text]))
           .then(() => answered.push(n));
         if (n % 10 === 7) await driver.script('CHECKPOINT');
-        // Before the answer, and between the answer and what comes next.
+        // Before the answer, and between the answer and the next commit.
         if (n % 16 === 4) lose();
         await done;
         if (n % 16 === 11) lose();

@@ -1,4 +1,4 @@
-// Goal: unpaid orders are forgotten by age and nothing else is, and SKUs with perks are found, on every database.
+// Goal: only unpaid orders are deleted by age, and SKUs with perks are found, on every database.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { snowflakeAt } from '../../protocol/ids.ts';
@@ -34,7 +34,7 @@ describe.each(databases())('products and orders on $name', (kind) => {
   });
   afterAll(() => fresh.close());
 
-  test('orders that nobody paid are deleted by their age, at most so many at once, and paid ones stay', async () => {
+  test('unpaid orders are deleted by age, up to a limit at once, and paid orders are kept', async () => {
     const old = [40, 35, 31].map((days) => ordered(NOW_MS - days * DAY_MS, 'open'));
     const kept = [
       ordered(NOW_MS - 29 * DAY_MS, 'open'),
@@ -48,7 +48,7 @@ describe.each(databases())('products and orders on $name', (kind) => {
     for (const order of kept) expect(await store().order(APPLICATION, order.id)).toEqual(order);
   });
 
-  test('the SKUs that the operator gave perks are read back, of all applications', async () => {
+  test('SKUs with perks are listed, and SKUs without perks are not', async () => {
     const sku = (skuId: string): Sku => ({
       ...{ id: skuId, application_id: APPLICATION, type: 5, name: 'Patron', slug: 'patron', flags: 4 },
     });

@@ -1,4 +1,4 @@
-// Goal: an exported guild is the same in another database, a person gets what is theirs without credentials, and deletions say what becomes of what was owned.
+// Goal: an exported guild is the same in another database, a person's export has no credentials, and a deletion hands over what a person owned.
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { openMemoryBlobs } from '../../storage/blob/blobs.memory.ts';
@@ -30,7 +30,7 @@ async function fresh(kind: (typeof kinds)[number], closers = closing): Promise<D
   return driver;
 }
 
-/** Tables that are in none of the others, and why. */
+/** Tables whose rows belong to no guild, person, application or lobby, and why. */
 const UNOWNED_TABLES: Readonly<Record<string, string>> = {
   account_moves: 'mergers that are under way',
   actor_snapshots: 'of running processes',
@@ -126,7 +126,7 @@ async function* each(lines: readonly string[]) {
   yield* lines;
 }
 
-/** The lines with the sum that they have now, as an attacker writes them. */
+/** The lines with a recomputed checksum, as an attacker writes them. */
 function summed(lines: readonly string[]): string[] {
   const body = lines.slice(0, -1);
   const sum = createHash('sha256');
@@ -148,7 +148,7 @@ const plus = (lines: readonly string[], line: object): string[] => [
 const fileOf = (key: string, type = 'text/plain') => ({ kind: 'file', key, type, data: 'ZXZpbA==' });
 const AHEAD = String((BigInt(Date.now() + 40 * 86_400_000 - 1_420_070_400_000) << 22n) + 1n);
 
-/** All rows of the guild, with the numbers that a database gives by itself set aside. */
+/** All rows of the guild, without the numbers that the database generates. */
 async function rowsOfGuild(driver: Driver) {
   const rows: Record<string, unknown> = {};
   for (const [table, where] of Object.entries(GUILD_TABLES))
@@ -161,7 +161,7 @@ async function rowsOfGuild(driver: Driver) {
   return rows;
 }
 
-test('every table of the schema says to whom its rows belong', async () => {
+test('every table of the schema is listed with the owner of its rows', async () => {
   const driver = await fresh(kinds[0]!);
   const tables = await driver.query<{ name: string }>(
     "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'",
@@ -183,7 +183,7 @@ describe('an import', () => {
   });
 
   test.each([
-    ['a guild that is there', (lines: string[]) => [...lines], 'is here already', true],
+    ['a guild that exists already', (lines: string[]) => [...lines], 'is here already', true],
     ['an incomplete file', (lines: string[]) => lines.slice(0, -1), 'incomplete', false],
     [
       'a changed row',
@@ -209,7 +209,7 @@ describe('an import', () => {
       'upgrade',
       false,
     ],
-  ])('%s is refused, and nothing is changed', async (_what, change, why, isThere) => {
+  ])('rejects %s, and changes nothing', async (_what, change, why, isThere) => {
     const other = await fresh(kinds[0]!);
     if (isThere) await importGuild(each(lines), { driver: other, blobs: null });
     const damaged = change([...lines]);
@@ -218,7 +218,7 @@ describe('an import', () => {
   });
 });
 
-describe('a forged file with a right sum', () => {
+describe('a forged file with a valid checksum', () => {
   let lines: readonly string[];
   /** Stays empty, as every import is refused. */
   let empty: Driver;
@@ -260,12 +260,12 @@ describe('a forged file with a right sum', () => {
       /channel of another guild/,
     ],
     [
-      'a channel that its data gives another id',
+      'a channel whose data has another id',
       (lines) => changed(lines, 'channels', '"data":{', '"data":{"id":"5"'),
       /differ from its data/,
     ],
     [
-      'a person that its data gives another id',
+      'a person whose data has another id',
       (lines) =>
         lines.map((line) =>
           line.startsWith('{"kind":"person"')
@@ -294,11 +294,11 @@ describe('a forged file with a right sum', () => {
     ['a file of somebody else', (lines) => plus(lines, fileOf('attachments/31/78/b')), /does not belong/],
     ['a file outside the store', (lines) => plus(lines, fileOf(`avatars/../${ANN}`)), /malformed key/],
     [
-      'a picture that is a page',
+      'an HTML page as a picture',
       (lines) => plus(lines, fileOf(`avatars/${ANN}/a`, 'text/html')),
       /text\/html/,
     ],
-  ])('%s is refused, and neither rows nor files are left', async (_what, forge, why) => {
+  ])('is rejected with %s, and leaves neither rows nor files', async (_what, forge, why) => {
     const blobs = openMemoryBlobs();
     const good = plus(lines, fileOf(`icons/${GUILD}/a`, 'image/png'));
     const forged = summed(forge(good));
@@ -307,7 +307,7 @@ describe('a forged file with a right sum', () => {
     expect(await blobs.head(`icons/${GUILD}/a`)).toBeNull();
   });
 
-  test('files and people that exist stay as they are', async () => {
+  test('does not change existing files and people', async () => {
     const other = await fresh(kinds[0]!);
     await other.query(
       "INSERT INTO users (id, username_search, data) VALUES ($1::bigint, 'ann', jsonb_build_object('id', $1::text, 'username', 'ann'))",
@@ -324,7 +324,7 @@ describe('a forged file with a right sum', () => {
     expect(await blobs.head(`attachments/${CHANNEL}/77/a`)).toMatchObject({ size: 5 });
   });
 
-  test('an id that belongs to a private channel, and one that is still being deleted, are refused', async () => {
+  test('is rejected with an id of a private channel, or of rows that are still being deleted', async () => {
     const other = await fresh(kinds[0]!);
     await other.query('INSERT INTO purges (owner_id, channel_id) VALUES ($1, 1)', [GUILD]);
     const run = () => importGuild(each(lines), { driver: other, blobs: null });
@@ -334,7 +334,7 @@ describe('a forged file with a right sum', () => {
     await expect(run()).rejects.toThrow('belongs to something else');
   });
 
-  test('lines are split across chunks, and long rows are refused before they are parsed', async () => {
+  test('is split into lines across chunks, and its long rows are rejected before they are parsed', async () => {
     const split: string[] = [];
     async function* chunks() {
       for (const chunk of ['{"a":', '"ü"}\n{"b"', ':1}\n\n', '{}']) yield Buffer.from(chunk);
@@ -367,7 +367,7 @@ describe.each(kinds)('on $name', (kind) => {
     expect(made).toMatchObject({ id: GUILD, name: 'Harbour', people: 3, files: 1, renamed: [] });
     expect(await rowsOfGuild(other)).toEqual(await rowsOfGuild(source));
     expect(await files.head(`attachments/${CHANNEL}/77/a`)).toEqual({ size: 5, contentType: 'text/plain' });
-    // Ids of the server go on behind the newest imported one.
+    // New ids of the server are above the newest imported id.
     const [mark] = await other.query<{ ms: string }>('SELECT ms FROM id_marks WHERE worker = 0');
     expect(Number(mark?.ms)).toBeGreaterThanOrEqual(Number(BigInt(MESSAGE!) >> 22n) + 1_420_070_400_000);
   });
@@ -405,7 +405,7 @@ describe.each(kinds)('on $name', (kind) => {
     await expect(exportPerson('5', { driver, blobs }, async () => {}, about)).rejects.toThrow('no user 5');
   });
 
-  test('a person who owns guilds is deleted only with an heir, who gets them', async () => {
+  test('a person who owns guilds is deleted only with an heir, who becomes their owner', async () => {
     const driver = await fresh(kind);
     await fill(driver);
     const options = { heirId: null, messages: false, dryRun: false };
@@ -450,7 +450,7 @@ describe.each(kinds)('on $name', (kind) => {
     expect(await blobs.head(`avatars/${BEN}/a`)).not.toBeNull();
   });
 
-  test('neither the deleted person nor a bot is an heir', async () => {
+  test('neither the deleted person nor a bot can be the heir', async () => {
     const driver = await fresh(kind);
     await fill(driver);
     const options = { messages: false, dryRun: false };

@@ -1,4 +1,4 @@
-// Goal: what people are to each other is kept whole, both sides of it, on every database.
+// Goal: both sides of a relationship between people are stored and read back, on every database.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { RELATION, type Relation, type SocialFact } from '../../engine/social/facts.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
@@ -41,7 +41,7 @@ describe.each(databases())('relationships on $name', (kind) => {
     await seed(fresh.storage.writer);
   });
 
-  test('both sides are read as they were written, of the platform and of games apart', async () => {
+  test('are read from both sides as they were written, with the platform and games apart', async () => {
     const named = of(RELATION.FRIEND, { nickname: 'Bee', originApplicationId: GAME });
     await write(
       changed(A, B, named),
@@ -63,7 +63,7 @@ describe.each(databases())('relationships on $name', (kind) => {
     expect(await store().counts(A, GAME)).toEqual({ [RELATION.OUTGOING]: 1 });
   });
 
-  test('all of a game go at once, and nothing else', async () => {
+  test('are deleted for one game at once, and for nothing else', async () => {
     const friends = of(RELATION.FRIEND);
     await write(changed(A, B, friends), changed(A, B, friends, GAME), changed(B, C, friends, GAME));
     await write({ type: 'gameRelationsForgotten', applicationId: GAME });
@@ -88,7 +88,7 @@ describe.each(databases())('relationships on $name', (kind) => {
     );
     expect(await store().acquaintance(A, B)).toEqual({ ...stranger, policy: 'friends', sharesGuild: true });
     expect(await store().acquaintance(B, A)).toEqual({ ...stranger, sharesGuild: true });
-    // While a guild's direct messages are closed, it brings nobody together.
+    // A guild whose direct messages are closed does not count as shared.
     const closed = async (untilMs: number) => {
       const data = { invites_disabled_until: null, dms_disabled_until: new Date(untilMs).toISOString() };
       await commit(fresh.storage.writer, '2', { type: 'pageWritten', page: 'incidents', data });
@@ -96,7 +96,7 @@ describe.each(databases())('relationships on $name', (kind) => {
     };
     expect(await closed(Date.now() + 60_000)).toBe(false);
     expect(await closed(Date.now() - 60_000)).toBe(true);
-    // A sender who has not passed the guild's screening shares it with nobody; its member reaches the sender.
+    // A sender who has not passed the guild's screening shares it with nobody; its other members share it with the sender.
     await fresh.driver.script(
       `INSERT INTO members (guild_id, user_id, roles, username_search, data)
        VALUES (2, ${A}, '{}', 'a', '{"pending": true}')`,
@@ -111,7 +111,7 @@ describe.each(databases())('relationships on $name', (kind) => {
     expect(await store().acquaintance(C, B)).toEqual({ ...stranger, policy: 'friends' });
   });
 
-  test('the author of a private channel is known, also after another account took the place over', async () => {
+  test('the authors in a private channel are known, also after another account replaced an author', async () => {
     const channel = {
       id: CHANNEL,
       type: 1,
@@ -140,14 +140,14 @@ describe.each(databases())('relationships on $name', (kind) => {
     expect(await writtenBy()).toEqual([C]);
   });
 
-  test('a later change replaces, and none removes; the last of one commit counts', async () => {
+  test('a later change replaces an earlier one, null deletes it, and the last one of a commit counts', async () => {
     await write(changed(A, B, of(RELATION.OUTGOING)), changed(B, A, of(RELATION.INCOMING)));
     await write(changed(A, B, of(RELATION.FRIEND)), changed(A, B, of(RELATION.BLOCKED)), changed(B, A, null));
     expect((await store().of(A)).map(({ type }) => type)).toEqual([RELATION.BLOCKED]);
     expect(await store().of(B)).toEqual([]);
   });
 
-  test('people are found by name in either case, programs never', async () => {
+  test('people are found by name without regard to case, and bots are not found', async () => {
     const named = async (userId: string, username: string, more: object = {}) =>
       commit(fresh.storage.writer, userId, {
         type: 'userCreated',
@@ -160,7 +160,7 @@ describe.each(databases())('relationships on $name', (kind) => {
     expect(await fresh.storage.users.peopleNamed('robin%')).toEqual([]);
   });
 
-  test("a private channel is the other account's, with its messages", async () => {
+  test('a private channel moves to the account that replaces a recipient', async () => {
     const { writer, privateChannels } = fresh.storage;
     const channel = {
       id: CHANNEL,
@@ -185,7 +185,7 @@ describe.each(databases())('relationships on $name', (kind) => {
     expect((await privateChannels.get(CHANNEL))?.recipientIds).toEqual([C, '15']);
   });
 
-  test('role connections are of a user in an application, their description of the application', async () => {
+  test('role connections are stored by user and application, and their metadata by application', async () => {
     const connection = { platform_name: 'Chess', platform_username: null, metadata: { elo: '1500' } };
     await write({ type: 'roleConnectionChanged', userId: A, applicationId: GAME, connection });
     expect(await store().roleConnection(A, GAME)).toEqual(connection);

@@ -73,7 +73,7 @@ describe.each(databases())('scheduled events on $name', (kind) => {
     expect(await fresh.driver.query('SELECT * FROM scheduled_event_users')).toEqual([]);
   });
 
-  test('have the exceptions that their facts carry', async () => {
+  test('are loaded with their exceptions', async () => {
     const exception = {
       event_id: '900',
       event_exception_id: '77',
@@ -89,7 +89,7 @@ describe.each(databases())('scheduled events on $name', (kind) => {
     expect(await loaded()).toEqual([{ event: changed, users: 0 }]);
   });
 
-  test('show their users in pages, with their memberships if asked', async () => {
+  test('list their users in pages, with memberships on request', async () => {
     await write({ type: 'memberAdded', member: member(user('12')) });
     await write(
       ...['11', '12', '13', '14'].map((userId) => answer('900', userId)),
@@ -116,7 +116,7 @@ describe.each(databases())('scheduled events on $name', (kind) => {
     expect(without).toEqual([{ user: user('15'), member: null, response: 0 }]);
   });
 
-  test('know what a user answered, and how many answered to an occurrence', async () => {
+  test('return the response of a user, and the number of responses to an occurrence', async () => {
     await write(answer('900', '11'), answer('900', '11', '7', 0), answer('900', '12', '7'));
     const key = (userId: string, exceptionId: string | null) => ({
       ...{ eventId: '900', exceptionId, userId: id<UserId>(userId) },
@@ -156,7 +156,7 @@ describe.each(databases())('scheduled events on $name', (kind) => {
     expect(await store().due(9_000, guildId, 10)).toEqual([other]);
   });
 
-  test('leave with their guild', async () => {
+  test('are deleted with their guild', async () => {
     await write({ type: 'scheduledEventCreated', event: event('900') }, answer('900', '11'));
     await write({ type: 'channelDeleted', channel: channel('100') });
     await write({ type: 'guildDeleted', memberIds: [] });

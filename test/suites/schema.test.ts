@@ -175,7 +175,7 @@ describe.each(databases())('schema on $name', (kind) => {
     await migrate(driver);
   });
 
-  onPostgres('many servers that start at once migrate once, and let the lock go', async () => {
+  onPostgres('many servers that start at once migrate once, and release the lock', async () => {
     const database = await create();
     const drivers = await Promise.all(Array.from({ length: 4 }, () => open(database)));
     await Promise.all(drivers.map((driver) => migrate(driver, more)));
@@ -185,7 +185,7 @@ describe.each(databases())('schema on $name', (kind) => {
     expect(await drivers[0]?.query(held)).toEqual([]);
   });
 
-  onPostgres('a server that is not there is a clear fault', async () => {
+  onPostgres('an unreachable server is a clear fault', async () => {
     const opening = openDriver({ databaseUrl: 'postgres://guildhall@127.0.0.1:1/none' });
     await expect(opening).rejects.toThrow('The PostgreSQL server does not answer');
   });

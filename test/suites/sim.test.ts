@@ -1,4 +1,4 @@
-// Goal: a cluster goes through a thousand seeds of misfortune without breaking a promise; a seed that fails says how to repeat it.
+// Goal: a cluster breaks no rule in a thousand seeds of failures; a seed that fails shows the command that repeats it.
 import { pathToFileURL } from 'node:url';
 import { beforeAll, expect, it } from 'vitest';
 import { bundle } from '../sim/build.ts';
@@ -31,7 +31,7 @@ const failures = (reports: readonly SeedReport[], options = ''): string[] =>
     first ? [`npm run sim -- --seed ${seed}${options}   # ${first.rule}: ${first.what}`] : [],
   );
 
-it(`holds in ${SEEDS} seeds`, { timeout: PATIENCE_MS }, async () => {
+it(`a cluster breaks no rule in ${SEEDS} seeds`, { timeout: PATIENCE_MS }, async () => {
   const startedMs = performance.now();
   const reports = await reportsOf(SEEDS);
   const tookMs = performance.now() - startedMs;
@@ -41,7 +41,7 @@ it(`holds in ${SEEDS} seeds`, { timeout: PATIENCE_MS }, async () => {
   expect(reports).toHaveLength(SEEDS);
 });
 
-it(`holds in ${PREEMPTED} seeds of a machine that stops within turns`, {
+it(`a cluster breaks no rule in ${PREEMPTED} seeds of a machine that stops within turns`, {
   timeout: PATIENCE_MS,
 }, async () => {
   const reports = await reportsOf(PREEMPTED, { preempted: true });
@@ -49,7 +49,7 @@ it(`holds in ${PREEMPTED} seeds of a machine that stops within turns`, {
   expect(reports).toHaveLength(PREEMPTED);
 });
 
-it('is the same each time for the same seed', { timeout: PATIENCE_MS }, async () => {
+it('a simulation of one seed has the same result each time', { timeout: PATIENCE_MS }, async () => {
   const fingerprints = async () => (await reportsOf(REPEATED)).map(({ fingerprint }) => fingerprint);
   const first = await fingerprints();
   expect(await fingerprints()).toEqual(first);

@@ -40,7 +40,7 @@ describe.each(databases())('usernames on $name', (kind) => {
     ]);
   });
 
-  test('are free again once their owner has another one or is gone', async () => {
+  test('are free again once their owner is renamed or deleted', async () => {
     await create('201', 'carla');
     await expect(create('202', 'CARLA')).rejects.toThrow('refused');
     await rename('201', 'carla2');
@@ -52,7 +52,7 @@ describe.each(databases())('usernames on $name', (kind) => {
     expect((await users().get(['201' as UserId]))[0]?.username).toBe('Carla');
   });
 
-  test('may be shared by bots, which keep no person from them', async () => {
+  test('may be shared by bots, and stay free for a person', async () => {
     await create('301', 'Lantern', true);
     await create('302', 'Lantern', true);
     await create('303', 'lantern');
@@ -71,7 +71,7 @@ describe.each(databases())('an upgrade on $name', (kind) => {
   const INSERT = `INSERT INTO users (id, data, username_search)
     SELECT (u->>'id')::bigint, u, lower(u->>'username') FROM jsonb_array_elements($1::jsonb) u`;
 
-  test('renames all but one of the people who share a name, the same way each time, and says so', {
+  test('renames all but one of the people who share a name, the same way each time, and reports it', {
     timeout: 240_000,
   }, async () => {
     const runs: (readonly string[])[] = [];

@@ -41,7 +41,7 @@ describe.each(databases())('webhook events on $name', (kind) => {
     expect(announced).toEqual([[a, a], [b], [c, c]]);
   });
 
-  test('name the applications that have some, page by page', async () => {
+  test('have their applications listed page by page', async () => {
     const { webhookEvents: store } = fresh.storage;
     expect(await store.waiting(null, 10)).toEqual([a, b, c]);
     expect(await store.waiting(null, 2)).toEqual([a, b]);
@@ -49,7 +49,7 @@ describe.each(databases())('webhook events on $name', (kind) => {
     expect(await store.waiting(c, 2)).toEqual([]);
   });
 
-  test('are deleted when they were sent, those of the application alone', async () => {
+  test('are deleted when they were sent, and only for their application', async () => {
     const { webhookEvents: store } = fresh.storage;
     await store.drop(a, '3');
     expect([await pending(a), await pending(b)]).toEqual([['20'], ['4']]);
@@ -62,7 +62,7 @@ describe.each(databases())('webhook events on $name', (kind) => {
     expect(await store.waiting(null, 10)).toEqual([a, c]);
   });
 
-  test('leave the key that signs them with the application', async () => {
+  test('have no signing key when their application is unknown', async () => {
     expect(await fresh.storage.applications.signingKey(a)).toBe(null);
   });
 });

@@ -79,7 +79,7 @@ describe.each(databases())('webhooks on $name', (kind) => {
     expect(await store.copies(id(2), [key])).toEqual([]);
   });
 
-  test('receive the changes of a message in order, merged while they wait, until the last one is done', async () => {
+  test('queue crossposts in order, with the changes of one message merged until they are done', async () => {
     const { webhooks: store, writer } = fresh.storage;
     const queue = (messageId: number, at: number, creates: boolean) => ({
       ...{ type: 'crosspostQueued' as const, id: String(at), channelId: NEWS },
