@@ -102,7 +102,7 @@ function accountsOver(context: ServiceContext, passwords: Passwords): Accounts {
     addressLimits: config.rate_limits,
     publicUrl: context.publicUrl,
     nextId,
-    nowMs: clock.now.bind(clock),
+    nowMs: () => clock.now(),
     monotonic: () => clock.monotonic(),
     randomBytes,
     routing: context.routing,
@@ -119,7 +119,7 @@ function mailerOf({ config, clock, logger, mailer }: ServiceContext): Mailer {
   return createOutbox({
     folder: folder === null ? null : join(folder, 'outbox'),
     from,
-    nowMs: clock.now.bind(clock),
+    nowMs: () => clock.now(),
     written: (path) => logger.info({ path }, 'A letter was written: there is no mail server.'),
   });
 }
@@ -140,7 +140,7 @@ export function createOAuth(context: ServiceContext): OAuth {
     store: storage.oauth,
     commit: context.commit,
     commitAsOwner: context.commitAsOwner,
-    nowMs: clock.now.bind(clock),
+    nowMs: () => clock.now(),
     publicUrl: context.publicUrl,
     isBanned: (userId) => context.features().provisional.isBanned(userId),
     merge: (order) => context.features().provisional.merge(order),
@@ -181,7 +181,7 @@ export function createEndpoints(context: ServiceContext): Endpoints {
     contact: (userId) => context.features().accounts.contact(userId),
     forget: (botId) => identity.forget(botId),
     notifyGuilds: (application) => context.features().integrations.updated(application),
-    nowMs: clock.now.bind(clock),
+    nowMs: () => clock.now(),
     onFault: (error) => onFault(error, 'endpoints'),
   });
   context.metrics.push(
@@ -237,7 +237,7 @@ export function createProvisional(context: ServiceContext): Provisional {
     wheel: context.wheel,
     onFault: (error) => onFault(error, 'provisional'),
     nextId: context.nextId,
-    nowMs: clock.now.bind(clock),
+    nowMs: () => clock.now(),
     monotonic: () => clock.monotonic(),
     randomBytes: context.randomBytes,
   });
@@ -262,7 +262,7 @@ export function createSocial(context: ServiceContext): Social {
     routing,
     onFault,
     listeners: (userId: UserId) => users.listeners(userId),
-    nowMs: clock.now.bind(clock),
+    nowMs: () => clock.now(),
     monotonicMs: () => clock.monotonic(),
     related: (a: ApplicationId, b: ApplicationId) => context.features().provisional.related(a, b),
     hasAuthorized: async (userId: UserId, applicationId: ApplicationId) =>
@@ -327,7 +327,7 @@ export function createCrossposts({
 }: ServiceContext): Crossposts {
   const crossposts = new Crossposts({
     ...{ store: storage.webhooks, messages: storage.messages, guilds, routing, wheel },
-    nowMs: clock.now.bind(clock),
+    nowMs: () => clock.now(),
     onFault: (error) => onFault(error, 'crossposts'),
   });
   crossposts.start();
@@ -347,7 +347,7 @@ export function createGuildClocks({ storage, guilds, routing, wheel, clock, onFa
     command: 'settleScheduledEvents' | 'archiveThreads',
   ) => {
     const guildClock = createGuildClock({
-      ...{ store, routing, wheel, nowMs: clock.now.bind(clock) },
+      ...{ store, routing, wheel, nowMs: () => clock.now() },
       settle: (guildId) => guilds.call(guildId, command, {}, SYSTEM),
       onFault: (error) => onFault(error, where),
     });
@@ -375,7 +375,7 @@ export function createPolls(context: ServiceContext): PollDeadlines {
 /** Activities that run in channels, with their participants. */
 export function createRunningActivities(context: ServiceContext): ServedActivities {
   const { clock, nextId, onFault } = context;
-  const nowMs = clock.now.bind(clock);
+  const nowMs = () => clock.now();
   const running = startRunningActivities({
     ...context,
     places: createPlaces({ ...context, env: () => ({ nowMs: nowMs(), nextId }) }),
@@ -405,7 +405,7 @@ export function createInteractions(context: ServiceContext, { sender }: Endpoint
       context.features().runningActivities.launch({ ownerId, guildId, channelId, applicationId, userId }),
     hasInstalled: async (userId, applicationId) =>
       (await installedBy(context.features().oauth)(userId)).includes(applicationId),
-    nowMs: clock.now.bind(clock),
+    nowMs: () => clock.now(),
     onFault: (error) => onFault(error, 'interactions'),
   });
   context.metrics.push({
@@ -432,7 +432,7 @@ const gamesOf = ({ clock, randomBytes, onFault }: ServiceContext, wheel: TimerWh
   new Games({
     wheel,
     monotonic: () => clock.monotonic(),
-    nowMs: clock.now.bind(clock),
+    nowMs: () => clock.now(),
     random: () => Buffer.from(randomBytes(4)).readUInt32LE() / UINT32,
     onFault: (error) => onFault(error, 'game'),
   });

@@ -246,7 +246,7 @@ function gatewayDeps({
     wheel,
     realTime: systemClock,
     nowMs: () => clock.monotonic(),
-    defer: clock.defer.bind(clock),
+    defer: (run) => clock.defer(run),
     onFault: (error) => onFault(error, 'gateway'),
     ...{ watch, chaos, recorder },
     sharesHistory: config.gateway_shared_history,

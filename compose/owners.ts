@@ -68,7 +68,7 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
   const aggregateOwnership = createAggregateOwnership(foundation, storage.cluster, ownership);
   const aggregate = {
     ...{ writer, ownership: aggregateOwnership, clock, nextId, tap: hooks.tap },
-    rulesMs: config.contract_date === null ? null : Date.parse(config.contract_date),
+    rulesMs: contractMsOf(config),
     ...(sign && { sign }),
   };
   const residents = createResidents({
@@ -99,9 +99,12 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
 
 export type Owners = ReturnType<typeof createOwners>;
 
+/** The configured day whose dated rules apply, Unix milliseconds; null for today. */
+const contractMsOf = ({ contract_date: date }: Config): number | null =>
+  date === null ? null : Date.parse(date);
+
 /** The day whose dated rules apply: the configured one, or today. Unix milliseconds. */
-export const rulesMsOf = ({ contract_date: date }: Config, nowMs: number): number =>
-  date === null ? nowMs : Date.parse(date);
+export const rulesMsOf = (config: Config, nowMs: number): number => contractMsOf(config) ?? nowMs;
 
 interface ResidentPorts {
   readonly config: Config;

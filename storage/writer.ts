@@ -71,7 +71,7 @@ const LEAVES_MESSAGES: ReadonlySet<string> = new Set(['channelDeleted', 'guildDe
 /** Facts whose commits somebody waits for besides their owner. */
 const AWAITED: ReadonlySet<string> = new Set([...LEAVES_MESSAGES, 'webhookEventQueued']);
 
-/** The `done` of a commit, which first notifies whoever else waits for its facts. */
+/** Wraps the `done` of a commit: the purge and the senders of webhook events are notified before the owner. */
 function notifying({ facts, done }: Commit, options: Required<WriterOptions>): Commit['done'] {
   if (!facts.some(({ type }) => AWAITED.has(type))) return done;
   return (fault) => {

@@ -37,7 +37,7 @@ export class MessageWindow extends Window<MessageId, StoredMessage | null> {
   readonly recent = new RecentMessages<StoredMessage>();
 
   override set(id: MessageId, message: StoredMessage | null): this {
-    if (!this.recent.isEmpty) this.recent.note(id, message);
+    this.recent.note(id, message);
     return super.set(id, message);
   }
 }
@@ -122,7 +122,7 @@ export function* guildReads(guild: Guild, needs: Needs, stores: GuildReads): Ite
       keep(messages, missing.map(absence), found, (message) => message.id);
     });
   if (needs.recent) yield* recentReads(guild, needs.recent, stores.messages);
-  if (needs.pins || needs.reactions || needs.votes) yield* messageReads(guild, id, needs, stores.messages);
+  yield* messageReads(guild, id, needs, stores.messages);
 }
 
 /** The reads of threads with their members. */

@@ -280,10 +280,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     const dispatch = bare.showsFiles === false ? bare : (this.#ports.sign?.(bare) ?? bare);
     const { t } = dispatch;
     this.tap(t, dispatch.d);
-    const channel = dispatch.to.kind === 'channel' ? guild.channels.get(dispatch.to.channelId) : undefined;
-    // A deleted channel is no longer there to say whether it was linked.
-    if ((channel && 'linked_lobby' in channel) || t === 'CHANNEL_DELETE')
-      this.#lobbyUpdates.push(...linkUpdates(guild, dispatch));
+    this.#lobbyUpdates.push(...linkUpdates(guild, dispatch));
     const n = this.numbered(dispatch, nowMs);
     return recipients(guild, dispatch, nowMs).map(({ d, to }) => ({ t, d, to, n }));
   }

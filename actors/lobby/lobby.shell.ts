@@ -12,7 +12,6 @@ import type { Needs } from '../../engine/kernel/needs.ts';
 import { extensionDueMs, extensionSettling } from '../../engine/lobby/extensions.ts';
 import {
   callingMember,
-  followsTime,
   idleAtMs,
   isRefusal,
   type LobbyLink,
@@ -323,7 +322,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   ): (() => void) | null {
     const voiceListener = this.#seatsAfter(state, facts);
     const unsettled = !state.gone && settled(state, nowMs) !== state.lobby;
-    const beyond = !state.gone && followsTime(state) && extensionSettling(state, nowMs).length > 0;
+    const beyond = !state.gone && extensionSettling(state, nowMs).length > 0;
     this.#watch(state);
     if (voiceListener.length === 0 && !unsettled && !beyond) return null;
     return () => {
@@ -339,7 +338,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
 
   /** Schedules the next change that depends on time alone. */
   #watch(state: LobbyState): void {
-    const atMs = state.gone || !followsTime(state) ? null : extensionDueMs(state);
+    const atMs = state.gone ? null : extensionDueMs(state);
     if (atMs === (this.#due?.atMs ?? null)) return;
     this.#due?.timer.cancel();
     this.#due = null;

@@ -73,7 +73,7 @@ export function createCache<Key, Value>(
   function keep(key: Key, value: Value, readMs: number): Value {
     atHand.delete(key);
     atHand.set(key, { value, readMs });
-    if (atHand.size > bounds.kept_max) dropOldest(atHand, bounds.kept_max);
+    dropOldest(atHand, bounds.kept_max);
     return value;
   }
 

@@ -54,7 +54,7 @@ class Cell<State, Shell extends RegisteredShell<State>>
   /** Events that arrived while the actor was at work on another one; null when there are none. */
   #waiting: ResidentEvent<State>[] | null = null;
   #isWorking = false;
-  #onEnd: (() => void) | null = null;
+  readonly #onEnd: (() => void)[] = [];
 
   constructor(id: string, registry: Registry<State, Shell>) {
     const { makeShell, supervisor, clock } = registry.options;
@@ -87,20 +87,18 @@ class Cell<State, Shell extends RegisteredShell<State>>
   }
 
   actorEnded(): void {
-    this.#onEnd?.();
+    for (const run of this.#onEnd.splice(0)) run();
   }
 
   actorFailed(error: unknown): void {
     this.#registry.crashed(this, asError(error), this.#actor.snapshot.context.own().backlog);
-    this.#onEnd?.();
+    for (const run of this.#onEnd.splice(0)) run();
   }
 
   /** Resolves when the actor has ended. */
   ended(): Promise<void> {
     if (this.#actor.snapshot.status !== 'active') return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#onEnd = resolve;
-    });
+    return new Promise((resolve) => this.#onEnd.push(resolve));
   }
 
   tell(event: ResidentEvent<State>): void {

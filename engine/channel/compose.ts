@@ -14,7 +14,7 @@ import { LIMITS } from '../../protocol/limits.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
-import type { StoredFile, StoredMessage } from '../guild/guild.ts';
+import type { StoredMessage } from '../guild/guild.ts';
 import { accepted, type Env, type Outcome, type Reply, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import { shownBy } from './components.media.ts';
@@ -244,15 +244,9 @@ function build(
     ...itemsOf(stickers),
     ...carried,
     ...from?.fields,
-    ...filesOf(unlisted, [...attachments, ...(forward?.files ?? [])]),
+    ...(unlisted ? owningUnlisted(unlisted) : owning([...attachments, ...(forward?.files ?? [])])),
   });
   return { ok: true, value: message };
-}
-
-/** The files that a new message owns. Only components show those of `unlisted`. */
-function filesOf(unlisted: readonly APIAttachment[] | null, listed: readonly StoredFile[]) {
-  if (unlisted) return owningUnlisted(unlisted);
-  return listed.length === 0 ? {} : owning(listed);
 }
 
 /** Components that a caller may send as itself. */

@@ -38,8 +38,6 @@ export class RecentMessages<Message extends Placed> {
   /** The one that was read longest ago first. */
   readonly #tails = new Map<ChannelId, Tail<Message>>();
   readonly #reads = new Map<ChannelId, Changes<Message>>();
-  /** No channel is kept or read: changes need not be noted. */
-  isEmpty = true;
 
   has(channelId: ChannelId): boolean {
     return this.#tails.has(channelId);
@@ -71,11 +69,9 @@ export class RecentMessages<Message extends Placed> {
     for (const [id, message] of window)
       if (message === null || message.channel_id === channelId) changes.set(id, message);
     this.#reads.set(channelId, changes);
-    this.isEmpty = false;
     return (rows) => {
       this.#reads.delete(channelId);
       if (rows) this.#keep(channelId, rows, changes);
-      this.#emptied();
     };
   }
 
@@ -91,7 +87,7 @@ export class RecentMessages<Message extends Placed> {
     for (const message of changes.values()) if (message) put(tail, message);
     this.#tails.delete(channelId);
     this.#tails.set(channelId, tail);
-    if (this.#tails.size > CHANNELS_MAX) dropOldest(this.#tails, CHANNELS_MAX);
+    dropOldest(this.#tails, CHANNELS_MAX);
   }
 
   #remove(channelId: ChannelId, { messages, isWhole }: Tail<Message>, id: MessageId): void {
@@ -100,11 +96,6 @@ export class RecentMessages<Message extends Placed> {
     messages.splice(at, 1);
     // What is left no longer fills a usual page: the next list reads the channel again.
     if (!isWhole && messages.length < LIMITS.messages_page_default) this.#tails.delete(channelId);
-    this.#emptied();
-  }
-
-  #emptied(): void {
-    this.isEmpty = this.#tails.size === 0 && this.#reads.size === 0;
   }
 }
 

@@ -153,8 +153,7 @@ export function threadWaitRefusal(guild: Guild, channel: GuildChannel, by: By, e
 export function noteSlowmode(guild: Guild, key: string, atMs: number): void {
   guild.slowmode.delete(key);
   guild.slowmode.set(key, atMs);
-  const max = LIMITS.slowmode_entries_max;
-  if (guild.slowmode.size > max) dropOldest(guild.slowmode, max);
+  dropOldest(guild.slowmode, LIMITS.slowmode_entries_max);
 }
 
 /** Remembers when a user made a thread last. */

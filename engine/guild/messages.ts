@@ -117,8 +117,8 @@ function createMessage(
 ): Outcome<Written, GuildFact> {
   const thread = guild.threads.get(input.channelId);
   const unverified = input.from ? null : verificationRefusal(guild, by, env);
-  const explicit = input.isExplicit ? explicitRefusal(guild, by, input) : null;
-  const no = unverified ?? explicit ?? (thread && writingRefusal(guild, thread, by, env));
+  const no =
+    unverified ?? explicitRefusal(guild, by, input) ?? (thread && writingRefusal(guild, thread, by, env));
   if (no) return refused(no);
   const compose = (scope: GuildScope): Outcome<Written, GuildFact> => {
     const before = repeated(scope, input);
@@ -311,8 +311,7 @@ export const messages: GuildTopic<MessageCommands, keyof MessageFacts> = {
         const revise = (scope: GuildScope): Outcome<Written, GuildFact> => {
           const thread = guild.threads.get(input.channelId);
           const no =
-            (input.isExplicit ? explicitRefusal(guild, by, input) : null) ??
-            (thread ? lockRefusal(guild, thread, by, env) : null);
+            explicitRefusal(guild, by, input) ?? (thread ? lockRefusal(guild, thread, by, env) : null);
           if (no) return refused(no);
           const outcome = reviseMessage(scope, input.messageId, input, by, env);
           return moderated(scope, outcome, { guild, by, env, from: input.from });

@@ -16,8 +16,7 @@ import type { GuildConsequence } from './topic.ts';
  */
 export const threadConsequences: GuildConsequence = {
   causes: new Set(['messageCreated', 'messageDeleted', 'messagesBulkDeleted', 'memberRemoved']),
-  among: 'threads',
-  add: (guild, facts, _authority, env) => added(guild, facts, env),
+  add: (guild, facts, _authority, env) => (guild.threads.size === 0 ? facts : added(guild, facts, env)),
 };
 
 function added(guild: Guild, facts: readonly GuildFact[], env: Env): readonly GuildFact[] {

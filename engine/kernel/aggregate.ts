@@ -99,8 +99,6 @@ export const noting = <State, Fact, Dispatch, Before>(row: {
 export interface Consequence<S extends Shape> {
   /** Types of the facts from which something may follow; commands without one of these skip it. */
   readonly causes: ReadonlySet<keyof S['facts'] & string>;
-  /** The map of the state that it is about: nothing follows while that is empty. */
-  readonly among?: keyof S['state'] & string;
   /** @returns The same list when nothing follows. */
   readonly add: (
     state: S['state'],
@@ -227,9 +225,8 @@ export const aggregate =
         const outcome = row.decide(state, input, authority.by, env);
         const given = factsOf(outcome);
         let facts = given;
-        for (const { causes, among, add } of consequences)
-          if (facts.some((fact) => causes.has(fact.type)) && !isEmpty(state, among))
-            facts = add(state, facts, authority, env);
+        for (const { causes, add } of consequences)
+          if (facts.some((fact) => causes.has(fact.type))) facts = add(state, facts, authority, env);
         return facts === given ? outcome : { ...outcome, facts };
       },
       happen(state, fact) {
@@ -242,13 +239,6 @@ export const aggregate =
       isDurable: (fact) => rowOf(fact).durable !== false,
     };
   };
-
-/** Whether the state has nothing under this name. */
-function isEmpty(state: object, among: string | undefined): boolean {
-  if (among === undefined) return false;
-  const rows: unknown = Reflect.get(state, among);
-  return rows instanceof Map && rows.size === 0;
-}
 
 /** One table of all rows. A repeated name is a bug of the topics, found when the program starts. */
 function joined(tables: readonly object[]): Record<string, unknown> {

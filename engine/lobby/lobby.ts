@@ -272,10 +272,6 @@ export function settled(state: LobbyState, nowMs: number): Lobby {
   return { ...lobby, idle_since_ms: inUse ? null : nowMs };
 }
 
-/** Whether time alone may change the lobby: it elects a host, or has a ready check. */
-export const followsTime = ({ lobby, ready }: LobbyState): boolean =>
-  ready !== null || (lobby.settings?.host_grace_seconds ?? null) !== null;
-
 /** Hides a lobby from all other applications. */
 const foreign = ({ lobby }: LobbyState, by: By): Refusal | null =>
   by.system || by.applicationId === lobby.application_id ? null : refusal('UNKNOWN_LOBBY');

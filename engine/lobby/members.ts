@@ -97,11 +97,11 @@ export const TOO_MANY_LOBBIES: Refusal = {
 };
 
 export const lobbyChangeRefusal = (change: LobbyChange, key: string): Refusal | null =>
-  change.metadata ? metadataRefusal(change.metadata, METADATA, [key]) : null;
+  metadataRefusal(change.metadata, METADATA, [key]);
 
 /** Why a draft is invalid; null when it is valid. `path` leads to it in the request. */
 export function memberDraftRefusal(draft: MemberDraft, path: readonly (string | number)[]): Refusal | null {
-  const no = draft.metadata ? metadataRefusal(draft.metadata, METADATA, [...path, 'metadata']) : null;
+  const no = metadataRefusal(draft.metadata, METADATA, [...path, 'metadata']);
   if (no || draft.additional_name == null || cleanText(draft.additional_name).trim() !== '') return no;
   return invalidField([...path, 'additional_name'], 'BASE_TYPE_REQUIRED', 'This field is required');
 }

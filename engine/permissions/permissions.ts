@@ -1,5 +1,5 @@
 import { CHANNEL, THREADS, VOICE_LIKE } from '../../protocol/channeltypes.ts';
-import { CONTRACT_DATES } from '../../protocol/dates.ts';
+import { isInForce } from '../../protocol/dates.ts';
 import { type ChannelId, compareIds, everyoneRoleOf, type RoleId, type UserId } from '../../protocol/ids.ts';
 import type { APIRole } from '../../protocol/objects.ts';
 import {
@@ -223,11 +223,10 @@ const SPLITS: Splits = [
   { bit: P.BYPASS_SLOWMODE, heldBefore: P.MANAGE_MESSAGES | P.MANAGE_CHANNELS | P.MANAGE_THREADS },
 ];
 const NO_SPLITS: Splits = [];
-const SPLIT_FROM_MS = Date.parse(CONTRACT_DATES.permissions_split.from);
 
 /** The splits that are not enforced on a day. @param rulesMs Unix milliseconds; by default all are enforced. */
-export const splitsAt = (rulesMs: number = Number.MAX_VALUE): Splits =>
-  rulesMs >= SPLIT_FROM_MS ? NO_SPLITS : SPLITS;
+export const splitsAt = (rulesMs?: number): Splits =>
+  isInForce('permissions_split', rulesMs) ? NO_SPLITS : SPLITS;
 
 /**
  * Whether `permissions` contain every bit of `required`.

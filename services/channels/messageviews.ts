@@ -166,6 +166,5 @@ const presentReaction = (
 });
 
 function mayRead({ caller: { kind, userId, applicationFlags }, guildId }: Viewing, message: StoredMessage) {
-  if (guildId === null || kind !== 'bot' || message.author.id === userId) return true;
-  return readsContent({ bot: true, userId, applicationFlags }, message);
+  return guildId === null || kind !== 'bot' || readsContent({ bot: true, userId, applicationFlags }, message);
 }

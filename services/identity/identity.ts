@@ -122,7 +122,7 @@ function createCallerCache(ports: TokenCachePorts, bounds: TokenCacheBounds) {
     const principal = tokens.principals[tokens.hashes.findIndex((one) => timingSafeEqual(one, bytes))];
     if (!principal) return null;
     verified.set(hash, { tokens, principal });
-    if (verified.size > bounds.users_max) dropOldest(verified, bounds.users_max);
+    dropOldest(verified, bounds.users_max);
     return principal;
   }
 

@@ -160,8 +160,7 @@ export async function personsOf(
       const row = byId.get(userId);
       assert(row, 'a person was not asked for');
       // Sessions of users of other shards are attached by their owner when it learns of the new member.
-      const isHere = routing.standalone || routing.owns(userId);
-      const sessions = isHere ? attachments.entering(lobbyId, applicationId, userId) : [];
+      const sessions = routing.owns(userId) ? attachments.entering(lobbyId, applicationId, userId) : [];
       return { user: row.user, sessions, full: full(userId) };
     },
   };
@@ -186,7 +185,7 @@ export function commandCaller({ registry, routing }: LobbiesPorts): LobbyOperati
 export function createLobbyOwners(context: Omit<LobbyContext, 'owners'>): LobbyOwners {
   const { registry, routing, storage, secrets, call, onFault } = context;
   return {
-    /** The lobby of a secret, created if there is none. `not` is a lobby that has ended. */
+    /** The lobby with this secret; it is created when none exists. `not`: a lobby that has ended, to be removed from the cache. */
     ofSecret: routing.ask(
       'lobbies.ofSecret',
       async (hash: string, { applicationId, lobby, full, not }: SecretRequest): Promise<ChannelId | null> => {

@@ -225,7 +225,7 @@ function joiner(context: LobbyContext): LobbyOperations['createOrJoin'] {
     if (!own.ok) return own;
     const no =
       lobbyChangeRefusal(lobby, 'lobby_metadata') ??
-      (member.metadata ? metadataRefusal(member.metadata, METADATA, ['member_metadata']) : null);
+      metadataRefusal(member.metadata, METADATA, ['member_metadata']);
     if (no) return refused(no);
     const applicationId = own.value;
     const hash = await secretHash(applicationId, secret);

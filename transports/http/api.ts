@@ -1,4 +1,3 @@
-import { isIPv6 } from 'node:net';
 import type { Logger } from 'pino';
 import type { Principal } from '../../actors/session/ports.ts';
 import { networkOf } from '../../protocol/addresses.ts';
@@ -175,8 +174,7 @@ function bodyOf(
   const entries = 'status' in match ? [] : [match.entry, match.own?.entry ?? match.entry];
   const bounds = entries.map((entry) => (isForm ? entry.multipartBytesMax : entry.bodyBytesMax));
   const bytesMax = Math.min(settings.bodyBytesMax, Math.max(BODY_BYTES.open, ...bounds));
-  const address = exchange.address(settings.trustProxy);
-  const account = memory.open(isIPv6(address) ? networkOf(address) : address);
+  const account = memory.open(networkOf(exchange.address(settings.trustProxy)));
   return new BodyStream(exchange, { bytesMax, timeoutMs: settings.requestTimeoutMs }, account, clock);
 }
 

@@ -1,5 +1,5 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
-import { isIP, isIPv6 } from 'node:net';
+import { isIP } from 'node:net';
 import { plainAddress } from '../../protocol/addresses.ts';
 import { MalformedJson, OversizedJson, parseJson } from '../../protocol/json.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
@@ -246,9 +246,8 @@ export const TOO_LARGE = refusal('PAYLOAD_TOO_LARGE');
 /** The peer's address; behind a trusted proxy the last entry of `forwardedFor`, which that proxy wrote. */
 export function addressOf(res: Pick<HttpResponse, 'getRemoteAddressAsText'>, forwardedFor?: string): string {
   const forwarded = forwardedFor?.split(',').at(-1)?.trim() ?? '';
-  const text =
-    isIP(forwarded) === 0 ? Buffer.from(res.getRemoteAddressAsText()).toString('latin1') : forwarded;
-  return isIPv6(text) ? plainAddress(text) : text;
+  if (isIP(forwarded) !== 0) return plainAddress(forwarded);
+  return plainAddress(Buffer.from(res.getRemoteAddressAsText()).toString('latin1'));
 }
 
 /** Most pairs of a query that are read; the bound on headers limits the length of the text. */

@@ -187,8 +187,7 @@ async function perform(
   const { parts } = read;
   const answer = await handled(operation, parts, call, within);
   let result = answerOf(operation, answer, headers);
-  // A frozen body is a shared message, which has no attachments.
-  if (signUrl && entry.holdsMessages && !Object.isFrozen(result.body)) {
+  if (signUrl && entry.holdsMessages) {
     const body = signAttachments(result.body, signUrl);
     if (body !== result.body) result = { ...result, body };
   }

@@ -320,6 +320,14 @@ describe('residents that change hands', () => {
     expect(registry.size).toBe(0);
   });
 
+  it('resolve every handover that waits for them, also when a second one begins meanwhile', async () => {
+    const { registry, load, pass } = moving();
+    load('a').working = true;
+    const both = Promise.all([registry.handOver(() => true, 200), registry.handOver(() => true, 200)]);
+    await pass(210);
+    expect(await both).toEqual([undefined, undefined]);
+  });
+
   it('forward work that waits for an aggregate that is still loading', async () => {
     const { registry, log, work, pass } = moving();
     registry.work('a', work('first'));

@@ -102,7 +102,7 @@ describe('an actor that rests', () => {
     expect(actor.isResting).toBe(false);
   });
 
-  test('is asked its state without becoming an actor again', () => {
+  test('reports its state without becoming an actor again', () => {
     const { actor, made } = arrange();
     actor.rest();
     expect(actor.snapshot).toMatchObject({ status: 'active', value: 'opening' });

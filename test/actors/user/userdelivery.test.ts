@@ -127,7 +127,7 @@ test('a session that arrives during a gap lookup receives its missed dispatches 
 });
 
 test('dispatches that were decided long before their commit are delivered in order', async () => {
-  // Of the last one alone the time says that the session may not have it.
+  // Dispatch 4 is dated before the session opened, dispatch 5 after: by their dates alone only 5 counts as missed.
   const { heard, open, tell, answer } = arrange((n) => (n < 5 ? 5_000 : 0));
   open('first');
   tell(4);

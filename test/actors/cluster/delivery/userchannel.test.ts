@@ -90,7 +90,7 @@ describe('a session that ends while its user cannot be reached', () => {
 });
 
 describe('a session that another object replaces at the owner of its user', () => {
-  it('is opened again after the request that is opening it, whose answer is outdated', async () => {
+  it('is opened again when it is replaced before the owner has answered the request that opened it', async () => {
     const { clock, line, entered, state } = arrange();
     let answer: () => void = () => undefined;
     state.answering = new Promise((resolve) => {
