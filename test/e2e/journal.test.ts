@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../support/freeport.ts';
 import type { RestClient } from '../support/rest-client.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -14,40 +14,41 @@ const MESSAGES = 1000;
 const WRITERS = 8;
 const KILLS = 1;
 
-let dataDir: string;
-let server: TestServer;
-beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'guildhall-journal-'));
-});
-afterAll(async () => {
-  await server.finish();
-  await rm(dataDir, { recursive: true, force: true });
-});
-
 /**
- * A port that never refuses, as a supervisor or a balancer keeps one: stock libraries give a session up when their
- * connection is refused. What connects waits until the server behind it listens.
+ * A port that never refuses, as a supervisor or a balancer keeps one: stock libraries identify again when their
+ * connection is refused. A connection waits until the server behind it answers: a process that was just killed may
+ * still accept one, so its first bytes are kept and sent to the next process.
  */
 async function openDoor(port: number) {
   const open = new Set<Socket>();
-  const bring = (client: Socket): void => {
+  const bring = (client: Socket, request: Buffer[]): void => {
     if (client.destroyed) return;
-    const inner = connect(port, '127.0.0.1');
-    inner.once('connect', () => {
-      client.pipe(inner).pipe(client);
-      client.once('close', () => inner.destroy());
-      // A close without a reset: discord.js takes a reset for a server that is not there, and identifies anew.
-      inner.once('close', () => client.resume().end());
+    const inner = connect(port, '127.0.0.1', () => {
+      for (const bytes of request) inner.write(bytes);
     });
-    inner.on('error', () => {
-      inner.destroy();
-      if (inner.pending) setTimeout(() => bring(client), 50);
+    const keep = (bytes: Buffer): void => {
+      request.push(bytes);
+      if (!inner.connecting) inner.write(bytes);
+    };
+    let isAnswered = false;
+    inner.once('data', (bytes: Buffer) => {
+      isAnswered = true;
+      client.off('data', keep).write(bytes);
+      client.pipe(inner).pipe(client);
+    });
+    const end = () => inner.destroy();
+    client.on('data', keep).once('close', end);
+    inner.on('error', () => inner.destroy());
+    inner.once('close', () => {
+      // A close without a reset: discord.js takes a reset for a server that is not there, and identifies anew.
+      if (isAnswered) client.resume().end();
+      else setTimeout(() => bring(client.off('data', keep).off('close', end), request), 50);
     });
   };
   const door = createServer((client) => {
     open.add(client);
     client.on('error', () => client.destroy()).once('close', () => open.delete(client));
-    bring(client);
+    bring(client, []);
   });
   await once(door.listen(0, '127.0.0.1'), 'listening');
   const close = (): void => {
@@ -72,11 +73,16 @@ async function history(rest: RestClient, channel_id: string): Promise<string[]> 
 }
 
 test(`a discord.js bot misses none of ${MESSAGES} messages over ${KILLS} kill(s), and identifies once`, async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'guildhall-journal-'));
   const port = await freePort();
   const door = await openDoor(port);
   const set = { journal: 'on', public_url: door.origin };
   const begin = () => startServer({ bots: 2, dataDir, port, set });
-  server = await begin();
+  let server: TestServer = await begin();
+  onTestFinished(async () => {
+    await server.finish();
+    await rm(dataDir, { recursive: true, force: true });
+  });
   const { guild } = server.info;
   const { client, counts, seen, login } = botOf(server);
   await login();
