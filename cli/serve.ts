@@ -3,7 +3,7 @@ import { type Logger, pino } from 'pino';
 import { adminTokens, type Config, shownConfig } from '../config/config.ts';
 import type { Addresses, Engine, EngineOptions } from '../embedding.ts';
 import { createLogTail, type LogTail } from '../protocol/logtail.ts';
-import { REDACTION } from '../services/identity/secret.ts';
+import { REDACTION } from '../services/identity/redaction.ts';
 import { type ConsoleServer, openAdminServer } from '../transports/admin/server.ts';
 import { certificateFailure, startFailure } from './failures.ts';
 import { checkPorts } from './ports.ts';

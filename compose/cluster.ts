@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { type HandoverParticipant, handoverOf } from '../actors/cluster/membership/handover.ts';
 import { createOwnership, type ShardOwnership } from '../actors/cluster/membership/ownership.ts';
-import type { Directory, LinkExtension, Links } from '../actors/cluster/ports.ts';
+import type { Directory, Links } from '../actors/cluster/ports.ts';
 import { createRouter } from '../actors/cluster/routing/router.ts';
 import type { Placement } from '../actors/placement/ports.ts';
 import { standalone } from '../actors/placement/standalone.ts';
@@ -11,7 +11,6 @@ import type { Config } from '../config/config.ts';
 import type { EngineOptions } from '../embedding.ts';
 import * as lease from '../engine/placement/lease.ts';
 import type { Metric } from '../protocol/metrics.ts';
-import { Secret } from '../services/identity/secret.ts';
 import { openJournals } from '../storage/journal/openjournals.ts';
 import type { Journals } from '../storage/journal/port.ts';
 import type { Storage } from '../storage/ports.ts';
@@ -63,21 +62,9 @@ export interface OpenCluster extends Cluster {
 
 interface ClusterPorts {
   readonly storage: Pick<Storage, 'cluster'>;
-  /** Classes that the link codec carries, besides secrets. */
-  readonly extensions: readonly LinkExtension[];
 }
 
 const INSTANCE_BYTES = 8;
-
-const SECRETS: LinkExtension = {
-  tag: 16,
-  Class: Secret,
-  pack: (secret: Secret) => secret.reveal(),
-  unpack(text: unknown) {
-    if (typeof text !== 'string') throw new TypeError('A secret is a text.');
-    return new Secret(text);
-  },
-};
 
 const WHY: Readonly<Record<string, string>> = {
   joining: 'This shard is not in the cluster yet.',
@@ -103,7 +90,7 @@ export async function openCluster(
   let links: GrpcLinks;
   try {
     journals = await openJournals(foundation, self);
-    links = await linksOf(foundation, self, ports.extensions);
+    links = await linksOf(foundation, self);
   } catch (error) {
     journals?.writer.close();
     await directory.close();
@@ -228,11 +215,7 @@ function identityOf({ config, clock, randomBytes }: Foundation) {
 const LOOPBACK = /^(127\.|::1$|localhost$)/;
 
 /** @throws errors of reading the certificates and of listening. */
-async function linksOf(
-  { config, clock, logger, onFault }: Foundation,
-  self: Self,
-  extensions: readonly LinkExtension[],
-): Promise<GrpcLinks> {
+async function linksOf({ config, clock, logger, onFault }: Foundation, self: Self): Promise<GrpcLinks> {
   const tls = readLinkTls(config);
   if (tls === null && !LOOPBACK.test(config.link_host))
     logger.warn(
@@ -249,7 +232,6 @@ async function linksOf(
     address: config.link_address,
     tls,
     bytesMax: config.link_bytes_max,
-    extensions: [SECRETS, ...extensions],
     ...{ clock, logger },
     onFault: (where, fault, details) => onFault(fault, where, details),
   });

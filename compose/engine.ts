@@ -42,7 +42,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   const stores = await openStores(config, options, foundation);
   let cluster: OpenCluster | null = null;
   try {
-    cluster = await openCluster(foundation, directory, { storage: stores.storage, extensions: [] });
+    cluster = await openCluster(foundation, directory, { storage: stores.storage });
     return engineOver(foundation, stores, cluster, options);
   } catch (error) {
     await cluster?.close();

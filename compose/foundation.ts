@@ -12,7 +12,7 @@ import { type FreshId, snowflakeOf } from '../protocol/ids.ts';
 import type { Metric } from '../protocol/metrics.ts';
 import type { SecurityTrail } from '../protocol/security.ts';
 import type { Mailer } from '../services/accounts/ports.ts';
-import { REDACTION } from '../services/identity/secret.ts';
+import { REDACTION } from '../services/identity/redaction.ts';
 import { loggedTrail } from '../transports/admin/securitytrail.ts';
 import type { Recorder } from '../transports/recording/recorder.ts';
 

@@ -2,7 +2,7 @@ import type { Founding, SignUp } from '../../engine/account/logins.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { UserFact } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
-import type { Secret } from '../identity/secret.ts';
+import type { Secret } from '../../protocol/secret.ts';
 
 /** Slow password hashes, computed off the main thread, few at a time. Null when too many wait. */
 export interface Passwords {

@@ -1,6 +1,6 @@
 import { withFactor } from '../../engine/account/account.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
-import { Secret } from '../identity/secret.ts';
+import { Secret } from '../../protocol/secret.ts';
 import { type AccountContext, refused } from './context.ts';
 import { emails } from './emails.ts';
 import type { Keys } from './keys.ts';

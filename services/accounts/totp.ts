@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Secret as OtpSecret, TOTP } from 'otpauth';
 import type { SecondFactor } from '../../engine/account/facts.ts';
-import { Secret } from '../identity/secret.ts';
+import { Secret } from '../../protocol/secret.ts';
 import { type Keys, NONCE_BYTES } from './keys.ts';
 
 type RandomBytes = (size: number) => Uint8Array;

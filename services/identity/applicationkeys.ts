@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto';
+import { Secret } from '../../protocol/secret.ts';
 import { hashOf } from './identity.ts';
-import { Secret } from './secret.ts';
 
 /** Keys and secret of a new application. */
 interface ApplicationKeys {

@@ -7,10 +7,10 @@ import type { StoredToken, UserFact } from '../../engine/user/facts.ts';
 import { type FreshId, isUserId, type UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { dropOldest } from '../../protocol/oldest.ts';
+import { Secret } from '../../protocol/secret.ts';
 import type { SecurityTrail } from '../../protocol/security.ts';
 import type { ApplicationStore } from '../../storage/application/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
-import { Secret } from './secret.ts';
 
 /**
  * A token has three base64url segments: the user's id, the time of issue, and 256 random bits. Two client libraries read

@@ -8,8 +8,8 @@ import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 import type { Scope, Scopes } from '../../protocol/scopes.ts';
+import type { Secret } from '../../protocol/secret.ts';
 import type { StoredFact } from '../../storage/ports.ts';
-import type { Secret } from '../identity/secret.ts';
 
 /** The response of the token endpoint; its secrets are shown once. */
 export interface IssuedTokens {

@@ -1,7 +1,7 @@
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { expandScopes } from '../../protocol/scopes.ts';
+import type { Secret } from '../../protocol/secret.ts';
 import { hashOf, makeToken } from '../identity/identity.ts';
-import type { Secret } from '../identity/secret.ts';
 import type { IdTokenKeys } from './idtokens.ts';
 import type { IssuedTokens, TokenOrder } from './ports.ts';
 

@@ -5,18 +5,10 @@ import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import { ACTIVITY_LEASE_MS } from '../../protocol/activityinstances.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import type { Scope } from '../../protocol/scopes.ts';
-import { Secret } from '../../services/identity/secret.ts';
 import type { Person } from '../../services/social/ports.ts';
 import { asking } from '../services/oauth/flows.ts';
 import { type ClusterHouse, openCluster, type TestCluster } from '../support/cluster.ts';
 import type { RecordingSink } from '../support/house.ts';
-
-const SECRETS = {
-  tag: 16,
-  Class: Secret,
-  pack: (secret: Secret) => secret.reveal(),
-  unpack: (text: string) => new Secret(text),
-} as never;
 
 let cluster: TestCluster;
 let names = 0;
@@ -24,7 +16,7 @@ beforeAll(async () => (await openCluster(1)).close(), 60_000);
 afterEach(() => cluster.close());
 
 async function open(shards = 3): Promise<void> {
-  cluster = await openCluster(shards, {}, [SECRETS]);
+  cluster = await openCluster(shards);
 }
 
 function must<Value>(reply: Reply<Value>): Value {

@@ -1,6 +1,5 @@
 import { type HandoverParticipant, handoverOf } from '../../actors/cluster/membership/handover.ts';
 import { createOwnership } from '../../actors/cluster/membership/ownership.ts';
-import type { LinkExtension } from '../../actors/cluster/ports.ts';
 import { createRouter } from '../../actors/cluster/routing/router.ts';
 import type { ShardInfo } from '../../actors/placement/ports.ts';
 import { snowflakeSource } from '../../actors/runtime/snowflakes.ts';
@@ -17,14 +16,13 @@ interface MembershipPorts {
   readonly directory: SimDirectory;
   readonly network: SimNetwork;
   readonly host: Host;
-  readonly extensions: readonly LinkExtension[];
 }
 
 /** Makes a process one shard of the cluster: real ownership and routing over the simulated directory and links. */
 export function joined(self: Omit<ShardInfo, 'worker' | 'draining'>, ports: MembershipPorts) {
-  const { foundation, storage, directory, network, host, extensions } = ports;
+  const { foundation, storage, directory, network, host } = ports;
   const { clock, wheel, config, randomBytes, onFault } = foundation;
-  const links = new SimLinks(self, host, createCodec(extensions), network);
+  const links = new SimLinks(self, host, createCodec(), network);
   const participants = new Map<string, HandoverParticipant>();
   const beforeRejoin = new Set<() => Promise<void>>();
   let nextId = snowflakeSource(clock, { number: 0 });

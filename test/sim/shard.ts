@@ -92,7 +92,7 @@ export class SimShard {
       ...{ id, instance: this.instance, address: id, adminUrl: null, host: 'sim', pid: 1, weight: 100 },
       ...{ version: '0.0.0', startedMs: this.clock.now() },
     };
-    const member = joined(self, { foundation, storage, directory, network, host: this.host, extensions: [] });
+    const member = joined(self, { foundation, storage, directory, network, host: this.host });
     const nowMs = () => this.clock.now();
     const journals = {
       store: disk.store(this.host, nowMs),

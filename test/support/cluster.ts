@@ -1,6 +1,5 @@
 import type { HandoverParticipant } from '../../actors/cluster/membership/handover.ts';
 import { handoverOf } from '../../actors/cluster/membership/handover.ts';
-import type { LinkExtension } from '../../actors/cluster/ports.ts';
 import { createRouter } from '../../actors/cluster/routing/router.ts';
 import type {
   ClusterView,
@@ -142,11 +141,10 @@ interface Setting {
   readonly script: Script;
   readonly storage: Storage;
   readonly config: Config;
-  readonly extensions: readonly LinkExtension[];
 }
 
 /** One shard: a house and its ways to the others. */
-async function openShard(index: number, { clock, net, script, storage, config, extensions }: Setting) {
+async function openShard(index: number, { clock, net, script, storage, config }: Setting) {
   const id = `shard-${index}`;
   instances += 1;
   const worker = instances % 1024;
@@ -156,7 +154,7 @@ async function openShard(index: number, { clock, net, script, storage, config, e
   };
   const foundation = foundationOf({ clock, workerId: worker, config });
   const ownership = new ScriptedOwnership(info, script);
-  const links = net.open(info, () => router.handler, extensions);
+  const links = net.open(info, () => router.handler);
   const router = createRouter({
     ...{ ownership, links, clock, wheel: foundation.wheel, randomBytes: foundation.randomBytes },
     deadlineMs: config.command_deadline_ms,
@@ -213,15 +211,11 @@ export type ClusterHouse = Awaited<ReturnType<typeof openShard>>;
  * Houses of one cluster in one process, over one database in memory, a virtual clock and links that carry only what can
  * travel. Partitions are dealt out in turn; nothing moves but when the test says so.
  */
-export async function openCluster(
-  shards = 2,
-  config: Partial<Config> = {},
-  extensions: readonly LinkExtension[] = [],
-) {
+export async function openCluster(shards = 2, config: Partial<Config> = {}) {
   const clock = new VirtualClock();
   const script = new Script();
   const setting: Setting = {
-    ...{ clock, script, extensions },
+    ...{ clock, script },
     net: new MemoryNet(clock),
     storage: await sharedStorage(),
     // People of these tests need not know each other to write; those of blocks say what they are.

@@ -1,18 +1,18 @@
-import type { LinkExtension, LinkHandler, Links } from '../../actors/cluster/ports.ts';
+import type { LinkHandler, Links } from '../../actors/cluster/ports.ts';
 import type { AskContext, LinkFrame, ShardInfo } from '../../actors/placement/ports.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { LinkFault } from '../../protocol/faults.ts';
+import { Secret } from '../../protocol/secret.ts';
 
 /** What arrives of a value at the other end of a link. @throws TypeError for what no link could carry. */
-function carried<T>(value: T, extensions: readonly LinkExtension[]): T {
+function carried<T>(value: T): T {
   const copy = (part: unknown): unknown => {
     if (part === null || typeof part !== 'object') {
       if (typeof part === 'function' || typeof part === 'symbol')
         throw new TypeError(`A ${typeof part} does not travel.`);
       return part;
     }
-    const extension = extensions.find(({ Class }) => part instanceof Class);
-    if (extension) return extension.unpack(copy(extension.pack(part as never)) as never);
+    if (part instanceof Secret) return new Secret(part.reveal());
     if (part instanceof Uint8Array) return Buffer.from(part);
     if (part instanceof Uint32Array || part instanceof Date) return structuredClone(part);
     if (part instanceof Map) return new Map([...part].map(([key, each]) => [copy(key), copy(each)]));
@@ -29,7 +29,6 @@ function carried<T>(value: T, extensions: readonly LinkExtension[]): T {
 interface End {
   readonly shardId: string;
   readonly handler: () => LinkHandler;
-  readonly extensions: readonly LinkExtension[];
   readonly onBroken: ((shardId: string) => void)[];
 }
 
@@ -48,9 +47,9 @@ export class MemoryNet {
     this.#clock = clock;
   }
 
-  open(self: ShardInfo, handler: () => LinkHandler, extensions: readonly LinkExtension[]): Links {
+  open(self: ShardInfo, handler: () => LinkHandler): Links {
     const from = self.id;
-    const end: End = { shardId: from, handler, extensions, onBroken: [] };
+    const end: End = { shardId: from, handler, onBroken: [] };
     this.#ends.set(from, end);
     return {
       ask: (to, method, args, context) => this.#ask(end, to, method, args, context),
@@ -87,12 +86,12 @@ export class MemoryNet {
     args: readonly unknown[],
     context: AskContext,
   ): Promise<unknown> {
-    const sent = carried(args, end.extensions);
+    const sent = carried(args);
     await this.#pass();
     const other = this.#ends.get(to);
     if (!other || !this.#ends.has(end.shardId)) throw new LinkFault('unreachable', `No way to ${to}.`);
     const answer = await other.handler().ask(end.shardId, method, sent, { ...context });
-    const brought = carried(answer, other.extensions);
+    const brought = carried(answer);
     await this.#pass();
     if (this.#ends.get(to) !== other) throw new LinkFault('lost', `${to} is gone.`);
     return brought;
@@ -101,7 +100,7 @@ export class MemoryNet {
   #tell(end: End, to: string, frame: LinkFrame): void {
     if (!this.#ends.has(to) || this.#ends.get(end.shardId) !== end) return;
     const key = `${end.shardId}>${to}`;
-    const copy = carried(frame, end.extensions);
+    const copy = carried(frame);
     this.told.push({ from: end.shardId, to, frame: copy });
     const queue = this.#queues.get(key);
     if (queue) {

@@ -5,6 +5,7 @@ import { LinkFault, type LinkFaultKind, NotServed } from '../../protocol/faults.
 import { DecodeFault, HEAD_BYTES_MAX, headed } from './packets.ts';
 import { checkPayload } from './payloadcheck.ts';
 import { bytesOf, countOf, listOf, littleEndian, numbersOf, textOf } from './reading.ts';
+import { SECRETS } from './secrets.ts';
 import { ValueCodec } from './valuecodec.ts';
 
 /** A request frame. `token` identifies the sender. */
@@ -86,7 +87,7 @@ function parsed(payload: Buffer): unknown {
   }
 }
 
-export function createCodec(extensions: readonly LinkExtension[] = []): Codec {
+export function createCodec(extensions: readonly LinkExtension[] = [SECRETS]): Codec {
   const values = new ValueCodec(extensions);
   const unpack = (payload: Buffer) => values.revive(parsed(payload));
   return {

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import type { Logger } from 'pino';
-import type { LinkExtension, LinkHandler, Links } from '../../actors/cluster/ports.ts';
+import type { LinkHandler, Links } from '../../actors/cluster/ports.ts';
 import type { AskContext, LinkFrame, ShardInfo } from '../../actors/placement/ports.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { LinkFault } from '../../protocol/faults.ts';
@@ -26,7 +26,6 @@ export interface LinksOptions {
   readonly bytesMax: number;
   /** Most requests in progress to one shard, and from one shard. */
   readonly asksMax?: number;
-  readonly extensions?: readonly LinkExtension[];
   readonly versions?: LinkVersions;
   readonly clock: Clock;
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
@@ -92,7 +91,7 @@ export async function createLinks(options: LinksOptions): Promise<GrpcLinks> {
   const asksMax = options.asksMax ?? ASKS_MAX;
   const shared = {
     greeting: greetingOf(self, clusterId, versions),
-    codec: createCodec(options.extensions),
+    codec: createCodec(),
     channelOptions: {
       ...CHANNEL_OPTIONS,
       'grpc.max_receive_message_length': PACKET_BYTES_MAX + 1024,

@@ -3,7 +3,7 @@ import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type ApplicationId, isSnowflake } from '../../protocol/ids.ts';
 import { scopeRow } from '../../protocol/scopes.ts';
 import type { FactorOffer, Profile } from '../../services/accounts/ports.ts';
-import type { Secret } from '../../services/identity/secret.ts';
+import type { Secret } from '../../protocol/secret.ts';
 import {
   errorSummary,
   type Field,

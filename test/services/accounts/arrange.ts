@@ -8,7 +8,7 @@ import { usernameKeys } from '../../../protocol/usernames.ts';
 import { assembleAccounts } from '../../../services/accounts/accounts.ts';
 import type { AccountPorts } from '../../../services/accounts/context.ts';
 import type { ClientInfo, Email } from '../../../services/accounts/ports.ts';
-import { Secret } from '../../../services/identity/secret.ts';
+import { Secret } from '../../../protocol/secret.ts';
 
 export const HOME: ClientInfo = { address: '192.0.2.1', agent: 'Test browser' };
 export const PASSWORD = 'correct horse battery';

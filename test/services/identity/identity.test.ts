@@ -10,7 +10,8 @@ import type { FreshId, UserId } from '../../../protocol/ids.ts';
 import type { APIUser } from '../../../protocol/objects.ts';
 import { makeApplicationKeys } from '../../../services/identity/applicationkeys.ts';
 import { claimedUser, createIdentity, makeToken, TOKENS_MAX } from '../../../services/identity/identity.ts';
-import { REDACTION, Secret } from '../../../services/identity/secret.ts';
+import { Secret } from '../../../protocol/secret.ts';
+import { REDACTION } from '../../../services/identity/redaction.ts';
 
 const BOT = '1100000000000000001' as UserId;
 const HUMAN = '1100000000000000002' as UserId;

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { LinkFrame } from '../../../actors/placement/ports.ts';
 import { LinkFault, type LinkFaultKind, NotServed } from '../../../protocol/faults.ts';
 import { refusal } from '../../../protocol/refusal.ts';
-import { Secret } from '../../../services/identity/secret.ts';
+import { Secret } from '../../../protocol/secret.ts';
 import { StorageFault } from '../../../storage/database/driver.ts';
 import { createCodec } from '../../../transports/cluster/codec.ts';
 import {
@@ -18,14 +18,7 @@ import {
 } from '../../../transports/cluster/packets.ts';
 import { DEPTH_MAX } from '../../../transports/cluster/payloadcheck.ts';
 
-const codec = createCodec([
-  {
-    tag: 16,
-    Class: Secret,
-    pack: (secret: Secret) => secret.reveal(),
-    unpack: (text: string) => new Secret(text),
-  },
-]);
+const codec = createCodec();
 
 const carried = (value: unknown): unknown => codec.unpack(payloadOf(codec.pack(value)));
 

@@ -6,7 +6,7 @@ import type { ApplicationId, UserId } from '../../../../protocol/ids.ts';
 import { BAD_REFRESH_TOKEN } from '../../../../protocol/oauth.ts';
 import { refusal } from '../../../../protocol/refusal.ts';
 import type { Scope } from '../../../../protocol/scopes.ts';
-import { Secret } from '../../../../services/identity/secret.ts';
+import { Secret } from '../../../../protocol/secret.ts';
 import type { TokenAnswer, TokenRequest } from '../../../../services/oauth/ports.ts';
 import { discoveryDocument, wellKnownRoutes } from '../../../../transports/http/wellknown.ts';
 import type { Caller } from '../../../../transports/rest/operation.ts';
