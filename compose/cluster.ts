@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { type HandoverParticipant, handoverOf } from '../actors/cluster/membership/handover.ts';
 import { createOwnership, type ShardOwnership } from '../actors/cluster/membership/ownership.ts';
 import type { Directory, Links } from '../actors/cluster/ports.ts';
+import { routingOver } from '../actors/cluster/routing/routed.ts';
 import { createRouter } from '../actors/cluster/routing/router.ts';
 import type { Placement } from '../actors/placement/ports.ts';
 import { standalone } from '../actors/placement/standalone.ts';
@@ -119,6 +120,7 @@ export async function openCluster(
   foundation.metrics.push(...metricsOf({ ownership, router, links }, config));
   return {
     ...{ ownership, router, links, directory, participants, journals, beforeRejoin },
+    routing: routingOver({ ownership, router }),
     id: config.cluster_id,
     partitions: directory.partitions,
     admits: (id) => ownership.owns(id),

@@ -109,7 +109,7 @@ function accountsOver(context: ServiceContext, passwords: Passwords): Accounts {
     security: context.security,
     onFault: (error) => context.onFault(error, 'accounts'),
   });
-  return routed(accounts, accountRoutes(storage.accounts), context.cluster);
+  return routed(accounts, accountRoutes(storage.accounts), context.routing);
 }
 
 function mailerOf({ config, clock, logger, mailer }: ServiceContext): Mailer {
@@ -156,7 +156,7 @@ export function createOAuth(context: ServiceContext): OAuth {
         .catch((fault: unknown) => context.onFault(fault, 'deauthorized')),
     ...oauthGuilds(guilds, users),
   });
-  return routed(oauth, oauthRoutes(applications), context.cluster);
+  return routed(oauth, oauthRoutes(applications), context.routing);
 }
 
 const ENDPOINT_TIMEOUT_MS = 3_000;
@@ -241,7 +241,7 @@ export function createProvisional(context: ServiceContext): Provisional {
     monotonic: () => clock.monotonic(),
     randomBytes: context.randomBytes,
   });
-  return routed(provisional, PROVISIONAL_ROUTES, context.cluster);
+  return routed(provisional, PROVISIONAL_ROUTES, context.routing);
 }
 
 /** Relationships and the features that depend on them. */
@@ -313,7 +313,7 @@ export function createSocial(context: ServiceContext): Social {
       friendCache.forgetAll();
     },
   };
-  return routed(social, SOCIAL_ROUTES, context.cluster);
+  return routed(social, SOCIAL_ROUTES, context.routing);
 }
 
 /** Delivery of published messages to following channels. */
@@ -493,8 +493,8 @@ export function createLobbies(context: ServiceContext): Pick<Features, 'lobbies'
     gameWheel.stop();
   };
   return {
-    lobbies: routed({ ...lobbies, close }, LOBBY_ROUTES, context.cluster),
+    lobbies: routed({ ...lobbies, close }, LOBBY_ROUTES, context.routing),
     games,
-    matchmaking: routed(matchmaking, MATCHMAKING_ROUTES, context.cluster),
+    matchmaking: routed(matchmaking, MATCHMAKING_ROUTES, context.routing),
   };
 }

@@ -9,7 +9,7 @@ import {
 } from '../actors/cluster/membership/aggregateownership.ts';
 import { committing, committingAsOwner, fencedWriter } from '../actors/cluster/membership/commits.ts';
 import { keepCalls } from '../actors/cluster/membership/keptcalls.ts';
-import { routed, routingOver } from '../actors/cluster/routing/routed.ts';
+import { routed } from '../actors/cluster/routing/routed.ts';
 import { guildMachine } from '../actors/guild/guild.machine.ts';
 import { type GuildListener, GuildShell } from '../actors/guild/guild.shell.ts';
 import { Guilds } from '../actors/guild/guilds.ts';
@@ -31,6 +31,8 @@ import type { Config } from '../config/config.ts';
 import { nearest } from '../config/nearest.ts';
 import type { Guild } from '../engine/guild/guild.ts';
 import type { PrivateChannelState } from '../engine/privatechannel/rules.ts';
+import { type PrivateCommands, privateRules } from '../engine/privatechannel/rules.ts';
+import type { ChannelId } from '../protocol/ids.ts';
 import { isAnyId } from '../protocol/ids.ts';
 import { ChannelDirectory } from '../services/channels/channels.ts';
 import {
@@ -158,7 +160,7 @@ export function createResidents(ports: ResidentPorts) {
   });
   const users = new Users(
     userRegistry,
-    ports.cluster,
+    ports.cluster.routing,
     (session) => ports.userListener.sessionReplaced(session),
     storage.users,
   );
@@ -186,7 +188,7 @@ export function createResidents(ports: ResidentPorts) {
   ports.cluster.participants.set('user', userRegistry);
   ports.cluster.participants.set('private_channel', privateChannels);
   return {
-    guilds: new Guilds(guildRegistry, ports.cluster),
+    guilds: new Guilds(guildRegistry, ports.cluster.routing),
     users,
     privateChannels,
     channels: new ChannelDirectory(storage.directory),
@@ -216,11 +218,16 @@ interface OwnerAccessPorts
 }
 
 function createOwnerAccess(ports: OwnerAccessPorts): OwnerAccess {
-  const routing = routingOver(ports.cluster);
+  const { ownership, routing } = ports.cluster;
   const direct = createDirectDelivery(ports);
   const notifier = createNotifier({ ...ports, userDelivery: direct?.userDelivery ?? null });
-  const here = createPrivateChannels({ ...ports, ownership: ports.cluster.ownership, notifier });
-  const privates = routed(here, PRIVATE_ROUTES, ports.cluster);
-  const calls = { inPrivate: privates.call, inPrivateHere: here.call, openPrivate: privates.open };
+  const here = createPrivateChannels({ ...ports, ownership, notifier });
+  const inPrivate = routing.command<ChannelId, PrivateCommands>(
+    'privateChannel.command',
+    privateRules,
+    here.call,
+  );
+  const privates: PrivateChannels = { ...routed(here, PRIVATE_ROUTES, routing), call: inPrivate };
+  const calls = { inPrivate, inPrivateHere: here.call, openPrivate: privates.open };
   return { direct, routing, notifier, privates, ...calls };
 }

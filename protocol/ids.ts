@@ -27,19 +27,23 @@ export const EPOCH_MS = 1_420_070_400_000;
 
 /** One spelling per number: ids name actors and count limits as text, and `01` must not be another `1`. */
 const SNOWFLAKE = /^(?:0|[1-9][0-9]{0,19})$/;
-const MAX_SNOWFLAKE = (1n << 63n) - 1n;
+const MAX_SNOWFLAKE = String((1n << 63n) - 1n);
 
 /**
  * True for a decimal string without leading zeros that fits a signed 64-bit integer (the column type of the database).
  */
 export function isSnowflake(value: unknown): value is string {
-  return typeof value === 'string' && SNOWFLAKE.test(value) && BigInt(value) <= MAX_SNOWFLAKE;
+  return typeof value === 'string' && SNOWFLAKE.test(value) && compareIds(value, MAX_SNOWFLAKE) <= 0;
 }
 
 /** True for a well-formed snowflake that may be the id of anything. */
 export const isAnyId = (value: unknown): value is FreshId => isSnowflake(value);
 
-/** True for a well-formed snowflake, used where a user id is expected. The user may not exist. */
+/** Each is true for a well-formed snowflake, used where an id of this kind is expected. Nothing may exist under it. */
+export const isGuildId = (value: unknown): value is GuildId => isSnowflake(value);
+export const isChannelId = (value: unknown): value is ChannelId => isSnowflake(value);
+export const isMessageId = (value: unknown): value is MessageId => isSnowflake(value);
+export const isApplicationId = (value: unknown): value is ApplicationId => isSnowflake(value);
 export const isUserId = (value: unknown): value is UserId => isSnowflake(value);
 
 /** The Unix time in milliseconds at which a snowflake was generated. */

@@ -1,20 +1,149 @@
-import type { ApplicationId, ChannelId, GuildId, UserId } from './ids.ts';
 import {
-  anything,
+  activityButtons,
+  activityRequest,
+  activitySecret,
+  activityTarget,
+  activityViewer,
+  headlessSession,
+  hiddenActivity,
+  joinedActivity,
+  lobby,
+  lobbyEntry,
+  lobbyJoin,
+  openLobby,
+  paymentRequest,
+  paymentResult,
+  premiumChange,
+  premiumCommand,
+  relation,
+  relationWish,
+  runningActivity,
+  secretRequest,
+  shownActivity,
+  takeover,
+  ticket,
+  ticketDraft,
+  voiceMember,
+  voicePlace,
+} from './link.games.ts';
+import {
+  appCommand,
+  callback,
+  callbackResult,
+  commandPermissions,
+  directDraft,
+  emojiDraft,
+  interactionCaller,
+  interactionPlace,
+  invocation,
+  messageEdit,
+  permissionTarget,
+  storedEmoji,
+  storedMessage,
+  tokenMessage,
+  tokenMessageId,
+  written,
+  writtenCommand,
+} from './link.messages.ts';
+import {
+  attemptKind,
+  attemptStart,
+  authorizeQuery,
+  client,
+  confirmation,
+  consentOutcome,
+  decision,
+  decisionOutcome,
+  deviceDecision,
+  deviceRequest,
+  emailForm,
+  externalIdentity,
+  externalProof,
+  factorForm,
+  factorOffer,
+  grant,
+  grantedDevice,
+  identity,
+  issuedTokens,
+  newNames,
+  oauthClient,
+  passwordForm,
+  profileChange,
+  signedIn,
+  signInForm,
+  signInStep,
+  team,
+  teamChange,
+  tokenAnswer,
+  tokenOrder,
+  tokenRequest,
+  verifiedPlayer,
+} from './link.people.ts';
+import {
+  applicationUser,
+  claimAnswer,
+  cursors,
+  deliveryTarget,
+  membersRequest,
+  opening,
+  origin,
+  presence,
+  presenceUpdate,
+  reopened,
+  requestInput,
+  session,
+  sessionClaim,
+  startLimit,
+  startVerdict,
+  states,
+  streamer,
+  streamRequest,
+  subscribed,
+  wantedGuild,
+} from './link.sessions.ts';
+import {
+  application,
+  applicationChange,
+  applicationId,
+  authority,
+  channelId,
+  clientInput,
+  clientObject,
+  commandInput,
+  commandValue,
+  dispatchBody,
+  foundingChoice,
+  groupSettings,
+  guild,
+  guildId,
+  lobbyId,
+  messageId,
+  person,
+  privateChannel,
+  scope,
+  user,
+  userChange,
+  userId,
+} from './link.values.ts';
+import {
   bytes,
   decimal,
   fields,
   flag,
   id,
+  is,
   list,
+  mapOf,
   nothing,
   nullable,
-  object,
+  number,
   oneOf,
   optional,
   record,
   reply,
   type Schema,
+  secret,
+  setOf,
   text,
   tuple,
   type ValueOf,
@@ -98,59 +227,57 @@ const tellsAll = <const A extends Schemas>(args: A, since = 1) => ({
   ...{ args, reply: nothing, since, reads: false },
 });
 
-const guildId = id<GuildId>('guild');
-const channelId = id<ChannelId>('channel');
-const lobbyId = id<ChannelId>('lobby');
-const userId = id<UserId>('user');
-const applicationId = id<ApplicationId>('application');
-/** The caller and the permissions that the call requires. */
-const authority = object;
 /** A command of an aggregate: its type, input and authority. */
-const command = [text, object, authority] as const;
-/** A session of another shard, as its host describes it. */
-const session = object;
-/** Result of a session's subscription. */
-const subscribed = oneOf('member', 'gone', 'tooOld');
+const command = [text, commandInput, authority] as const;
 /** Number of a connection period between two shards; messages of an earlier period are ignored. */
 const period = whole;
 const shardState = oneOf('joining', 'serving', 'suspended', 'draining', 'left');
 /** Counts by name. */
 const countByName = record(whole);
-/** Counters for sign-in attempts. */
-const attemptKind = oneOf('login', 'everywhere', 'factor', 'address');
-/** Current states by owner and subject. */
-const states = list(tuple(id('owner'), anything));
 
 /**
  * Every method between shards. Callers, receivers, the validation of incoming calls and the golden packets are made
  * from this table. Within a version of the link, methods and optional arguments may be added; any other change needs a
  * new version.
  */
-export const LINK = {
+const LINK = {
   // Guilds, private channels and users.
-  'guild.command': keyed('guild', [guildId, ...command], reply(anything), { reads: true }),
-  'guilds.create': once('guild', [guildId, text, object, optional(object)], reply(object)),
-  'guilds.createOwn': once('user', [userId, guildId, text, object], reply(object)),
-  'guilds.setPresences': asksShard([states], list(text)),
-  'privateChannel.command': keyed('channel', [channelId, ...command], reply(anything)),
-  'privateChannel.open': repeatable('user', [userId, userId, optional(flag)], reply(object)),
-  'privateChannel.openGroup': repeatable('channel', [channelId, list(userId), object], reply(object)),
+  'guild.command': keyed('guild', [guildId, ...command], reply(commandValue), { reads: true }),
+  'guilds.create': once('guild', [guildId, text, user, optional(foundingChoice)], reply(guild)),
+  'guilds.createOwn': once('user', [userId, guildId, text, foundingChoice], reply(guild)),
+  'guilds.setPresences': asksShard(
+    [states(guildId, userId, tuple(nullable(presence), number, flag))],
+    list(text),
+  ),
+  'privateChannel.command': keyed('channel', [channelId, ...command], reply(commandValue)),
+  'privateChannel.open': repeatable('user', [userId, userId, optional(flag)], reply(privateChannel)),
+  'privateChannel.openGroup': repeatable(
+    'channel',
+    [channelId, list(userId), groupSettings],
+    reply(privateChannel),
+  ),
   'privateChannel.relationsChanged': repeatable('channel', [channelId], nothing),
-  'users.update': repeatable('user', [userId, object], reply(object)),
+  'users.update': repeatable('user', [userId, userChange], reply(user)),
   'users.guildIdsOf': repeatable('user', [userId], list(guildId)),
   'users.hasSession': repeatable('user', [userId, text], flag),
   'users.plays': repeatable('user', [userId, applicationId], flag),
-  'users.presences': asksShard([list(userId)], object),
-  'users.deliver': tells('user', [list(tuple(userId, anything)), text, text, anything, optional(anything)]),
-  'users.setMemberships': asksShard([states], list(text)),
-  'users.repeatPresences': asksShard([states], list(text)),
+  'users.presences': asksShard([list(userId)], mapOf(userId, presence)),
+  'users.deliver': tells('user', [
+    list(deliveryTarget),
+    text,
+    text,
+    nullable(origin),
+    optional(nullable(origin)),
+  ]),
+  'users.setMemberships': asksShard([states(userId, guildId, oneOf('joined', 'left'))], list(text)),
+  'users.repeatPresences': asksShard([states(userId, guildId, is(null))], list(text)),
 
   // Sessions whose user or guild another shard owns.
-  'remoteSessions.subscribe': asksShard([id('guild'), list(object), whole], list(subscribed)),
-  'remoteSessions.open': asksShard([session], object),
-  'remoteSessions.reopen': asksShard([session, nullable(object), list(anything)], object),
-  'remoteSessions.ask': asksShard([session, text, tuple(anything)], anything),
-  'remoteSessions.members': asksShard([session, object], nothing),
+  'remoteSessions.subscribe': asksShard([guildId, list(wantedGuild), whole], list(subscribed)),
+  'remoteSessions.open': asksShard([session], opening),
+  'remoteSessions.reopen': asksShard([session, nullable(presenceUpdate), cursors], reopened),
+  'remoteSessions.ask': asksShard([session, text, tuple(requestInput)], nothing),
+  'remoteSessions.members': asksShard([session, membersRequest], nothing),
   'remoteSessions.channelInfo': asksShard([session, guildId, list(text)], nothing),
   'remoteSessions.ended': tellsShard([text, period, whole, flag]),
   'remoteSessions.writable': tellsShard([text, period, whole]),
@@ -159,14 +286,14 @@ export const LINK = {
   'localSessions.join': tellsShard([period, whole, guildId]),
 
   // Gateway sessions that move, and their journals.
-  'sessions.take': asksShard([object], object),
-  'sessions.takeCopy': asksShard([object], object),
+  'sessions.take': asksShard([sessionClaim], claimAnswer),
+  'sessions.takeCopy': asksShard([sessionClaim], claimAnswer),
   'sessions.held': asksShard([list(text), optional(list(whole))], list(text)),
   'sessions.reassert': asksShard([list(text)], nothing),
-  'sessions.wantAuthorizeRequests': asksShard([object, text, flag], flag),
+  'sessions.wantAuthorizeRequests': asksShard([applicationUser, text, flag], flag),
   'sessions.requestAuthorization': asksShard([userId, applicationId, text], whole),
-  'sessionStarts.take': once('user', [userId, text, nullable(whole)], anything),
-  'sessionStarts.limitOf': once('user', [userId], object),
+  'sessionStarts.take': once('user', [userId, text, nullable(whole)], startVerdict),
+  'sessionStarts.limitOf': once('user', [userId], startLimit),
   'journals.location': asksShard([], text),
   'journals.append': asksShard([text, text, whole, whole, bytes], flag),
   'shard.status': asksShard(
@@ -178,156 +305,178 @@ export const LINK = {
   ),
 
   // Accounts, sign-in and OAuth2.
-  'accounts.signIn': once('user', [object, object], reply(object)),
-  'accounts.secondFactor': once('user', [text, text, object], reply(userId)),
-  'accounts.issueToken': once('user', [userId], object),
+  'accounts.signIn': once('user', [signInForm, client], reply(signInStep)),
+  'accounts.secondFactor': once('user', [text, text, client], reply(userId)),
+  'accounts.issueToken': once('user', [userId], secret),
   'accounts.revokeToken': repeatable('user', [userId, text], nothing),
-  'accounts.open': once('user', [userId, object, optional(text)], object),
+  'accounts.open': once('user', [userId, client, optional(text)], secret),
   'accounts.close': repeatable('user', [userId, text], nothing),
   'accounts.closeAll': repeatable('user', [userId, nullable(text)], nothing),
-  'accounts.rename': once('user', [userId, object], reply(nothing)),
-  'accounts.confirm': once('user', [userId, text, object], reply(nothing)),
-  'accounts.changePassword': once('user', [userId, object, nullable(text), object], reply(nothing)),
+  'accounts.rename': once('user', [userId, newNames], reply(nothing)),
+  'accounts.confirm': once('user', [userId, text, client], reply(nothing)),
+  'accounts.changePassword': once('user', [userId, passwordForm, nullable(text), client], reply(nothing)),
   'accounts.setPassword': once('user', [userId, text], reply(nothing)),
-  'accounts.changeEmail': once('user', [userId, object, object], reply(nothing)),
-  'accounts.askToConfirm': once('user', [userId, object], reply(nothing)),
+  'accounts.changeEmail': once('user', [userId, emailForm, client], reply(nothing)),
+  'accounts.askToConfirm': once('user', [userId, client], reply(nothing)),
   'accounts.confirmEmail': once('user', [text], reply(userId)),
-  'accounts.reset': once('user', [text, text, optional(object)], reply(userId)),
-  'accounts.offerFactor': once('user', [userId, optional(text)], reply(object)),
-  'accounts.enableFactor': once('user', [userId, object, object], reply(list(object))),
-  'accounts.disableFactor': once('user', [userId, object, object], reply(nothing)),
-  'attempts.begin': once('name', [text, attemptKind, flag], object),
+  'accounts.reset': once('user', [text, text, optional(client)], reply(userId)),
+  'accounts.offerFactor': once('user', [userId, optional(text)], reply(factorOffer)),
+  'accounts.enableFactor': once('user', [userId, factorForm, client], reply(list(secret))),
+  'accounts.disableFactor': once('user', [userId, confirmation, client], reply(nothing)),
+  'attempts.begin': once('name', [text, attemptKind, flag], attemptStart),
   'attempts.forget': tells('name', [text, attemptKind]),
   'attempts.takeBack': tells('name', [text, attemptKind]),
   'mailQuota.mailbox': once('name', [text], flag),
   'mailQuota.address': once('name', [text], flag),
   'identity.forget': tellsAll([userId]),
   'identity.revoked': tellsAll([userId, nullable(text)]),
-  'operator.rotateToken': once('user', [userId, oneOf('bot', 'user')], object),
+  'operator.rotateToken': once('user', [userId, oneOf('bot', 'user')], secret),
   'operator.revokeTokens': once('user', [userId], nothing),
-  'teams.change': repeatable('name', [id('team'), object], reply(nullable(object))),
-  'applications.update': repeatable('application', [applicationId, object], reply(object)),
+  'teams.change': repeatable('name', [id('team'), teamChange], reply(nullable(team))),
+  'applications.update': repeatable('application', [applicationId, applicationChange], reply(application)),
   'webhookEvents.queued': tells('application', [applicationId]),
-  'appCommands.write': once('application', [applicationId, nullable(guildId), anything], reply(object)),
+  'appCommands.write': once(
+    'application',
+    [applicationId, nullable(guildId), clientInput],
+    reply(writtenCommand),
+  ),
   'appCommands.edit': repeatable(
     'application',
-    [applicationId, nullable(guildId), text, anything],
-    reply(object),
+    [applicationId, nullable(guildId), text, clientInput],
+    reply(appCommand),
   ),
   'appCommands.delete': once('application', [applicationId, nullable(guildId), text], reply(nothing)),
   'appCommands.overwrite': repeatable(
     'application',
-    [applicationId, nullable(guildId), anything],
-    reply(list(object)),
+    [applicationId, nullable(guildId), clientInput],
+    reply(list(appCommand)),
   ),
   'appCommands.setPermissions': repeatable(
     'application',
-    [applicationId, guildId, object, anything],
-    reply(object),
+    [applicationId, guildId, permissionTarget, clientInput],
+    reply(commandPermissions),
   ),
-  'applicationEmojis.create': once('application', [applicationId, object], reply(object)),
-  'applicationEmojis.rename': repeatable('application', [applicationId, text, optional(text)], reply(object)),
+  'applicationEmojis.create': once('application', [applicationId, emojiDraft], reply(storedEmoji)),
+  'applicationEmojis.rename': repeatable(
+    'application',
+    [applicationId, text, optional(text)],
+    reply(storedEmoji),
+  ),
   'applicationEmojis.delete': once('application', [applicationId, text], reply(nothing)),
-  'premium.run': once('application', [applicationId, object], reply(object)),
+  'premium.run': once('application', [applicationId, premiumCommand], reply(premiumChange)),
   // Money: the owner of the application asks the payment provider.
-  'payments.run': once('application', [applicationId, object], reply(object)),
+  'payments.run': once('application', [applicationId, paymentRequest], reply(paymentResult)),
   'appCommands.indexChanged': tellsAll([list(guildId)]),
   // Running activities: the owner of the guild or private channel decides.
-  'runningActivities.join': repeatable('name', [id('owner'), object], reply(object)),
-  'runningActivities.leave': repeatable('name', [id('owner'), object], nothing),
-  'runningActivities.list': repeatable('name', [id('owner'), object], reply(list(object))),
-  'runningActivities.all': repeatable('name', [id('owner')], list(object)),
+  'runningActivities.join': repeatable('name', [id('owner'), activityRequest], reply(joinedActivity)),
+  'runningActivities.leave': repeatable('name', [id('owner'), activityRequest], nothing),
+  'runningActivities.list': repeatable('name', [id('owner'), activityViewer], reply(list(clientObject))),
+  'runningActivities.all': repeatable('name', [id('owner')], list(runningActivity)),
   // Interactions: the owner of the guild or private channel decides.
-  'interactions.place': repeatable('name', [id('owner'), text], nullable(object)),
+  'interactions.place': repeatable('name', [id('owner'), text], nullable(interactionCaller)),
   'interactions.forget': tellsAll([text]),
-  'interactions.invoke': once('name', [id('owner'), object], reply(oneOf('begun', 'repeated'))),
-  'interactions.answer': once('name', [id('owner'), text, object], reply(object)),
-  'interactions.followUp': once('name', [id('owner'), text, object], reply(object)),
-  'interactions.message': repeatable('name', [id('owner'), text, text], reply(object)),
-  'interactions.edit': repeatable('name', [id('owner'), text, text, object], reply(object)),
-  'interactions.remove': once('name', [id('owner'), text, text], reply(nothing)),
-  'interactions.dismiss': once('name', [id('owner'), object, text, text], reply(nothing)),
-  'oauth.issue': once('user', [object], object),
-  'oauth.granted': repeatable('user', [userId, applicationId], nullable(object)),
-  'oauth.deauthorize': repeatable('user', [userId, applicationId, optional(object)], flag),
-  'oauth.grants': repeatable('user', [userId], list(object)),
-  'oauth.token': once('user', [object], reply(object)),
-  'oauth.revoke': repeatable('user', [object, text], nothing),
-  'oauth.describeConsent': repeatable('user', [userId, object], object),
-  'oauth.decideConsent': once('user', [userId, object, object], object),
+  'interactions.invoke': once('name', [id('owner'), invocation], reply(oneOf('begun', 'repeated'))),
+  'interactions.answer': once('name', [id('owner'), text, callback], reply(callbackResult)),
+  'interactions.followUp': once('name', [id('owner'), text, tokenMessage], reply(written)),
+  'interactions.message': repeatable('name', [id('owner'), text, tokenMessageId], reply(storedMessage)),
+  'interactions.edit': repeatable('name', [id('owner'), text, tokenMessageId, messageEdit], reply(written)),
+  'interactions.remove': once('name', [id('owner'), text, tokenMessageId], reply(nothing)),
+  'interactions.dismiss': once('name', [id('owner'), interactionPlace, messageId, userId], reply(nothing)),
+  'oauth.issue': once('user', [tokenOrder], issuedTokens),
+  'oauth.granted': repeatable('user', [userId, applicationId], nullable(setOf(scope))),
+  'oauth.deauthorize': repeatable('user', [userId, applicationId, optional(fields({ silent: flag }))], flag),
+  'oauth.grants': repeatable('user', [userId], list(grant)),
+  'oauth.token': once('user', [tokenRequest], reply(tokenAnswer)),
+  'oauth.revoke': repeatable('user', [oauthClient, text], nothing),
+  'oauth.describeConsent': repeatable('user', [userId, authorizeQuery], consentOutcome),
+  'oauth.decideConsent': once('user', [userId, authorizeQuery, decision], decisionOutcome),
   'oauth.forget': tellsAll([userId]),
   'oauth.revoked': tellsAll([userId, applicationId]),
-  'devices.finish': once('device', [text, object], flag),
-  'devices.poll': once('device', [text, applicationId, nullable(object)], reply(object)),
-  'devices.signedIn': once('device', [text], reply(text)),
-  'devices.approve': once('user', [userId, object], flag),
-  'devices.exchange': once('user', [userId, object, nullable(object)], reply(object)),
+  'devices.finish': once('device', [text, deviceDecision], flag),
+  'devices.poll': once('device', [text, applicationId, nullable(externalProof)], reply(tokenAnswer)),
+  'devices.signedIn': once('device', [text], reply(userId)),
+  'devices.approve': once('user', [userId, deviceRequest], flag),
+  'devices.exchange': once('user', [userId, grantedDevice, nullable(externalProof)], reply(tokenAnswer)),
 
   // Players of games, their relationships and activities.
   'players.banned': once('user', [userId, nullable(decimal)], nothing),
   'players.linkChild': once('application', [applicationId, applicationId], reply(nothing)),
-  'players.enter': once('application', [applicationId, applicationId, object], reply(object)),
-  'players.join': once('application', [applicationId, userId, object], reply(nothing)),
-  'players.part': once('application', [applicationId, object], reply(nothing)),
-  'players.partAgain': once('application', [applicationId, userId, object, nullable(userId)], reply(nothing)),
-  'players.updateProfile': once('application', [applicationId, userId, object, object], reply(object)),
-  'players.forget': once('application', [applicationId, userId, object], reply(nothing)),
-  'relationships.change': once(
-    'user',
-    [userId, userId, userId, nullable(applicationId), object],
+  'players.enter': once('application', [applicationId, applicationId, verifiedPlayer], reply(signedIn)),
+  'players.join': once('application', [applicationId, userId, externalIdentity], reply(nothing)),
+  'players.part': once('application', [applicationId, externalIdentity], reply(nothing)),
+  'players.partAgain': once(
+    'application',
+    [applicationId, userId, identity, nullable(userId)],
     reply(nothing),
   ),
-  'relationships.takeOver': once('user', [userId, object], nothing),
-  'friends.of': repeatable('user', [userId], list(object)),
+  'players.updateProfile': once(
+    'application',
+    [applicationId, userId, externalIdentity, profileChange],
+    reply(fields({ created: flag })),
+  ),
+  'players.forget': once('application', [applicationId, userId, externalIdentity], reply(nothing)),
+  'relationships.change': once(
+    'user',
+    [userId, userId, userId, nullable(applicationId), relationWish],
+    reply(nothing),
+  ),
+  'relationships.takeOver': once('user', [userId, takeover], nothing),
+  'friends.of': repeatable('user', [userId], list(relation)),
   'friends.blocks': repeatable('user', [userId, userId], flag),
   'friends.friends': repeatable('user', [userId, userId, nullable(applicationId)], flag),
   'friends.forget': repeatable('user', [userId], nothing),
   'friends.forgetAll': tellsAll([]),
-  'directMessages.send': once('user', [object, userId, object], reply(object)),
-  'activities.accept': repeatable('user', [object, object], reply(object)),
-  'activities.metadata': repeatable('user', [object, object], reply(object)),
-  'activities.startHeadless': once('user', [object, list(anything), nullable(text)], reply(object)),
-  'activities.endHeadless': once('user', [object, text], reply(nothing)),
-  'activities.joinable': repeatable('user', [userId, nullable(applicationId)], nullable(object)),
-  'activities.showInvite': once('user', [userId, applicationId, object], nothing),
+  'directMessages.send': once('user', [person, userId, directDraft], reply(clientObject)),
+  'activities.accept': repeatable('user', [person, activityTarget], reply(activitySecret)),
+  'activities.metadata': repeatable('user', [person, shownActivity], reply(activityButtons)),
+  'activities.startHeadless': once(
+    'user',
+    [person, list(clientInput), nullable(text)],
+    reply(headlessSession),
+  ),
+  'activities.endHeadless': once('user', [person, text], reply(nothing)),
+  'activities.joinable': repeatable('user', [userId, nullable(applicationId)], nullable(hiddenActivity)),
+  'activities.showInvite': once('user', [userId, applicationId, dispatchBody], nothing),
 
   // Lobbies and matchmaking.
-  'lobby.command': keyed('lobby', [lobbyId, ...command], reply(anything)),
-  'lobbies.createOrJoin': repeatable('user', [object, authority], reply(object)),
-  'lobbies.createOpen': once('user', [object, authority], reply(object)),
-  'lobbies.enter': repeatable('user', [lobbyId, object, authority], reply(object)),
-  'lobbies.speak': once('lobby', [lobbyId, text, anything, authority], reply(nothing)),
-  'lobbies.ofSecret': repeatable('name', [text, object], nullable(lobbyId)),
+  'lobby.command': keyed('lobby', [lobbyId, ...command], reply(commandValue)),
+  'lobbies.createOrJoin': repeatable('user', [lobbyJoin, authority], reply(lobby)),
+  'lobbies.createOpen': once('user', [openLobby, authority], reply(lobby)),
+  'lobbies.enter': repeatable('user', [lobbyId, lobbyEntry, authority], reply(lobby)),
+  'lobbies.speak': once('lobby', [lobbyId, text, clientInput, authority], reply(nothing)),
+  'lobbies.ofSecret': repeatable('name', [text, secretRequest], nullable(lobbyId)),
   'lobbies.settled': repeatable('lobby', [lobbyId], nothing),
-  'lobbies.changeUser': tells('lobby', [lobbyId, object]),
-  'lobbies.idle': tells('lobby', [lobbyId, decimal]),
-  'lobbyLinks.link': once('lobby', [lobbyId, nullable(channelId), authority], reply(object)),
-  'lobbyLinks.refresh': once('lobby', [lobbyId], anything),
+  'lobbies.changeUser': tells('lobby', [lobbyId, user]),
+  'lobbies.idle': tells('lobby', [lobbyId, number]),
+  'lobbyLinks.link': once('lobby', [lobbyId, nullable(channelId), authority], reply(lobby)),
+  'lobbyLinks.refresh': once('lobby', [lobbyId], nothing),
   'lobbyLinks.named': once('guild', [guildId, channelId], nullable(lobbyId)),
   'lobbySessions.joined': tells('user', [userId, lobbyId, applicationId]),
   'lobbySessions.left': tells('user', [userId, lobbyId, list(text)]),
   'lobbySessions.lost': tells('user', [userId, lobbyId, list(text)]),
-  'lobbySessions.invited': tells('user', [userId, object, text, nullable(text)]),
+  'lobbySessions.invited': tells('user', [userId, voiceMember, text, nullable(text)]),
   'lobbySessions.detach': tells('lobby', [lobbyId, userId, text]),
-  'matchmaking.enter': once('application', [object, authority], reply(object)),
-  'matchmaking.get': repeatable('application', [text, authority], reply(object)),
-  'matchmaking.cancel': repeatable('application', [text, authority], reply(object)),
+  'matchmaking.enter': once('application', [ticketDraft, authority], reply(ticket)),
+  'matchmaking.get': repeatable('application', [text, authority], reply(ticket)),
+  'matchmaking.cancel': repeatable('application', [text, authority], reply(ticket)),
 
   // Voice.
-  'places.leave': tells('name', [text, object, text, authority]),
+  'places.leave': tells('name', [text, voicePlace, text, authority]),
   'places.greet': tells('channel', [text, userId, text]),
   'calls.wake': tells('channel', [id('channel')]),
-  'streams.ask': tells('name', [text, object, object]),
+  'streams.ask': tells('name', [text, streamer, streamRequest]),
 } as const;
 
 /** The type of the catalogue. */
-export type Rows = typeof LINK;
+type Rows = typeof LINK;
 export type LinkMethod = keyof Rows;
 type MethodsWhere<Row> = { [M in LinkMethod]: Rows[M] extends Row ? M : never }[LinkMethod];
 type OfShards = 'shard' | 'all shards';
 
 /** Calls that the owner of a key answers. */
 export type OwnerAsk = Exclude<MethodsWhere<{ kind: 'ask' }>, MethodsWhere<{ by: OfShards }>>;
+/** Calls that carry a command of an aggregate, under a command key. */
+export type CommandMethod = MethodsWhere<{ repeat: 'keyed' }>;
 /** Notifications to the owner of a key. */
 export type OwnerTell = Exclude<MethodsWhere<{ kind: 'tell' }>, MethodsWhere<{ by: OfShards }>>;
 export type ShardAsk = MethodsWhere<{ kind: 'ask'; by: 'shard' }>;
@@ -340,27 +489,3 @@ export type ReplyOf<M extends LinkMethod> = ValueOf<Rows[M]['reply']>;
 /** Methods by name. */
 export type Catalogue = ReadonlyMap<string, Method>;
 export const CATALOGUE: Catalogue = new Map(Object.entries(LINK));
-
-/**
- * What is wrong with the arguments of a call from another shard; null when they are valid. Extra arguments are ignored.
- */
-export function malformedArgs(
-  name: string,
-  { args: schemas }: Method,
-  args: readonly unknown[],
-): string | null {
-  const at = schemas.findIndex((schema, index) => !schema.accepts(args[index]));
-  return at < 0
-    ? null
-    : `Malformed call of ${name}: argument ${at + 1} must be ${schemas[at]?.name}, got ${kindOf(args[at])}.`;
-}
-
-/** What is wrong with a reply of another shard; null when it is valid. */
-export function malformedReply(name: string, { reply: schema }: Method, value: unknown): string | null {
-  return schema.accepts(value)
-    ? null
-    : `Malformed reply of ${name}: expected ${schema.name}, got ${kindOf(value)}.`;
-}
-
-/** The type of a value for error messages, never its content, which may be secret. */
-const kindOf = (value: unknown): string => (value === null ? 'null' : typeof value);

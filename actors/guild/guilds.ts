@@ -6,48 +6,25 @@ import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import type { GuildId } from '../../protocol/ids.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
-import type { Ownership, Router, Subscribed } from '../placement/ports.ts';
+import type { Subscribed } from '../placement/ports.ts';
+import type { Routing, SendCommand } from '../placement/routing.ts';
 import type { Registry } from '../runtime/registry.ts';
 import type { GuildShell } from './guild.shell.ts';
 import { type Entering, type Subscribing, unsubscribe } from './guild.subscription.ts';
 
-/** How commands reach guilds that other shards own. */
-interface GuildPlacement {
-  readonly router: Pick<Router, 'askOwner' | 'serve'>;
-  readonly ownership: Pick<Ownership, 'standalone' | 'owns'>;
-}
-
-type GuildCall = readonly [GuildId, keyof GuildCommands, never, Authority];
-
 /** The guilds as other rooms use them: commands reach guilds of all shards, other methods those of this shard. */
 export class Guilds {
   readonly #registry: Registry<Guild, GuildShell>;
-  /** Null while this process owns all of them. */
-  readonly #router: GuildPlacement['router'] | null;
-
-  constructor(registry: Registry<Guild, GuildShell>, { router, ownership }: GuildPlacement) {
-    this.#registry = registry;
-    this.#router = ownership.standalone ? null : router;
-    this.#router?.serve('guild.command', ([guildId, type, input, authority]: GuildCall, { commandKey }) =>
-      this.callHere(guildId, type, input, authority, commandKey),
-    );
-  }
-
   /** Sends a command to the guild; resolves when its facts are durable, rejects on a fault. */
-  call<K extends keyof GuildCommands>(
-    guildId: GuildId,
-    type: K,
-    input: GuildCommands[K]['input'],
-    authority: Authority,
-  ): Promise<Reply<GuildCommands[K]['value']>> {
-    if (this.#router === null) return this.callHere(guildId, type, input, authority, null);
-    const { repeatable } = guildRules.commands[type];
-    return this.#router.askOwner(
+  readonly call: SendCommand<GuildId, GuildCommands>;
+
+  constructor(registry: Registry<Guild, GuildShell>, routing: Pick<Routing, 'command'>) {
+    this.#registry = registry;
+    this.call = routing.command<GuildId, GuildCommands>(
       'guild.command',
-      guildId,
-      [guildId, type, input, authority],
-      (commandKey) => this.callHere(guildId, type, input, authority, commandKey),
-      { repeatable },
+      guildRules,
+      (guildId, type, input, authority, commandKey) =>
+        this.callHere(guildId, type, input, authority, commandKey),
     );
   }
 

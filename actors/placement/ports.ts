@@ -9,6 +9,7 @@ import type {
   ShardTell,
 } from '../../protocol/link.ts';
 import type { Fence } from '../../storage/database/driver.ts';
+import type { Routing } from './routing.ts';
 
 /** One process of the cluster, as published in the directory. */
 export interface ShardInfo {
@@ -163,8 +164,30 @@ export interface AskOptions {
 /** The context of a call and the id of the shard that sent it. */
 export type ServedContext = AskContext & { readonly from: string };
 
-/** Routes calls to the shard that runs them: a function call on this shard, a link call to another shard. */
+/** Calls to shards by name. Owners of aggregates are called through `Routing`. */
 export interface Router {
+  /** Calls one shard. @throws LinkFault */
+  askShard<M extends ShardAsk>(
+    shardId: string,
+    method: M,
+    args: ArgsOf<M>,
+    deadlineMs?: number,
+  ): Promise<ReplyOf<M>>;
+  /**
+   * Sends a message without a reply to one shard, in order with this shard's other messages. A broken link may lose it.
+   */
+  tellShard<M extends ShardTell>(shardId: string, method: M, args: ArgsOf<M>): void;
+  /** Registers the handler of a method; once for each method. */
+  readonly serve: <M extends LinkMethod>(
+    method: M,
+    run: (args: ArgsOf<M>, context: ServedContext) => ReplyOf<M> | Promise<ReplyOf<M>>,
+  ) => void;
+  /** Registers the receiver of frames for local sessions. */
+  sessions(frames: SessionFrames): void;
+}
+
+/** Calls to the owners of keys: a function call on this shard, a link call to another shard. Only for `Routing`. */
+export interface OwnerRouter extends Pick<Router, 'serve'> {
   /**
    * Runs `here` when this shard owns the key; otherwise sends the call to the owner. While the key has no owner, or its
    * owner is unreachable, the call waits for the next owner until its deadline. `LINK` says whether a call with an
@@ -184,26 +207,10 @@ export interface Router {
    * this shard owns the key. While the key has no owner the message is held, within bounds. A broken link may lose it.
    */
   tellOwner<M extends OwnerTell>(method: M, key: string, args: ArgsOf<M>, here: () => void): void;
-  /** Calls one shard. @throws LinkFault */
-  askShard<M extends ShardAsk>(
-    shardId: string,
-    method: M,
-    args: ArgsOf<M>,
-    deadlineMs?: number,
-  ): Promise<ReplyOf<M>>;
-  /**
-   * Sends a message without a reply to one shard, in order with this shard's other messages. A broken link may lose it.
-   */
-  tellShard<M extends ShardTell>(shardId: string, method: M, args: ArgsOf<M>): void;
   /** Sends a message without a reply to every other shard. */
   tellAll<M extends Broadcast>(method: M, args: ArgsOf<M>): void;
-  /** Registers the handler of a method; once for each method. */
-  serve<M extends LinkMethod, Args extends ArgsOf<M>>(
-    method: M,
-    run: (args: Args, context: ServedContext) => ReplyOf<M> | Promise<ReplyOf<M>>,
-  ): void;
-  /** Registers the receiver of frames for local sessions. */
-  sessions(frames: SessionFrames): void;
+  /** Registers the receiver of a message; once for each method. */
+  receive<M extends OwnerTell | Broadcast>(method: M, run: (args: ArgsOf<M>) => void): void;
 }
 
 /**
@@ -212,8 +219,9 @@ export interface Router {
  */
 export type Subscribed = 'member' | 'gone' | 'tooOld';
 
-/** The cluster as seen by one shard: ownership, and the router to every owner. */
+/** The cluster as seen by one shard: ownership, the way to owners, and the way to shards. */
 export interface Placement {
   readonly ownership: Ownership;
+  readonly routing: Routing;
   readonly router: Router;
 }

@@ -1,27 +1,35 @@
-import type {
-  ArgsOf,
-  Broadcast,
-  LinkMethod,
-  OwnerAsk,
-  OwnerTell,
-  ReplyOf,
-  Rows,
-} from '../../protocol/link.ts';
+import type { Commands, Reply } from '../../engine/kernel/aggregate.ts';
+import type { Authority } from '../../engine/kernel/authority.ts';
+import type { ArgsOf, Broadcast, CommandMethod, OwnerAsk, OwnerTell, ReplyOf } from '../../protocol/link.ts';
 
-type Run = (key: never, ...rest: never[]) => unknown;
+/** The key whose owner runs a call; null runs it on the shard that was called. */
+export type Key = string | null;
 
-/** The parameters of the function behind a catalogue method: its arguments, and the command key of a keyed method. */
-export type PassedArgs<M extends LinkMethod> = Rows[M]['repeat'] extends 'keyed'
-  ? readonly [...ArgsOf<M>, string | null]
-  : ArgsOf<M>;
+/** A call of a method. Handlers must accept whatever the catalogue lets pass, and callers must pass nothing else. */
+export type Call<M extends OwnerAsk | OwnerTell | Broadcast, Result> = (...args: ArgsOf<M>) => Result;
 
-/** `unknown` when the function's parameters and result match the catalogue; otherwise a readable compile error. */
-type Fits<M extends LinkMethod, R extends Run> =
-  Required<Parameters<R>> extends PassedArgs<M>
-    ? Awaited<ReturnType<R>> extends ReplyOf<M>
-      ? unknown
-      : { readonly 'the reply is not the one of the catalogue': ReplyOf<M> }
-    : { readonly 'the arguments are not those of the catalogue': PassedArgs<M> };
+/** Sends a command to the owner of its aggregate; resolves when its facts are durable, rejects on a fault. */
+export type SendCommand<Id, C extends Commands> = <K extends keyof C>(
+  id: Id,
+  type: K,
+  input: C[K]['input'],
+  authority: Authority,
+) => Promise<Reply<C[K]['value']>>;
+
+/** Runs a command on this shard, once under its command key. */
+export type RunCommand<Id, C extends Commands> = <K extends keyof C>(
+  id: Id,
+  type: K,
+  input: C[K]['input'],
+  authority: Authority,
+  commandKey: Key,
+) => Promise<Reply<C[K]['value']>>;
+
+/** The rules of an aggregate as far as its commands are routed by them. */
+export interface CommandRules<C extends Commands> {
+  readonly name: string;
+  readonly commands: { readonly [N in keyof C]: { readonly repeatable?: true } };
+}
 
 /**
  * Routes calls to the owner of their key, so that mutexes, caches and counters in the memory of one shard hold for the
@@ -30,21 +38,32 @@ type Fits<M extends LinkMethod, R extends Run> =
 export interface Routing {
   /** A single process owns everything. */
   readonly standalone: boolean;
-  /** Wraps `run` so that the owner of the first argument runs it. */
-  ask<M extends OwnerAsk, R extends (key: never, ...rest: never[]) => Promise<unknown>>(
-    method: M & Fits<M, R>,
-    run: R,
-  ): R;
   /**
-   * Wraps `run` so that the owner of the first argument runs it, without a reply; in order between one caller and one
-   * owner.
+   * Wraps `run` so that the owner of the key runs it. By default the key is the first argument.
+   *
+   * `V` is the type of the handler's own result: the catalogue's schema may check only a part of it.
    */
-  tell<M extends OwnerTell, R extends (key: never, ...rest: never[]) => void>(
-    method: M & Fits<M, R>,
-    run: R,
-  ): R;
+  readonly ask: <M extends Exclude<OwnerAsk, CommandMethod>, V extends ReplyOf<M>>(
+    method: M,
+    run: Call<M, Promise<V>>,
+    key?: Call<M, Key | Promise<Key>>,
+  ) => Call<M, Promise<V>>;
+  /**
+   * Wraps the commands of an aggregate so that the aggregate's owner runs each of them once, under a key of the call.
+   * The owner accepts only names of its own commands.
+   */
+  readonly command: <Id extends string, C extends Commands>(
+    method: CommandMethod,
+    rules: CommandRules<C>,
+    run: RunCommand<Id, C>,
+  ) => SendCommand<Id, C>;
+  /**
+   * Wraps `run` so that the owner of the key runs it, without a reply; in order between one caller and one owner. By
+   * default the key is the first argument.
+   */
+  readonly tell: <M extends OwnerTell>(method: M, run: Call<M, void>, key?: Call<M, string>) => Call<M, void>;
   /** Wraps `run` so that it runs here at once and, asynchronously, on all other shards. */
-  tellAll<M extends Broadcast, R extends (...args: never[]) => void>(method: M & Fits<M, R>, run: R): R;
+  readonly tellAll: <M extends Broadcast>(method: M, run: Call<M, void>) => Call<M, void>;
   /** Whether this shard owns the id. */
   owns(id: string): boolean;
   /** Calls `run` after a change of ownership; its argument tells whether an id's partition moved. */
@@ -55,6 +74,7 @@ export interface Routing {
 export const HERE: Routing = {
   standalone: true,
   ask: (_method, run) => run,
+  command: (_method, _rules, run) => (id, type, input, authority) => run(id, type, input, authority, null),
   tell: (_method, run) => run,
   tellAll: (_method, run) => run,
   owns: () => true,

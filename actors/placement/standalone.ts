@@ -1,5 +1,6 @@
 import { NotServed } from '../../protocol/faults.ts';
 import type { Ownership, Placement, Router } from './ports.ts';
+import { HERE } from './routing.ts';
 
 const NOTHING = { revision: 0, shards: [], owners: [] } as const;
 
@@ -21,9 +22,6 @@ export function standalone(): Placement {
     close: async () => undefined,
   };
   const router: Router = {
-    askOwner: (_method, _key, _args, here) => here(null),
-    tellOwner: (_method, _key, _args, here) => here(),
-    tellAll: () => undefined,
     tellShard: () => undefined,
     askShard: async (shardId) => {
       throw new NotServed(`There is no shard ${shardId}: this process runs standalone.`);
@@ -31,5 +29,5 @@ export function standalone(): Placement {
     serve: () => undefined,
     sessions: () => undefined,
   };
-  return { ownership, router };
+  return { ownership, routing: HERE, router };
 }

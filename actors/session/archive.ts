@@ -60,10 +60,10 @@ export class ClusterArchive implements SessionArchive {
 
   constructor(ports: ArchivePorts) {
     this.#ports = ports;
-    ports.router.serve('sessions.take', ([request]: [ClaimRequest]) =>
+    ports.router.serve('sessions.take', ([request]) =>
       this.#answerOnce(request, () => this.#takeLocal(request)),
     );
-    ports.router.serve('sessions.takeCopy', ([request]: [ClaimRequest]) =>
+    ports.router.serve('sessions.takeCopy', ([request]) =>
       this.#answerOnce(request, () => this.#takeFromJournals(request, true)),
     );
   }
@@ -148,7 +148,7 @@ export class ClusterArchive implements SessionArchive {
   ): Promise<Answer> {
     if (without?.has(instance)) return UNKNOWN;
     try {
-      const answer = (await this.#ports.router.askShard(id, method, [request], ASK_DEADLINE_MS)) as Answer;
+      const answer = await this.#ports.router.askShard(id, method, [request], ASK_DEADLINE_MS);
       if (answer.kind === 'unknown') without?.add(instance);
       return answer;
     } catch {

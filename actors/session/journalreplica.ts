@@ -193,10 +193,8 @@ export class JournalReplicas {
 
   constructor(ports: ReplicaPorts) {
     this.#ports = ports;
-    ports.router.serve(
-      'journals.append',
-      ([shardId, instance, segment, at, bytes]: [string, string, number, number, Uint8Array]) =>
-        this.#inOrder(instance, () => this.#append(shardId, instance, { segment, at, bytes })),
+    ports.router.serve('journals.append', ([shardId, instance, segment, at, bytes]) =>
+      this.#inOrder(instance, () => this.#append(shardId, instance, { segment, at, bytes })),
     );
     ports.ownership.onChange(({ gone }) => {
       for (const { instance } of gone)

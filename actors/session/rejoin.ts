@@ -43,7 +43,7 @@ export function watchRejoins(ports: RejoinPorts): void {
       return held !== undefined && !isBehind;
     }),
   );
-  router.serve('sessions.reassert', ([ids]: [readonly string[]]) => {
+  router.serve('sessions.reassert', ([ids]) => {
     for (const id of ids) sessions().reassert(id).catch(onFault);
   });
 }

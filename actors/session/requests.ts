@@ -1,6 +1,8 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import type { Authorization } from '../../engine/oauth/authorization.ts';
+import { LinkFault } from '../../protocol/faults.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import { SESSION_REQUESTS } from '../../protocol/link.sessions.ts';
 import type { Scope } from '../../protocol/scopes.ts';
 
 /** Request Guild Members (op 8) after it was parsed. Exactly one of `query` and `userIds` is not null. */
@@ -65,6 +67,18 @@ export interface Requests {
 }
 
 export type RequestName = keyof Requests;
+
+/** A request of a session of another shard. @throws LinkFault when no request has this name and input. */
+export function requestOf(name: string, input: unknown): SessionRequest {
+  const request = { name, input };
+  if (!isRequest(request)) throw new LinkFault('failed', 'Malformed request of a session.');
+  return request;
+}
+
+const isRequest = (request: { readonly name: string; readonly input: unknown }): request is SessionRequest =>
+  isRequestName(request.name) && SESSION_REQUESTS[request.name].accepts(request.input);
+
+const isRequestName = (name: string): name is RequestName => Object.hasOwn(SESSION_REQUESTS, name);
 
 export type SessionRequest = {
   readonly [N in RequestName]: { readonly name: N; readonly input: Requests[N] };

@@ -5,7 +5,7 @@ import { USERNAME_TAKEN } from '../../engine/user/usernames.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { UserStore } from '../../storage/user/port.ts';
-import type { Ownership, Router } from '../placement/ports.ts';
+import type { Routing } from '../placement/routing.ts';
 import type { Registry } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import { missingOr } from '../runtime/work.ts';
@@ -17,36 +17,26 @@ interface OpenedUser {
   readonly guildIds: readonly GuildId[];
 }
 
-/** Routing of changes to users that other shards own. */
-interface UserPlacement {
-  readonly router: Pick<Router, 'askOwner' | 'serve'>;
-  readonly ownership: Pick<Ownership, 'standalone'>;
-}
-
 const TAKEN = { ok: false, refusal: USERNAME_TAKEN } as const;
 
 /** Users with sessions, as the rest of the server reaches them. All methods except `update` are for the owner shard. */
 export class Users {
   readonly #registry: Registry<UserState, UserShell>;
-  /** Null while this process owns all users. */
-  readonly #router: UserPlacement['router'] | null;
-
+  /** Changes an account owned by any shard. Idempotent. */
+  readonly update: (userId: UserId, change: UserChange) => Promise<Reply<APIUser>>;
   readonly #onSessionReplaced: UserListener['sessionReplaced'];
   readonly #names: Pick<UserStore, 'usernameTaken'>;
 
   constructor(
     registry: Registry<UserState, UserShell>,
-    { router, ownership }: UserPlacement,
+    routing: Pick<Routing, 'ask'>,
     displaced: UserListener['sessionReplaced'],
     names: Pick<UserStore, 'usernameTaken'>,
   ) {
     this.#names = names;
     this.#registry = registry;
     this.#onSessionReplaced = displaced;
-    this.#router = ownership.standalone ? null : router;
-    this.#router?.serve('users.update', ([userId, change]: [UserId, UserChange]) =>
-      this.#updateHere(userId, change),
-    );
+    this.update = routing.ask('users.update', (userId, change) => this.#updateHere(userId, change));
   }
 
   /** Adds a session to its user unless it has ended meanwhile. Null when the user does not exist. */
@@ -138,13 +128,6 @@ export class Users {
 
   left(userId: string, guildId: GuildId): void {
     this.#note(userId, (state) => state.guildIds.delete(guildId));
-  }
-
-  /** Changes an account owned by any shard. Idempotent. */
-  update(userId: UserId, change: UserChange): Promise<Reply<APIUser>> {
-    const here = () => this.#updateHere(userId, change);
-    if (this.#router === null) return here();
-    return this.#router.askOwner('users.update', userId, [userId, change], here);
   }
 
   /** Users of this shard that are in memory. */

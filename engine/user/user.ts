@@ -24,7 +24,7 @@ export interface UserChange {
   readonly avatar?: string | null;
   readonly banner?: string | null;
   /** The tag of a guild that the user shows. */
-  readonly primary_guild?: APIUser['primary_guild'];
+  readonly primary_guild?: Exclude<APIUser['primary_guild'], undefined>;
   /** The change is for a user who shows the tag of this guild, and changes nothing of others. */
   readonly shows?: GuildId;
 }

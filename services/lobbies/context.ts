@@ -18,7 +18,7 @@ import {
   type LobbyState,
 } from '../../engine/lobby/lobby.ts';
 import type { Person } from '../../engine/lobby/members.ts';
-import type { LobbyCommands } from '../../engine/lobby/rules.ts';
+import { type LobbyCommands, lobbyRules } from '../../engine/lobby/rules.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, ChannelId, FreshId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
@@ -173,12 +173,12 @@ export function commandCaller({ registry, routing }: LobbiesPorts): LobbyOperati
     type: K,
     input: LobbyCommands[K]['input'],
     authority: Authority,
-    commandKey: string | null = null,
+    commandKey: string | null,
   ): Promise<Reply<LobbyCommands[K]['value']>> =>
     new Promise((resolve, reject) => {
       registry.workWith(id, (shell) => shell.command(type, input, authority, resolve, reject, commandKey));
     });
-  return routing.ask('lobby.command', run);
+  return routing.command<ChannelId, LobbyCommands>('lobby.command', lobbyRules, run);
 }
 
 /** Operations on the owner shard of a lobby or a secret. */

@@ -17,7 +17,7 @@ export interface LobbyExtensions {
       readonly change: LobbyChange;
       readonly settings: SettingsChange;
       /** Undefined or null means no password. */
-      readonly password?: string | null | undefined;
+      readonly password?: string | null;
       readonly member: MemberDraft;
     },
     authority: Authority,

@@ -214,6 +214,9 @@ const deauthorizer =
     return true;
   };
 
+/** An order of this shard, with any facts to commit together with the token. */
+type ChainOrder = Omit<TokenOrder, 'facts'> & { readonly facts?: readonly StoredFact[] };
+
 /** Issues, authenticates and revokes grants and their tokens. */
 export function createGrants(ports: GrantPorts) {
   const { grantCache } = ports;
@@ -222,7 +225,7 @@ export function createGrants(ports: GrantPorts) {
   const deauthorize = deauthorizer(ports, envNow);
 
   /** The facts that make generated tokens valid, with their grant. */
-  function startChain(held: Holdings, order: TokenOrder, { hashes }: TokenPair) {
+  function startChain(held: Holdings, order: ChainOrder, { hashes }: TokenPair) {
     const env = envNow();
     const agreed = agree(held, order, env);
     // A thousand grants of one user; the platform has no refusal for it.
@@ -235,7 +238,7 @@ export function createGrants(ports: GrantPorts) {
     return { chain: begun.chain, facts };
   }
 
-  async function issue(order: TokenOrder): Promise<IssuedTokens> {
+  async function issue(order: ChainOrder): Promise<IssuedTokens> {
     const tokens = generate(order.userId, order.refreshable);
     const chain = await grantCache.change(order.userId, (held) => {
       const { chain, facts } = startChain(held, order, tokens);

@@ -11,6 +11,9 @@ import type { Scope, Scopes } from '../../protocol/scopes.ts';
 import type { Secret } from '../../protocol/secret.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 
+/** The facts of a new player's account. */
+export type NewPlayerFact = Extract<StoredFact, { type: 'userCreated' | 'identityWritten' }>;
+
 /** The response of the token endpoint; its secrets are shown once. */
 export interface IssuedTokens {
   readonly accessToken: Secret;
@@ -27,13 +30,13 @@ export interface TokenOrder {
   readonly userId: UserId;
   readonly applicationId: ApplicationId;
   /** As requested, without the scopes that they imply. */
-  readonly scopes: Iterable<Scope>;
+  readonly scopes: readonly Scope[] | Scopes;
   readonly refreshable: boolean;
   /** Latest expiry in Unix milliseconds, for a child's token that ends with its parent's. */
   readonly untilMs?: number;
   readonly nonce?: string | null;
   /** Committed together with the token. */
-  readonly facts?: readonly StoredFact[];
+  readonly facts?: readonly NewPlayerFact[];
 }
 
 /** A public key of a JWKS. @source RFC 7517 */

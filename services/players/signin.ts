@@ -8,9 +8,8 @@ import type { ApplicationId, FreshId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { IdentityStore } from '../../storage/identity/port.ts';
-import type { StoredFact } from '../../storage/ports.ts';
 import type { UserStore } from '../../storage/user/port.ts';
-import type { OAuth } from '../oauth/ports.ts';
+import type { NewPlayerFact, OAuth } from '../oauth/ports.ts';
 import type { ScopeOwners } from './owners.ts';
 import type { ExternalVerifier, SignedIn, VerifiedPlayer } from './ports.ts';
 import { isProvisionalUser, type Publishers } from './publishers.ts';
@@ -133,7 +132,7 @@ export class PlayerSignIn {
   async #tokens(
     applicationId: ApplicationId,
     userId: UserId,
-    facts: readonly StoredFact[],
+    facts: readonly NewPlayerFact[],
   ): Promise<Reply<SignedIn>> {
     const order = { userId, applicationId, scopes: PROVISIONAL_SCOPES, refreshable: false, facts };
     return { ok: true, value: { kind: 'tokens', tokens: await this.#ports.oauth().issue(order) } };

@@ -69,7 +69,7 @@ const lower = (a: UserId, b: UserId): UserId => (compareIds(a, b) < 0 ? a : b);
 
 /** Commands run on the owner shard of the channel; opening a channel runs on the owner shard of one of its users. */
 export const PRIVATE_ROUTES: Routes<PrivateChannels> = {
-  call: { method: 'privateChannel.command', key: (channelId) => channelId },
+  call: 'local',
   open: { method: 'privateChannel.open', key: lower },
   openGroup: { method: 'privateChannel.openGroup', key: (channelId) => channelId },
   relationsChanged: { method: 'privateChannel.relationsChanged', key: (channelId) => channelId },

@@ -5,6 +5,7 @@ import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import { ACTIVITY_LEASE_MS } from '../../protocol/activityinstances.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import type { Scope } from '../../protocol/scopes.ts';
+import type { Secret } from '../../protocol/secret.ts';
 import type { Person } from '../../services/social/ports.ts';
 import { asking } from '../services/oauth/flows.ts';
 import { type ClusterHouse, openCluster, type TestCluster } from '../support/cluster.ts';

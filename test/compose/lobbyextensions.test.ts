@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => house.close());
 
 async function room(player: Player, settings: SettingsChange, password?: string) {
-  const input = { change: {}, settings, member: {}, password };
+  const input = { change: {}, settings, member: {}, ...(password !== undefined && { password }) };
   return must(await house.lobbies.beyond.create(input, player.authority));
 }
 const enter = (id: ChannelId, player: Player, password: string | null = null) =>

@@ -1,30 +1,58 @@
 // Goal: what arrives from another shard is checked against the catalogue before a method runs, and the catalogue itself is sound.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { CATALOGUE, LINK, malformedArgs, malformedReply } from '../../protocol/link.ts';
+import { requestOf } from '../../actors/session/requests.ts';
+import { requestInput, SESSION_REQUESTS } from '../../protocol/link.sessions.ts';
+import { CATALOGUE, type Method } from '../../protocol/link.ts';
+import {
+  clientInput,
+  clientObject,
+  commandInput,
+  commandValue,
+  dispatchBody,
+} from '../../protocol/link.values.ts';
+import { malformedArgs, malformedReply } from '../../protocol/linkcheck.ts';
 import {
   anything,
+  bigint,
   bytes,
   decimal,
   fields,
   flag,
+  given,
   id,
+  is,
   list,
+  mapOf,
   nothing,
   nullable,
+  number,
   object,
   oneOf,
   optional,
+  partial,
   record,
   reply,
   type Schema,
+  secret,
+  setOf,
+  some,
   text,
   tuple,
+  union,
+  variants,
   whole,
 } from '../../protocol/linkschema.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import { Secret } from '../../protocol/secret.ts';
 import { filesUnder, read } from '../support/source.ts';
 
 const methods = [...CATALOGUE];
+function methodOf(name: string): Method {
+  const method = CATALOGUE.get(name);
+  if (!method) throw new Error(`The catalogue has no ${name}.`);
+  return method;
+}
 const JSON_VALUE = fc.jsonValue({ maxDepth: 3 });
 
 describe('the catalogue', () => {
@@ -44,7 +72,7 @@ describe('the catalogue', () => {
 
   test('has optional arguments only behind those that every version sends', () => {
     for (const [name, { args }] of methods) {
-      const isOptional = args.map((schema) => schema.accepts(undefined) && schema !== anything);
+      const isOptional = args.map((schema) => 'isOptional' in schema);
       expect([
         name,
         isOptional.lastIndexOf(false) < isOptional.indexOf(true) || !isOptional.includes(true),
@@ -58,11 +86,81 @@ describe('the catalogue', () => {
   });
 });
 
+/** Schemas whose values shards do not check, and the one that does. */
+const UNCHECKED = new Map([
+  ['client input', 'the method, which parses it as it does for its own clients'],
+  ['client object', 'the client that the caller answers'],
+  ['dispatch body', 'the client that the dispatch is for'],
+  ['command input', 'the owner, as the input of a command that the aggregate has'],
+  ['command value', 'the caller, by the row of the command'],
+  ['session request', 'the owner, by `SESSION_REQUESTS`'],
+]);
+
+test('no row has a bare object, or a value of any type, in its arguments or its reply', () => {
+  const bare = methods.filter(([, { args, reply: answer }]) =>
+    [...args, answer].some(({ name }) => /\b(object|anything)\b(?<!\w+ object)/.test(name)),
+  );
+  expect(bare.map(([name]) => name)).toEqual([]);
+  const unchecked = [clientInput, clientObject, dispatchBody, commandInput, commandValue, requestInput];
+  expect(unchecked.map(({ name }) => name).sort()).toEqual([...UNCHECKED.keys()].sort());
+});
+
+/** The example with one of its parts, at any depth, replaced by a value of no schema's type. */
+function* mutations(value: unknown): Generator<unknown> {
+  yield () => undefined;
+  if (Array.isArray(value))
+    for (const [index, each] of value.entries())
+      for (const other of mutations(each)) yield value.with(index, other);
+  else if (value instanceof Set)
+    for (const each of value) for (const other of mutations(each)) yield new Set([other]);
+  else if (value instanceof Map)
+    for (const [key, each] of value) for (const other of mutations(each)) yield new Map([[key, other]]);
+  else if (isPlain(value))
+    for (const [key, each] of Object.entries(value))
+      for (const other of mutations(each)) yield { ...value, [key]: other };
+}
+const isPlain = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+
+const opaque = [...UNCHECKED.keys()].join('|');
+describe('every row', () => {
+  const schemas = methods.flatMap(([name, { args, reply: answer }]) =>
+    [...args, answer].map((schema) => [name, schema] as const),
+  );
+  test('without unchecked parts rejects its example with any part replaced', () => {
+    const exact = schemas.filter(([, schema]) => schema !== nothing && !new RegExp(opaque).test(schema.name));
+    expect(exact.length).toBeGreaterThan(200);
+    for (const [name, schema] of exact)
+      for (const mutated of mutations(schema.example))
+        expect([name, schema.name, mutated, schema.accepts(mutated)]).toEqual([
+          name,
+          schema.name,
+          mutated,
+          false,
+        ]);
+  });
+
+  test('accepts its example with fields that a later version adds, and no random value that is no such object', () => {
+    for (const [name, schema] of schemas)
+      if (isPlain(schema.example))
+        expect([name, schema.accepts({ ...schema.example, added: 1 })]).toEqual([name, true]);
+  });
+});
+
+test.each(Object.entries(SESSION_REQUESTS))(
+  'a session request %s is read by its own schema',
+  (name, schema) => {
+    expect(requestOf(name, schema.example)).toEqual({ name, input: schema.example });
+    expect(() => requestOf(name, 7n)).toThrow('Malformed request of a session.');
+    expect(() => requestOf('toString', schema.example)).toThrow('Malformed request of a session.');
+  },
+);
+
 describe('a malformed call', () => {
   test('is reported with the path and the type of the argument, never with its content', () => {
-    const said = malformedArgs('accounts.setPassword', LINK['accounts.setPassword'], ['tuesday-moon', 7]);
+    const said = malformedArgs('accounts.setPassword', methodOf('accounts.setPassword'), ['tuesday-moon', 7]);
     expect(said).toBe('Malformed call of accounts.setPassword: argument 1 must be user id, got string.');
-    expect(malformedReply('users.plays', LINK['users.plays'], 'secret')).toBe(
+    expect(malformedReply('users.plays', methodOf('users.plays'), 'secret')).toBe(
       'Malformed reply of users.plays: expected flag, got string.',
     );
   });
@@ -110,11 +208,53 @@ describe('a schema', () => {
     expect(schema.accepts(schema.example)).toBe(true);
   });
 
+  test('chooses a variant by its tag alone, and tells absent fields from null ones', () => {
+    const step = variants('kind', {
+      done: { id: id('user') },
+      failed: { why: optional(text), code: given(whole) },
+    });
+    expect(step.accepts({ kind: 'done', id: '7' })).toBe(true);
+    expect(step.accepts({ kind: 'failed' })).toBe(true);
+    expect(step.accepts({ kind: 'failed', code: null })).toBe(true);
+    for (const value of [
+      null,
+      {},
+      { id: '7' },
+      { kind: 'toString' },
+      { kind: 'done' },
+      { kind: 'failed', why: null },
+    ])
+      expect(step.accepts(value)).toBe(false);
+  });
+
+  test('accepts as a set, a map, a union or a list with a first element exactly those', () => {
+    expect(setOf(whole).accepts(new Set([1, 2]))).toBe(true);
+    expect(mapOf(text, flag).accepts(new Map([['a', true]]))).toBe(true);
+    expect(union(text, is(7)).accepts(7)).toBe(true);
+    expect(some(whole).accepts([1])).toBe(true);
+    expect(partial({ a: whole }).accepts({})).toBe(true);
+    for (const [schema, value] of [
+      [setOf(whole), new Set([1, 'a'])],
+      [setOf(whole), [1]],
+      [mapOf(text, flag), new Map([['a', 1]])],
+      [mapOf(text, flag), {}],
+      [union(text, is(7)), 8],
+      [some(whole), []],
+      [partial({ a: whole }), { a: null }],
+      [number, Number.NaN],
+      [bigint, 1],
+      [secret, 'secret'],
+    ] as const)
+      expect([schema.name, schema.accepts(value)]).toEqual([schema.name, false]);
+    expect(number.accepts(Number.POSITIVE_INFINITY)).toBe(true);
+    expect(secret.accepts(new Secret('a'))).toBe(true);
+  });
+
   test('accepts as a reply a value or a refusal, and nothing between', () => {
     const schema = reply(flag);
     for (const value of [
       { ok: true, value: false },
-      { ok: false, refusal: { code: 10003 } },
+      { ok: false, refusal: refusal('UNKNOWN_CHANNEL') },
     ])
       expect(schema.accepts(value)).toBe(true);
     for (const value of [
@@ -123,6 +263,7 @@ describe('a schema', () => {
       { ok: true },
       { ok: true, value: 1 },
       { ok: false, refusal: null },
+      { ok: false, refusal: { code: 10003 } },
       { ok: 1 },
     ])
       expect(schema.accepts(value)).toBe(false);

@@ -1,5 +1,6 @@
 import { type HandoverParticipant, handoverOf } from '../../actors/cluster/membership/handover.ts';
 import { createOwnership } from '../../actors/cluster/membership/ownership.ts';
+import { routingOver } from '../../actors/cluster/routing/routed.ts';
 import { createRouter } from '../../actors/cluster/routing/router.ts';
 import type { ShardInfo } from '../../actors/placement/ports.ts';
 import { snowflakeSource } from '../../actors/runtime/snowflakes.ts';
@@ -51,6 +52,7 @@ export function joined(self: Omit<ShardInfo, 'worker' | 'draining'>, ports: Memb
   ownership.onChange(() => links.follow(ownership.view.shards));
   const cluster = {
     ...{ ownership, router, links, directory, participants, beforeRejoin },
+    routing: routingOver({ ownership, router }),
     admits: (id: string) => ownership.owns(id),
   };
   return { cluster, ownership, router, links, nextId: () => nextId() };

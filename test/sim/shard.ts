@@ -205,8 +205,8 @@ export class SimShard {
       world.note(`${this.instance} subscribes to ${guildId}: ${told.join(', ')}`);
       return outcomes;
     };
-    const call = guilds.call.bind(guilds);
-    guilds.call = (guildId, type, input, authority) => {
+    const { call } = guilds;
+    const traced: typeof call = (guildId, type, input, authority) => {
       if (type === 'setPresence') {
         const { userId, presence, n } = input as GuildCommands['setPresence']['input'];
         world.note(
@@ -215,6 +215,7 @@ export class SimShard {
       }
       return call(guildId, type, input, authority);
     };
+    Object.assign(guilds, { call: traced });
   }
 
   #gateway(): SocketHost {

@@ -1,5 +1,6 @@
 import type { HandoverParticipant } from '../../actors/cluster/membership/handover.ts';
 import { handoverOf } from '../../actors/cluster/membership/handover.ts';
+import { routingOver } from '../../actors/cluster/routing/routed.ts';
 import { createRouter } from '../../actors/cluster/routing/router.ts';
 import type {
   ClusterView,
@@ -169,6 +170,7 @@ async function openShard(index: number, { clock, net, script, storage, config }:
     publicUrl: () => 'http://test',
     cluster: {
       ...{ ownership, router, links, participants, journals },
+      routing: routingOver({ ownership, router }),
       directory: null,
       admits: (aggregateId) => ownership.owns(aggregateId),
     },

@@ -15,8 +15,10 @@ import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../actors/runtime/wheel.ts';
 import type { LiveSession } from '../../actors/session/backend.ts';
 import type { DispatchBody } from '../../engine/fanout/body.ts';
+import type { GuildId } from '../../protocol/ids.ts';
+import { id } from './guild.ts';
 
-export const GUILD = '9';
+export const GUILD = id<GuildId>(9);
 
 type Question = {
   readonly to: string;

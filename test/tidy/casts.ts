@@ -47,7 +47,16 @@ const NON_NULLS: Counts = {
   web: 4,
 };
 
-type Kind = 'cast' | 'id' | 'nonNull';
+/** Texts that `isAnyId` or `idOf<…>` makes an id of the kind that the place wants: casts by another name. */
+const ANY_IDS: Counts = {
+  compose: 1,
+  engine: 2,
+  protocol: 3,
+  services: 8,
+  transports: 21,
+};
+
+type Kind = 'cast' | 'id' | 'anyId' | 'nonNull';
 
 interface Assertion {
   readonly kind: Kind;
@@ -59,11 +68,17 @@ const isNamed = (node: Node, names: ReadonlySet<string>): boolean =>
 
 const CONST = new Set(['const']);
 
+function isAnyIdCall({ callee, typeArguments }: Node): boolean {
+  const { name } = callee as Node;
+  return name === 'isAnyId' || (name === 'idOf' && typeArguments != null);
+}
+
 function assertionsOf(sources: readonly Source[], ids: ReadonlySet<string>): Assertion[] {
   const found: Assertion[] = [];
   for (const { path, program } of sources) {
     const room = path.includes('/') ? (path.split('/')[0] as string) : 'root';
     visit(program, (node) => {
+      if (node.type === 'CallExpression' && isAnyIdCall(node)) found.push({ kind: 'anyId', room });
       if (node.type === 'TSNonNullExpression') found.push({ kind: 'nonNull', room });
       if (node.type !== 'TSAsExpression' && node.type !== 'TSTypeAssertion') return;
       const type = node.typeAnnotation as Node;
@@ -103,6 +118,7 @@ export function castRules(sources: readonly Source[]): void {
     test.each([
       ['cast', CASTS, 'parse the value or narrow its type; `satisfies` checks where `as` claims'],
       ['id', ID_CASTS, 'take the id from where it was parsed, with its brand'],
+      ['anyId', ANY_IDS, 'parse the text with the guard of its kind, such as `isGuildId`'],
       ['nonNull', NON_NULLS, 'handle the missing value, or assert it with a message'],
     ] as const)('of the kind %s stay within the budget of each room', (kind, budgets, advice) => {
       expect(budgetObjections(roomsOf(kind), budgets, advice)).toEqual([]);
@@ -113,6 +129,7 @@ export function castRules(sources: readonly Source[]): void {
       ['a as const; import { x as y } from "./z.ts";', ''],
       ['a as UserId; a as [UserId, Other]; a as Map<UserId, 1>;', 'cast id cast id cast id'],
       ['a!; a!.b![0];', 'nonNull nonNull nonNull'],
+      ['isAnyId(a); idOf<UserId>(b); idOf(c);', 'anyId anyId'],
       ['a !== b; let a!: string; !a;', ''],
     ])('in %s are: %s', (text, kinds) => {
       const all = assertionsOf([parse('engine/sample.ts', text)], new Set(['UserId']));

@@ -2,8 +2,8 @@ import { renderSVG } from 'uqr';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type ApplicationId, isSnowflake } from '../../protocol/ids.ts';
 import { scopeRow } from '../../protocol/scopes.ts';
-import type { FactorOffer, Profile } from '../../services/accounts/ports.ts';
 import type { Secret } from '../../protocol/secret.ts';
+import type { FactorOffer, Profile } from '../../services/accounts/ports.ts';
 import {
   errorSummary,
   type Field,

@@ -1,4 +1,5 @@
 import type { DispatchBody } from '../../../engine/fanout/body.ts';
+import type { GuildId } from '../../../protocol/ids.ts';
 import type { Owner, Subscribed } from '../../placement/ports.ts';
 import type { Timer } from '../../runtime/clock.ts';
 import type { LocalSession, Peer } from './peer.ts';
@@ -31,7 +32,7 @@ export interface PendingSubscription {
 
 /** The stream of one guild with the local sessions that subscribe to it. */
 export interface GuildStream {
-  readonly guildId: string;
+  readonly guildId: GuildId;
   /** Source of the stream: a peer, or this shard; null without a source. */
   source: Peer | 'here' | null;
   /**
@@ -55,7 +56,7 @@ export interface GuildStream {
 }
 
 /** A stream without subscribers and without a source. */
-export const newGuildStream = (guildId: string, retryMs: number): GuildStream => ({
+export const newGuildStream = (guildId: GuildId, retryMs: number): GuildStream => ({
   ...{ guildId, source: null, lastSource: null, owner: null, n: 0 },
   ...{ followers: new Set(), pending: new Map(), unavailable: new Set() },
   ...{ isRequesting: false, retryMs, retry: null },

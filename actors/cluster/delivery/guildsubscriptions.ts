@@ -1,5 +1,6 @@
 import { DispatchBody } from '../../../engine/fanout/body.ts';
 import { NotServed } from '../../../protocol/faults.ts';
+import type { GuildId } from '../../../protocol/ids.ts';
 import { INTENTS } from '../../../protocol/intents.ts';
 import type { Owner, Ownership, Router, Subscribed } from '../../placement/ports.ts';
 import { Semaphore } from '../../runtime/semaphore.ts';
@@ -30,7 +31,7 @@ interface GuildSubscriptionPorts {
    * Subscribes sessions to a local guild, with outcomes in their order; `caughtUp` runs for each subscribed session.
    */
   readonly subscribeHere: (
-    guildId: string,
+    guildId: GuildId,
     wanted: readonly (GuildSubscription<LiveSession> & { readonly caughtUp: (n: number) => void })[],
   ) => Promise<readonly Subscribed[]>;
   readonly unsubscribeHere: (guildId: string, session: LiveSession) => void;
@@ -71,7 +72,12 @@ export class GuildSubscriptions {
    * Subscribes a session and keeps it subscribed as long as it lives and its user is a member. Resolves when the
    * session is subscribed; rejects when the guild is unreachable for now, while retries continue.
    */
-  subscribe(local: LocalSession, guildId: string, after: number | null, strict = false): Promise<Subscribed> {
+  subscribe(
+    local: LocalSession,
+    guildId: GuildId,
+    after: number | null,
+    strict = false,
+  ): Promise<Subscribed> {
     const stream = this.#streamOf(guildId);
     const known = stream.pending.get(local);
     const follows = stream.followers.has(local) && !stream.unavailable.has(local);
@@ -244,7 +250,7 @@ export class GuildSubscriptions {
     return this.#ownerless.get(this.#ports.ownership.partitionOf(guildId)) ?? this.#ports.nowMs();
   }
 
-  #streamOf(guildId: string): GuildStream {
+  #streamOf(guildId: GuildId): GuildStream {
     let stream = this.#streams.get(guildId);
     if (!stream) {
       stream = newGuildStream(guildId, RETRY_MS.first);

@@ -85,7 +85,11 @@ function membershipUpdates(
 
   const { router } = cluster;
   const sync = new StateSync<'joined' | 'left', UserId, GuildId>({
-    ...{ ownership, router, clock, wheel, method: 'users.setMemberships' },
+    ...{ ownership, clock, wheel },
+    link: {
+      serve: (receive) => router.serve('users.setMemberships', ([updates]) => receive(updates)),
+      send: (to, updates, deadlineMs) => router.askShard(to, 'users.setMemberships', [updates], deadlineMs),
+    },
     apply: (userId, guildId, how) => (how === 'joined' ? joined : left)(guildId, userId),
     // After the guild changes owners, the next owner sends the updates that were not acknowledged.
     isOurs: (guildId) => ownership.ownerOf(guildId)?.instance === ownership.self?.instance,

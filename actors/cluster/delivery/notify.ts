@@ -8,7 +8,6 @@ import type { Clock, Timer } from '../../runtime/clock.ts';
 import { matchingSessions, type Notifier } from '../../user/notifier.ts';
 import type { UserDelivery } from '../../user/userdelivery.ts';
 import type { Users } from '../../user/users.ts';
-import { routingOver } from '../routing/routed.ts';
 
 export interface NotifierPorts {
   readonly users: Pick<Users, 'listeners' | 'sessions' | 'presenceOf' | 'guildIds'>;
@@ -56,15 +55,6 @@ export function createNotifier(ports: NotifierPorts): Notifier {
 const SESSION_WAIT_MS = 30_000;
 const WAITING_MAX = 10_000;
 
-type EncodedDispatch = Pick<DispatchBody, 't' | 'json' | 'origin' | 'asOf'>;
-type Position = DispatchBody['origin'];
-type DeliverArgs = [
-  to: NotifyTarget[],
-  t: DispatchName,
-  json: string,
-  origin: Position,
-  asOf: Position | undefined,
-];
 type SendDispatch = (to: readonly NotifyTarget[], body: DispatchBody) => void;
 interface Sender {
   readonly send: SendDispatch;
@@ -142,17 +132,18 @@ class WaitingDispatches {
 }
 
 function clusterSender(userDelivery: UserDelivery, { clock, cluster }: NotifierPorts): Sender {
-  const { ownership, router } = cluster;
+  const { ownership, routing } = cluster;
   const waiting = new WaitingDispatches(clock, (of, body) => send([of], body, true));
   /** Dispatches to be sent at the end of the tick, in order. */
   let queued: { readonly body: DispatchBody; readonly to: NotifyTarget[] }[] = [];
 
-  function sendToOwner(to: readonly NotifyTarget[], { t, json, origin, asOf }: EncodedDispatch): void {
-    const [userId] = to[0] as NotifyTarget;
-    router.tellOwner('users.deliver', userId, [to, t, json, origin, asOf], () =>
-      send(to, DispatchBody.ofJson(t, json, clock.monotonic(), origin, asOf)),
-    );
-  }
+  // Some of the users may have moved to another owner while the message was in flight.
+  const deliverAtOwner = routing.tell(
+    'users.deliver',
+    (to, t, json, origin, asOf) =>
+      send(to, DispatchBody.ofJson(t, json, clock.monotonic(), origin, asOf ?? null)),
+    ([first]) => first?.[0] ?? '',
+  );
 
   function flush(): void {
     const due = queued;
@@ -168,8 +159,8 @@ function clusterSender(userDelivery: UserDelivery, { clock, cluster }: NotifierP
       }
       // Users without an owner are notified by whichever shard takes over each of them.
       for (const [shardId, group] of byShard)
-        if (shardId === null) for (const entry of group) sendToOwner([entry], { t, json, origin, asOf });
-        else sendToOwner(group, { t, json, origin, asOf });
+        if (shardId === null) for (const entry of group) deliverAtOwner([entry], t, json, origin, asOf);
+        else deliverAtOwner(group, t, json, origin, asOf);
     }
   }
 
@@ -187,10 +178,6 @@ function clusterSender(userDelivery: UserDelivery, { clock, cluster }: NotifierP
     else if (queued.push({ body, to: others }) === 1) clock.defer(flush);
   }
 
-  // Some of the users may have moved to another owner while the message was in flight.
-  router.serve('users.deliver', ([to, t, json, origin, asOf]: DeliverArgs) =>
-    send(to, DispatchBody.ofJson(t, json, clock.monotonic(), origin, asOf ?? null)),
-  );
   return { send, sessionOpened: ({ sessionId }) => waiting.release(sessionId) };
 }
 
@@ -200,6 +187,7 @@ function userQueries({
   cluster,
 }: NotifierPorts): Pick<Notifier, 'guildIdsOf' | 'hasSession' | 'plays' | 'presencesOf'> {
   const { ownership, router } = cluster;
+  const { ask } = cluster.routing;
   const presencesHere = (userIds: readonly UserId[]): Map<UserId, Presence> =>
     new Map(
       userIds.flatMap((userId) => {
@@ -207,8 +195,7 @@ function userQueries({
         return presence ? [[userId, presence] as const] : [];
       }),
     );
-  router.serve('users.presences', ([userIds]: [UserId[]]) => presencesHere(userIds));
-  const { ask } = routingOver(cluster);
+  router.serve('users.presences', ([userIds]) => presencesHere(userIds));
   const guildIdsOf = ask(
     'users.guildIdsOf',
     async (userId: UserId): Promise<readonly GuildId[]> => users.guildIds(userId),
@@ -238,7 +225,7 @@ function userQueries({
       }
       const ask = async ([shardId, group]: readonly [string, readonly UserId[]]) => {
         const asking = router.askShard(shardId, 'users.presences', [group], PRESENCES_DEADLINE_MS);
-        const answer = (await asking.catch(() => [])) as Iterable<[UserId, Presence]>;
+        const answer = await asking.catch(() => []);
         for (const [userId, presence] of answer) known.set(userId, presence);
       };
       await Promise.all([...elsewhere].map(ask));

@@ -1,3 +1,4 @@
+import type { GuildId } from '../../../protocol/ids.ts';
 import type { LiveSession } from '../../session/backend.ts';
 
 /** A session that lives on this shard. */
@@ -11,7 +12,7 @@ export interface LocalSession {
    * Guilds joined while the session, which moved from another shard, is being reopened and its subscriptions are not
    * known yet; null otherwise.
    */
-  joinedMeanwhile: Set<string> | null;
+  joinedMeanwhile: Set<GuildId> | null;
 }
 
 /** A shard that delivers to local sessions. Each break of the link starts a new peer object for the same shard. */

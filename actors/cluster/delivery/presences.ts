@@ -80,9 +80,13 @@ interface WentOffline {
  */
 function clusterPresences(ports: PresencePorts): Presences {
   const { guilds, clock, wheel, cluster, onFault } = ports;
-  const { ownership } = cluster;
+  const { ownership, router } = cluster;
   const updates = new StateSync<PresenceUpdate, GuildId, UserId>({
-    ...{ ownership, router: cluster.router, clock, wheel, method: 'guilds.setPresences', onFault },
+    ...{ ownership, clock, wheel, onFault },
+    link: {
+      serve: (receive) => router.serve('guilds.setPresences', ([updates]) => receive(updates)),
+      send: (to, updates, deadlineMs) => router.askShard(to, 'guilds.setPresences', [updates], deadlineMs),
+    },
     apply(guildId, userId, [presence, n, again]) {
       guilds
         .call(guildId, 'setPresence', { userId, presence, n, again }, SYSTEM)
@@ -162,7 +166,11 @@ function republishingOnRequest(
   const { users, clock, wheel, cluster, onFault } = ports;
   const { ownership, router } = cluster;
   return new StateSync<null, UserId, GuildId>({
-    ...{ ownership, router, clock, wheel, method: 'users.repeatPresences', onFault },
+    ...{ ownership, clock, wheel, onFault },
+    link: {
+      serve: (receive) => router.serve('users.repeatPresences', ([updates]) => receive(updates)),
+      send: (to, updates, deadlineMs) => router.askShard(to, 'users.repeatPresences', [updates], deadlineMs),
+    },
     apply(userId, guildId) {
       const tell = () => {
         if (ownership.owns(userId)) publish(userId, [guildId], users.presenceOf(userId));

@@ -1,18 +1,16 @@
-import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import { DispatchBody } from '../../../engine/fanout/body.ts';
 import { isDirect } from '../../../engine/fanout/direct.ts';
-import type { Cursor } from '../../../engine/session/cursors.ts';
 import { guildsOfShard } from '../../../engine/session/identify.ts';
 import { LinkFault, NotServed } from '../../../protocol/faults.ts';
-import type { GuildId, UserId } from '../../../protocol/ids.ts';
+import { type GuildId, isGuildId, type UserId } from '../../../protocol/ids.ts';
 import { INTENTS } from '../../../protocol/intents.ts';
 import type { Entering } from '../../guild/guild.subscription.ts';
 import type { Guilds } from '../../guild/guilds.ts';
-import type { AskContext, Placement, Subscribed } from '../../placement/ports.ts';
+import type { Placement, Subscribed } from '../../placement/ports.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { TimerWheel } from '../../runtime/wheel.ts';
 import type { LiveSession, Reopening, SessionBackend } from '../../session/backend.ts';
-import type { MembersRequest, SessionRequest } from '../../session/requests.ts';
+import { requestOf } from '../../session/requests.ts';
 import type { Links } from '../ports.ts';
 import type { DirectDelivery } from './direct.ts';
 import type { GuildSubscription } from './guildstream.ts';
@@ -71,10 +69,6 @@ export interface ClusterSessions {
 /** A member list is delivered at the pace of the client's socket, so it may take long. */
 const MEMBERS_DEADLINE_MS = 5 * 60_000;
 
-type From = AskContext & { readonly from: string };
-type Wanted = GuildSubscription<SessionReference>;
-type Presence = GatewayPresenceUpdateData | null;
-
 export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessions {
   const { cluster, links, userBackend, clock, wheel, onFault, direct } = ports;
   const { ownership, router } = cluster;
@@ -90,7 +84,7 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
   };
   const subscriptions = new GuildSubscriptions({
     ...{ ownership, router, wheel, nowMs, ...peers, streamInterrupted: ports.streamInterrupted, onFault },
-    subscribeHere: (guildId, wanted) => ports.guilds.enter(guildId as GuildId, wanted.map(enteringOf)),
+    subscribeHere: (guildId, wanted) => ports.guilds.enter(guildId, wanted.map(enteringOf)),
     unsubscribeHere: (guildId, session) => unsubscribeHere(ports, guildId as GuildId, session),
   });
   const userChannels = new UserChannels({
@@ -200,8 +194,6 @@ function endRemote(session: RemoteSession, ports: ClusterSessionPorts): void {
   if (session.opened && cluster.ownership.owns(session.userId)) userBackend.ended(session);
 }
 
-type RequestArgs = [session: SessionReference, name: string, args: readonly [input: unknown]];
-
 /** Serves the sessions of other shards as the owner of their guilds and users. */
 function servePeers(context: Context): void {
   const { cluster, guilds, userBackend, remoteSessions } = context;
@@ -222,8 +214,7 @@ function servePeers(context: Context): void {
     session.opened = true;
     return session;
   };
-  router.serve('remoteSessions.subscribe', (args: [GuildId, Wanted[], number], { from }: From) => {
-    const [guildId, wanted, epoch] = args;
+  router.serve('remoteSessions.subscribe', ([guildId, wanted, epoch], { from }) => {
     checkOwned(guildId, epoch);
     const sessions = wanted.map((each) => ({ ...each, session: named(from, each.session, guildId) }));
     for (const { session } of sessions) session.guildIds.add(guildId);
@@ -239,32 +230,26 @@ function servePeers(context: Context): void {
     checkOwned(principal.userId, epoch);
     return opened;
   };
-  router.serve('remoteSessions.open', ([session]: [SessionReference], { from }: From) =>
+  router.serve('remoteSessions.open', ([session], { from }) =>
     owning(session, () => userBackend.open(opening(from, session))),
   );
-  router.serve(
-    'remoteSessions.reopen',
-    ([session, presence, cursors]: [SessionReference, Presence, Cursor[]], { from }: From) =>
-      owning(session, () => userBackend.reopenAtOwner(opening(from, session), presence, cursors)),
+  router.serve('remoteSessions.reopen', ([session, presence, cursors], { from }) =>
+    owning(session, () => userBackend.reopenAtOwner(opening(from, session), presence, cursors)),
   );
-  router.serve('remoteSessions.ask', ([reference, name, [input]]: RequestArgs, { from }: From) => {
+  router.serve('remoteSessions.ask', ([reference, name, [input]], { from }) => {
     const session = named(from, reference, reference.session.principal.userId);
-    return userBackend.ask(session, { name, input } as SessionRequest);
+    return userBackend.ask(session, requestOf(name, input));
   });
-  router.serve(
-    'remoteSessions.members',
-    ([reference, request]: [SessionReference, MembersRequest], { from }: From) =>
-      userBackend.ask(named(from, reference, request.guildId), { name: 'members', input: request }),
+  router.serve('remoteSessions.members', ([reference, request], { from }) =>
+    userBackend.ask(named(from, reference, request.guildId), { name: 'members', input: request }),
   );
-  router.serve(
-    'remoteSessions.channelInfo',
-    ([reference, guildId, fields]: [SessionReference, GuildId, string[]], { from }: From) =>
-      userBackend.ask(named(from, reference, guildId), { name: 'channelInfo', input: { guildId, fields } }),
+  router.serve('remoteSessions.channelInfo', ([reference, guildId, fields], { from }) =>
+    userBackend.ask(named(from, reference, guildId), { name: 'channelInfo', input: { guildId, fields } }),
   );
-  router.serve('remoteSessions.ended', ([instance, talk, handle, kept]: [string, number, number, boolean]) =>
+  router.serve('remoteSessions.ended', ([instance, talk, handle, kept]) =>
     remoteSessions.ended(instance, talk, handle, kept),
   );
-  router.serve('remoteSessions.writable', ([instance, talk, ticket]: [string, number, number]) =>
+  router.serve('remoteSessions.writable', ([instance, talk, ticket]) =>
     remoteSessions.becameWritable(instance, talk, ticket),
   );
 }
@@ -273,18 +258,14 @@ function servePeers(context: Context): void {
 function serveOwners(context: Context): void {
   const { cluster, localSessions } = context;
   const { ownership, router } = cluster;
-  router.serve(
-    'localSessions.whenWritable',
-    async ([talk, handle, ticket]: [number, number, number], { from }: From) => {
-      await localSessions.byHandle(from, talk, handle)?.session.writable();
-      router.tellShard(from, 'remoteSessions.writable', [ownership.self?.instance ?? '', talk, ticket]);
-    },
-  );
-  type Displaced = [talk: number, handle: number, guildId: GuildId | null, n: number];
-  router.serve('localSessions.replaced', ([talk, handle, guildId, n]: Displaced, { from }: From) =>
+  router.serve('localSessions.whenWritable', async ([talk, handle, ticket], { from }) => {
+    await localSessions.byHandle(from, talk, handle)?.session.writable();
+    router.tellShard(from, 'remoteSessions.writable', [ownership.self?.instance ?? '', talk, ticket]);
+  });
+  router.serve('localSessions.replaced', ([talk, handle, guildId, n], { from }) =>
     localReplaced(context, localSessions.byHandle(from, talk, handle), guildId, n),
   );
-  router.serve('localSessions.join', ([talk, handle, guildId]: [number, number, GuildId], { from }: From) => {
+  router.serve('localSessions.join', ([talk, handle, guildId], { from }) => {
     const local = localSessions.byHandle(from, talk, handle);
     if (local) follow(context, local, guildId);
   });
@@ -377,7 +358,7 @@ async function reopen(
   direct?.deliveryCursors.begin(session, cursors());
   local.joinedMeanwhile = new Set();
   const { guildIds, isWhole } = await userChannels.reopen(local, presence);
-  const joined = new Set<string>([...guildsOf(session, guildIds), ...local.joinedMeanwhile]);
+  const joined = new Set<GuildId>([...guildsOf(session, guildIds), ...local.joinedMeanwhile]);
   local.joinedMeanwhile = null;
   const following: Promise<Subscribed>[] = [];
   // The user left the guild while no shard held the session; the user's owner may learn of it after the guild's owner.
@@ -387,7 +368,7 @@ async function reopen(
     return how;
   };
   for (const [guildId, n] of cursors().filter(([streamId]) => !isDirect(streamId)))
-    if (joined.delete(guildId))
+    if (isGuildId(guildId) && joined.delete(guildId))
       following.push(subscriptions.subscribe(local, guildId, n, true).then(leaving(guildId)));
     else {
       // No subscription is requested, so nothing else would remove the cursor, and the next shard would resume from it.

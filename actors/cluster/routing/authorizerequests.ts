@@ -36,10 +36,8 @@ export function createAuthorizeRequests(
       sessions().requestAuthorization(userId, applicationId, requestId),
   };
   if (ownership.standalone) return here;
-  router.serve('sessions.wantAuthorizeRequests', (args: Wanting) => here.want(...args));
-  router.serve('sessions.requestAuthorization', (args: Parameters<AuthorizeRequests['ask']>) =>
-    here.ask(...args),
-  );
+  router.serve('sessions.wantAuthorizeRequests', (args) => here.want(...args));
+  router.serve('sessions.requestAuthorization', (args) => here.ask(...args));
   const elsewhere = <M extends ShardAsk>(method: M, args: ArgsOf<M>): Promise<ReplyOf<M> | null>[] =>
     ownership.view.shards
       .filter(({ id }) => id !== ownership.self?.id)

@@ -1,18 +1,37 @@
 import assert from 'node:assert/strict';
-import type { LinkMethod, OwnerAsk, ReplyOf } from '../../../protocol/link.ts';
-import { LINK } from '../../../protocol/link.ts';
-import type { AskContext, Placement } from '../../placement/ports.ts';
-import { HERE, type PassedArgs, type Routing } from '../../placement/routing.ts';
+import type { Commands } from '../../../engine/kernel/aggregate.ts';
+import { LinkFault } from '../../../protocol/faults.ts';
+import type { ArgsOf, CommandMethod, OwnerAsk, ReplyOf } from '../../../protocol/link.ts';
+import type { OwnerRouter, Ownership } from '../../placement/ports.ts';
+import {
+  type CommandRules,
+  HERE,
+  type Key,
+  type Routing,
+  type RunCommand,
+  type SendCommand,
+} from '../../placement/routing.ts';
 
-/** Catalogue methods that accept these arguments and have this result. */
-type Matching<Kind extends LinkMethod, Args extends readonly unknown[], Answer> = {
-  [M in Kind]: Required<Args> extends PassedArgs<M> ? (Answer extends ReplyOf<M> ? M : never) : never;
-}[Kind];
+type PlainAsk = Exclude<OwnerAsk, CommandMethod>;
+
+/**
+ * Catalogue methods that carry exactly these arguments and may have this result. The function must accept whatever the
+ * catalogue lets pass, and its callers may pass nothing else.
+ */
+type Matching<Args extends readonly unknown[], Answer> = {
+  [M in PlainAsk]: Required<Args> extends ArgsOf<M>
+    ? readonly [...ArgsOf<M>] extends Readonly<Args>
+      ? Answer extends ReplyOf<M>
+        ? M
+        : never
+      : never
+    : never;
+}[PlainAsk];
 
 /** A method that the owner of a key runs. A null key runs it on the shard that was called. */
 interface OwnerRoute<Args extends readonly unknown[], Answer> {
-  readonly method: Matching<OwnerAsk, Args, Answer>;
-  readonly key: (...args: Args) => string | null | Promise<string | null>;
+  readonly method: Matching<Args, Answer>;
+  readonly key: (...args: Args) => Key | Promise<Key>;
 }
 
 /** `local`: runs on the shard that was called, as it only reads stores, or only the owner calls it. */
@@ -27,10 +46,9 @@ type RouteOf<Member> = Member extends (...args: infer Args) => infer Answer
 /** One route for each method of a service: a missing route is a compile error. */
 export type Routes<Part> = { readonly [Name in keyof Part]-?: RouteOf<Part[Name]> };
 
-type Run = (...args: unknown[]) => unknown;
 interface AnyOwnerRoute {
-  readonly method: OwnerAsk;
-  readonly key: (...args: unknown[]) => string | null | Promise<string | null>;
+  readonly method: PlainAsk;
+  readonly key: (...args: readonly unknown[]) => Key | Promise<Key>;
 }
 type AnyRoute = 'local' | AnyOwnerRoute | { readonly [name: string]: AnyRoute };
 
@@ -38,19 +56,19 @@ const isOwnerRoute = (route: object): route is AnyOwnerRoute =>
   'key' in route && typeof route.key === 'function';
 
 /** Wraps a service so that its methods run on the owner of their key. A standalone process uses the service itself. */
-export function routed<Part extends object>(part: Part, routes: Routes<Part>, cluster: Placement): Part {
-  if (cluster.ownership.standalone) return part;
-  return overTable(part as Record<string, unknown>, routes as Record<string, AnyRoute>, cluster) as Part;
+export function routed<Part extends object>(part: Part, routes: Routes<Part>, routing: Routing): Part {
+  if (routing.standalone) return part;
+  return overTable(part as Record<string, unknown>, routes as Record<string, AnyRoute>, routing) as Part;
 }
 
 function overTable(
   part: Readonly<Record<string, unknown>>,
   routes: Readonly<Record<string, AnyRoute>>,
-  cluster: Placement,
+  routing: Routing,
 ): object {
   const made = {};
   for (const [key, route] of Object.entries(routes))
-    Object.defineProperty(made, key, { enumerable: true, get: getterOf(part, key, route, cluster) });
+    Object.defineProperty(made, key, { enumerable: true, get: getterOf(part, key, route, routing) });
   return made;
 }
 
@@ -58,85 +76,89 @@ function getterOf(
   part: Readonly<Record<string, unknown>>,
   key: string,
   route: AnyRoute,
-  cluster: Placement,
+  routing: Routing,
 ): () => unknown {
   const member = part[key];
   if (typeof member === 'function') {
-    const run: Run = member.bind(part);
+    // `Routes` has compared the types of this method with those of the catalogue.
+    const run = async (...args: readonly unknown[]) => member.apply(part, args);
     const method =
-      route !== 'local' && isOwnerRoute(route) ? asked(route.method, run, route.key, cluster) : run;
+      route !== 'local' && isOwnerRoute(route)
+        ? routing.ask(route.method, run, route.key)
+        : member.bind(part);
     return () => method;
   }
   // A member that is not a method may be a getter, so it is read on each access.
   if (route === 'local') return () => part[key];
-  const inner = overTable(member as Record<string, unknown>, route as Record<string, AnyRoute>, cluster);
+  const inner = overTable(member as Record<string, unknown>, route as Record<string, AnyRoute>, routing);
   return () => inner;
 }
 
-/** The router without the catalogue's types, which `Routing` and `Routes` have already checked. */
-interface UntypedRouter {
-  askOwner(
-    method: string,
-    key: string,
-    args: readonly unknown[],
-    here: (key: Key) => Promise<unknown>,
-  ): unknown;
-  tellOwner(method: string, key: string, args: readonly unknown[], here: () => void): void;
-  tellAll(method: string, args: readonly unknown[]): void;
-  serve(method: string, run: (args: readonly unknown[], context: AskContext) => unknown): void;
-}
-type Key = string | null;
+const isCommandOf = <C extends Commands>(
+  { commands }: CommandRules<C>,
+  type: string,
+): type is keyof C & string => Object.hasOwn(commands, type);
 
-const untyped = ({ router }: Placement): UntypedRouter => router as unknown as UntypedRouter;
-
-/** Registers `run` as the owner's handler and returns a function that routes calls to the owner. */
-function asked(
-  method: OwnerAsk,
-  run: Run,
-  keyOf: (...args: unknown[]) => Key | Promise<Key>,
-  cluster: Placement,
-): Run {
-  const router = untyped(cluster);
-  const keyed = LINK[method].repeat === 'keyed';
-  const here = async (args: readonly unknown[], commandKey: Key): Promise<unknown> =>
-    run(...(keyed ? [...args, commandKey] : args));
-  router.serve(method, (args, { commandKey }) => here(args, commandKey));
-  return async (...args) => {
-    const key = await keyOf(...args);
-    if (key === null) return here(args, null);
-    return router.askOwner(method, key, args, (commandKey) => here(args, commandKey));
-  };
+/**
+ * The link carries inputs and values unchecked. Callers are typed by the same rules as the handler, so that both have the
+ * types of the command's row.
+ */
+function commandsOver<Id extends string, C extends Commands>(
+  router: OwnerRouter,
+  method: CommandMethod,
+  rules: CommandRules<C>,
+  run: RunCommand<Id, C>,
+): SendCommand<Id, C> {
+  router.serve(method, async ([id, type, input, authority], { commandKey }) => {
+    if (!isCommandOf(rules, type))
+      throw new LinkFault('failed', `Unknown command of ${rules.name}: ${String(type).slice(0, 64)}.`);
+    return run(id as never, type, input as never, authority, commandKey);
+  });
+  return (id, type, input, authority) =>
+    router.askOwner(
+      method,
+      id,
+      [id as never, String(type), input, authority],
+      (commandKey) => run(id, type, input, authority, commandKey),
+      { repeatable: rules.commands[type].repeatable },
+    );
 }
 
-const firstArgument = (...[key]: unknown[]): string => {
+const firstArgument = (...[key]: readonly unknown[]): string => {
   assert(typeof key === 'string', 'The first argument names the owner.');
   return key;
 };
 
-/** Routing over the owners of a cluster. */
-export function routingOver(cluster: Placement): Routing {
-  if (cluster.ownership.standalone) return HERE;
-  const { ownership } = cluster;
-  const router = untyped(cluster);
-  /** Restores the type: `change` returns a function with the same type as `run`. */
-  const like = <R extends (...args: never[]) => unknown>(run: R, change: (run: Run) => Run): R =>
-    change(run as unknown as Run) as unknown as R;
+/** Routing over the owners of a cluster: registers each function as its owner's handler, and routes calls to the owner. */
+export function routingOver({
+  ownership,
+  router,
+}: {
+  readonly ownership: Ownership;
+  readonly router: OwnerRouter;
+}): Routing {
+  if (ownership.standalone) return HERE;
   return {
     standalone: false,
-    ask: (method, run) => like(run, (here) => asked(method, here, firstArgument, cluster)),
-    tell: (method, run) =>
-      like(run, (here) => {
-        router.serve(method, (args) => void here(...args));
-        return (...args) => router.tellOwner(method, firstArgument(...args), args, () => void here(...args));
-      }),
-    tellAll: (method, run) =>
-      like(run, (here) => {
-        router.serve(method, (args) => void here(...args));
-        return (...args) => {
-          here(...args);
-          router.tellAll(method, args);
-        };
-      }),
+    ask(method, run, keyOf = firstArgument) {
+      router.serve(method, (args) => run(...args));
+      return async (...args) => {
+        const key = await keyOf(...args);
+        return key === null ? run(...args) : router.askOwner(method, key, args, () => run(...args));
+      };
+    },
+    command: (method, rules, run) => commandsOver(router, method, rules, run),
+    tell(method, run, keyOf = firstArgument) {
+      router.receive(method, (args) => run(...args));
+      return (...args) => router.tellOwner(method, keyOf(...args), args, () => run(...args));
+    },
+    tellAll(method, run) {
+      router.receive(method, (args) => run(...args));
+      return (...args) => {
+        run(...args);
+        router.tellAll(method, args);
+      };
+    },
     owns: (id) => ownership.owns(id),
     onMoved: (run) => {
       ownership.onChange(({ moved }) => {

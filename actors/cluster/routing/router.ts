@@ -5,17 +5,17 @@ import {
   CATALOGUE,
   type Catalogue,
   type LinkMethod,
-  malformedReply,
-  type OwnerAsk,
   type OwnerTell,
   type ReplyOf,
   type ShardAsk,
   type ShardTell,
 } from '../../../protocol/link.ts';
+import { malformedReply } from '../../../protocol/linkcheck.ts';
 import type {
   AskContext,
   AskOptions,
   LinkFrame,
+  OwnerRouter,
   Ownership,
   Router,
   ServedContext,
@@ -68,7 +68,7 @@ interface RouterMetrics {
 }
 
 /** The router of a shard in a cluster. */
-export interface ClusterRouter extends Router {
+export interface ClusterRouter extends Router, OwnerRouter {
   /** The handler of this shard's links. */
   readonly handler: LinkHandler;
   /** Registers the receiver of frames for local sessions. */
@@ -80,10 +80,10 @@ export interface ClusterRouter extends Router {
 
 /** Routes calls to the owner of their key and retries them across ownership changes. */
 export function createRouter(deps: RouterDeps): ClusterRouter {
-  return new OwnerRouter(deps);
+  return new LinkRouter(deps);
 }
 
-class OwnerRouter implements ClusterRouter {
+class LinkRouter implements ClusterRouter {
   readonly handler: LinkHandler;
   readonly #deps: RouterDeps;
   readonly #waitingMax: number;
@@ -129,10 +129,10 @@ class OwnerRouter implements ClusterRouter {
     };
   }
 
-  async askOwner<M extends OwnerAsk, T extends ReplyOf<M>>(
-    method: M,
+  async askOwner<T>(
+    method: LinkMethod,
     key: string,
-    args: ArgsOf<M>,
+    args: readonly unknown[],
     here: (commandKey: string | null) => Promise<T>,
     options: AskOptions = {},
   ): Promise<T> {
@@ -207,10 +207,14 @@ class OwnerRouter implements ClusterRouter {
     return answer;
   }
 
-  serve<M extends LinkMethod, Args extends ArgsOf<M>>(
+  serve<M extends LinkMethod>(
     method: M,
-    run: (args: Args, context: ServedContext) => ReplyOf<M> | Promise<ReplyOf<M>>,
+    run: (args: ArgsOf<M>, context: ServedContext) => ReplyOf<M> | Promise<ReplyOf<M>>,
   ): void {
+    this.#served.add(method, run);
+  }
+
+  receive<M extends OwnerTell | Broadcast>(method: M, run: (args: ArgsOf<M>) => void): void {
     this.#served.add(method, run);
   }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { LinkFault } from '../../../protocol/faults.ts';
-import { type Catalogue, type Method, malformedArgs } from '../../../protocol/link.ts';
+import type { Catalogue, Method } from '../../../protocol/link.ts';
+import { malformedArgs } from '../../../protocol/linkcheck.ts';
 import type { ServedContext } from '../../placement/ports.ts';
 
 /** This shard's handler of a catalogue method. */

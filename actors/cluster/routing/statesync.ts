@@ -1,5 +1,5 @@
 import { LinkFault } from '../../../protocol/faults.ts';
-import type { Ownership, Router } from '../../placement/ports.ts';
+import type { Ownership } from '../../placement/ports.ts';
 import type { Clock, Timer } from '../../runtime/clock.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
 
@@ -11,10 +11,17 @@ type Update<Item, OwnerId, About> = readonly [
 
 interface StateSyncPorts<Item, OwnerId, About> {
   readonly ownership: Ownership;
-  readonly router: Pick<Router, 'askShard' | 'serve'>;
+  /** The method that carries the updates; the receiver returns the ids that it does not own. */
+  readonly link: {
+    serve(receive: (updates: readonly Update<Item, OwnerId, About>[]) => string[]): void;
+    send(
+      shardId: string,
+      updates: readonly Update<Item, OwnerId, About>[],
+      deadlineMs: number,
+    ): Promise<readonly string[]>;
+  };
   readonly clock: Pick<Clock, 'defer'>;
   readonly wheel: Wheel;
-  readonly method: 'guilds.setPresences' | 'users.setMemberships' | 'users.repeatPresences';
   /** Applies an item on the owner of the id. It must be idempotent: an item may arrive twice. */
   readonly apply: (ownerId: OwnerId, about: About, item: Item) => void;
   /** Whether this shard is still the source of the item; absent: always. */
@@ -52,8 +59,8 @@ export class StateSync<Item, OwnerId extends string, About extends string> {
 
   constructor(ports: StateSyncPorts<Item, OwnerId, About>) {
     this.#ports = ports;
-    const { ownership, router, method, apply } = ports;
-    router.serve(method, ([updates]: [readonly Update<Item, OwnerId, About>[]]): string[] => {
+    const { ownership, link, apply } = ports;
+    link.serve((updates) => {
       const refused: string[] = [];
       for (const [ownerId, items] of updates)
         if (!ownership.owns(ownerId)) refused.push(ownerId);
@@ -158,13 +165,12 @@ export class StateSync<Item, OwnerId extends string, About extends string> {
   }
 
   async #send(shardId: string, ids: Set<OwnerId>): Promise<void> {
-    const { router, method } = this.#ports;
     const updates = this.#nextUpdates(ids);
     if (updates.length === 0) return;
     this.#inFlight.add(shardId);
     let refused: ReadonlySet<string>;
     try {
-      refused = new Set(await router.askShard(shardId, method, [updates], DEADLINE_MS));
+      refused = new Set(await this.#ports.link.send(shardId, updates, DEADLINE_MS));
     } catch {
       // The outcome is unknown, so the items are sent again.
       refused = new Set(updates.map(([ownerId]) => ownerId));

@@ -1,4 +1,5 @@
 import type { Links } from '../../../actors/cluster/ports.ts';
+import { routingOver } from '../../../actors/cluster/routing/routed.ts';
 import { type ClusterRouter, createRouter } from '../../../actors/cluster/routing/router.ts';
 import type {
   AskContext,
@@ -126,18 +127,15 @@ export function routerOf(waitingMax?: number, catalogue: Catalogue = METHODS) {
     return scene.isLast;
   };
   const router = createRouter({
-    ownership,
-    links,
-    clock,
-    wheel: new TimerWheel(clock),
+    ...{ ownership, links, clock, catalogue, wheel: new TimerWheel(clock) },
     randomBytes: (size) => Buffer.alloc(size, 128),
     deadlineMs: DEADLINE_MS,
-    catalogue,
     answers: (key) => owners.get(key) === 'a' && isLast(),
     onFault: (where, fault) => faults.push(`${where}: ${(fault as Error).message}`),
     ...(waitingMax !== undefined && { waitingMax }),
   });
-  return { ...scene, scene, placement: { ownership, router }, router: router as unknown as AnyRouter };
+  const placement = { ownership, router, routing: routingOver({ ownership, router }) };
+  return { ...scene, scene, placement, router: router as unknown as AnyRouter };
 }
 
 /** What a promise has come to, once all that waits on nothing has run. */

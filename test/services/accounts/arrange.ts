@@ -4,11 +4,11 @@ import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import type { Account, AccountFact, SignIn } from '../../../engine/account/facts.ts';
 import type { UserFact } from '../../../engine/user/facts.ts';
 import { type FreshId, snowflakeAt, type UserId } from '../../../protocol/ids.ts';
+import { Secret } from '../../../protocol/secret.ts';
 import { usernameKeys } from '../../../protocol/usernames.ts';
 import { assembleAccounts } from '../../../services/accounts/accounts.ts';
 import type { AccountPorts } from '../../../services/accounts/context.ts';
 import type { ClientInfo, Email } from '../../../services/accounts/ports.ts';
-import { Secret } from '../../../protocol/secret.ts';
 
 export const HOME: ClientInfo = { address: '192.0.2.1', agent: 'Test browser' };
 export const PASSWORD = 'correct horse battery';

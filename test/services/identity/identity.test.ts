@@ -8,9 +8,9 @@ import { HERE } from '../../../actors/placement/routing.ts';
 import type { Application, StoredToken } from '../../../engine/user/facts.ts';
 import type { FreshId, UserId } from '../../../protocol/ids.ts';
 import type { APIUser } from '../../../protocol/objects.ts';
+import { Secret } from '../../../protocol/secret.ts';
 import { makeApplicationKeys } from '../../../services/identity/applicationkeys.ts';
 import { claimedUser, createIdentity, makeToken, TOKENS_MAX } from '../../../services/identity/identity.ts';
-import { Secret } from '../../../protocol/secret.ts';
 import { REDACTION } from '../../../services/identity/redaction.ts';
 
 const BOT = '1100000000000000001' as UserId;

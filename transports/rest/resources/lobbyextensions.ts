@@ -175,7 +175,8 @@ export const beyondLobbies = resource({
       const { change: settings, password } = changeOf(rest);
       const change = { metadata, idle_timeout_seconds };
       const member = member_metadata ? { metadata: member_metadata } : {};
-      return owned(authority, () => lobbies.beyond.create({ change, settings, password, member }, authority));
+      const input = { change, settings, member, ...(password !== undefined && { password }) };
+      return owned(authority, () => lobbies.beyond.create(input, authority));
     },
   }),
 

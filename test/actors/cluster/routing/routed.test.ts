@@ -1,7 +1,8 @@
 // Goal: a function of a part runs at the owner of its key with the arguments and the command key of its call, and a part among shards is used like the part itself.
-import { describe, expect, test } from 'vitest';
+import { describe, expect, expectTypeOf, test } from 'vitest';
 import { type Routes, routed, routingOver } from '../../../../actors/cluster/routing/routed.ts';
-import { standalone } from '../../../../actors/placement/standalone.ts';
+import { type Call, HERE } from '../../../../actors/placement/routing.ts';
+import { SYSTEM } from '../../../../engine/kernel/authority.ts';
 import type { ChannelId, UserId } from '../../../../protocol/ids.ts';
 import { CATALOGUE } from '../../../../protocol/link.ts';
 import { id } from '../../../support/guild.ts';
@@ -10,6 +11,12 @@ import { routerOf } from '../routed.ts';
 const OURS = id<UserId>(1);
 const THEIRS = id<UserId>(2);
 const context = { deadlineMs: 100, commandKey: null, trace: 't' };
+
+type Rules = {
+  readonly getLobby: { input: object; value: null };
+  readonly readLobby: { input: object; value: null };
+};
+const RULES = { name: 'lobby', commands: { getLobby: {}, readLobby: { repeatable: true } } } as const;
 
 /** Shard `a`, which owns `OURS`; `b` owns `THEIRS`. */
 function arrange() {
@@ -35,31 +42,55 @@ describe('a routed function', () => {
   test('gets the command key last when its method is keyed, here and from another shard', async () => {
     const { routing, asked, scene, router } = arrange();
     const seen: unknown[] = [];
-    const run = async (...args: [ChannelId, string, object, object, (string | null)?]) => {
+    const command = routing.command<ChannelId, Rules>('lobby.command', RULES, async (...args) => {
       seen.push(args[4]);
-      return { ok: true, value: null } as const;
-    };
-    const command = routing.ask('lobby.command', run);
+      return { ok: true, value: null };
+    });
     const [ours, theirs] = [id<ChannelId>(1), id<ChannelId>(2)];
-    await command(ours, 'getLobby', {}, {});
-    await router.handler.ask('b', 'lobby.command', [ours, 'getLobby', {}, {}], {
+    await command(ours, 'getLobby', {}, SYSTEM);
+    await router.handler.ask('b', 'lobby.command', [ours, 'getLobby', {}, SYSTEM], {
       ...context,
       ...{ key: ours, commandKey: 'theirs' },
     });
     expect(seen).toEqual([expect.stringMatching(/^\S+$/), 'theirs']);
     scene.answer = async () => ({ ok: true, value: null });
-    await command(theirs, 'getLobby', {}, {});
-    expect(asked).toMatchObject([{ args: [theirs, 'getLobby', {}, {}] }]);
+    await command(theirs, 'getLobby', {}, SYSTEM);
+    expect(asked).toMatchObject([{ args: [theirs, 'getLobby', {}, SYSTEM] }]);
     expect(asked[0]?.context.commandKey).toMatch(/^\S+$/);
+  });
+
+  test('sends a repeatable command without a key, and refuses names that are no command of the aggregate', async () => {
+    const { routing, asked, scene, router } = arrange();
+    const command = routing.command<ChannelId, Rules>('lobby.command', RULES, async () => ({
+      ok: true,
+      value: null,
+    }));
+    const [ours, theirs] = [id<ChannelId>(1), id<ChannelId>(2)];
+    scene.answer = async () => ({ ok: true, value: null });
+    await command(theirs, 'readLobby', {}, SYSTEM);
+    expect(asked[0]?.context.commandKey).toBeNull();
+    for (const name of ['toString', '__proto__', 'deleteEverything'])
+      await expect(
+        router.handler.ask('b', 'lobby.command', [ours, name, {}, SYSTEM], { ...context, key: ours }),
+      ).rejects.toMatchObject({ kind: 'failed', message: `Unknown command of lobby: ${name}.` });
+  });
+
+  test('has exactly the parameters of its method: a handler that wants more of them does not compile', () => {
+    type Forget = Call<'attempts.forget', void>;
+    expectTypeOf<(key: string, kind: string) => void>().toExtend<Forget>();
+    expectTypeOf<(key: string, kind: 'login') => void>().not.toExtend<Forget>();
+    type Change = Call<'lobbies.changeUser', void>;
+    expectTypeOf<(id: ChannelId, user: { readonly id: UserId }) => void>().toExtend<Change>();
+    expectTypeOf<(id: ChannelId, user: { readonly x: number }) => void>().not.toExtend<Change>();
+    type Narrow = { part(userId: UserId, other: '7'): Promise<boolean> };
+    type Route = Exclude<Routes<Narrow>['part'], 'local'>['method'];
+    expectTypeOf<Route>().toEqualTypeOf<never>();
   });
 
   test('without an answer runs at the owner as well, and one for all runs here and is sent to every other shard', () => {
     const { routing, told, router } = arrange();
     const ran: unknown[] = [];
-    const forget = routing.tell(
-      'attempts.forget',
-      (key: string, kind: 'login') => void ran.push([key, kind]),
-    );
+    const forget = routing.tell('attempts.forget', (key, kind) => void ran.push([key, kind]));
     forget(OURS, 'login');
     forget(THEIRS, 'login');
     router.handler.notified('b', [
@@ -108,12 +139,12 @@ describe('a routed part', () => {
 
   test('is the part itself in a standalone process', () => {
     const part = makePart();
-    expect(routed<Part>(part, ROUTES, standalone())).toBe(part);
+    expect(routed<Part>(part, ROUTES, HERE)).toBe(part);
   });
 
   test('runs each method at the owner that its route names, reads getters each time, and runs here without an owner', async () => {
-    const { placement, asked, scene } = arrange();
-    const part = routed<Part>(makePart(), ROUTES, placement);
+    const { routing, asked, scene } = arrange();
+    const part = routed<Part>(makePart(), ROUTES, routing);
     await part.forget(OURS);
     await part.forget(THEIRS);
     expect([part.size, part.local('after'), asked]).toEqual([2, 'after 2', []]);

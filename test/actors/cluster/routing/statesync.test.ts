@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StateSync } from '../../../../actors/cluster/routing/statesync.ts';
-import type { Owner, Ownership, OwnershipChange, Router } from '../../../../actors/placement/ports.ts';
+import type { Owner, Ownership, OwnershipChange } from '../../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
 import { LinkFault } from '../../../../protocol/faults.ts';
@@ -30,21 +30,21 @@ function arrange() {
     onChange: (run: (change: OwnershipChange) => void) => void hearers.push(run),
   } as unknown as Ownership;
   const note = (id: string, about: string, item: number) => taken.set(`${id} ${about}`, item);
-  const askShard = (async (shardId, _method, [letters]) => {
+  const send = async (shardId: string, letters: Letters): Promise<string[]> => {
     if (way.lost) throw new LinkFault('unreachable', 'No way.');
-    asked.push(letters as Letters);
+    asked.push(letters);
     const refused: string[] = [];
-    for (const [id, items] of letters as Letters)
+    for (const [id, items] of letters)
       if (owners.get(id) !== shardId) refused.push(id);
       else for (const [about, item] of items) note(id, about, item);
     if (way.silent) throw new LinkFault('timeout', 'No answer.');
     return refused;
-  }) as Router['askShard'];
+  };
   const faults: unknown[] = [];
   const due = new Set(['x', 'y']);
   const post = new StateSync<number, string, string>({
-    ...{ ownership, router: { askShard, serve: () => undefined }, clock, wheel: new TimerWheel(clock) },
-    ...{ method: 'guilds.setPresences', apply: note, isOurs: (about) => due.has(about) },
+    ...{ ownership, link: { send, serve: () => undefined }, clock, wheel: new TimerWheel(clock) },
+    ...{ apply: note, isOurs: (about) => due.has(about) },
     onFault: (fault) => faults.push(fault),
   });
   return {

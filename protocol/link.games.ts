@@ -1,0 +1,140 @@
+import {
+  applicationId,
+  channelId,
+  clientObject,
+  guildId,
+  lobbyId,
+  messageId,
+  metadata,
+  userId,
+} from './link.values.ts';
+import {
+  code,
+  fields,
+  flag,
+  given,
+  is,
+  list,
+  nullable,
+  number,
+  oneOf,
+  optional,
+  partial,
+  record,
+  text,
+  union,
+  variants,
+  whole,
+} from './linkschema.ts';
+
+/** Values of lobbies, matchmaking, activities, relationships, voice and premium between shards; see `link.ts`. */
+
+const lobbyChange = partial({
+  ...{ flags: nullable(whole), metadata: nullable(metadata), override_event_webhooks_url: nullable(text) },
+  idle_timeout_seconds: nullable(whole),
+});
+const member = fields({ metadata: given(metadata), flags: given(whole), additional_name: given(text) });
+const settings = partial({
+  ...{ listed: flag, max_members: nullable(whole), locked: flag, password_hash: nullable(text) },
+  ...{ invited: nullable(list(userId)), host_grace_seconds: nullable(number), game: nullable(text) },
+});
+export const lobbyJoin = fields({ secret: text, lobby: lobbyChange, member });
+export const openLobby = fields({ change: lobbyChange, settings, password: given(text), member });
+export const lobbyEntry = fields({ password: nullable(text), member });
+export const secretRequest = fields({
+  ...{ applicationId, lobby: lobbyChange, full: flag, not: nullable(lobbyId) },
+});
+export const lobby = fields({
+  ...{ id: lobbyId, application_id: text, flags: whole, metadata: nullable(metadata) },
+  members: list(fields({ id: userId, flags: whole })),
+});
+
+export const ticketDraft = fields({
+  ...{ queue: text, properties: record(union(text, number)) },
+  ...{ lobbyId: nullable(lobbyId), userIds: nullable(list(userId)) },
+});
+export const ticket = fields({ id: text, queue: text, status: text, user_ids: list(userId) });
+
+const location = { ownerId: text, guildId: nullable(guildId), channelId };
+const activityFields = { ...location, applicationId };
+export const activityViewer = fields({ ...location, userId });
+export const activityRequest = fields({ ...activityFields, userId, connectionId: nullable(text) });
+const connection = fields({ userId, connectionId: nullable(text), untilMs: number });
+export const runningActivity = fields({ ...activityFields, launchId: text, connections: list(connection) });
+export const joinedActivity = fields({ instance: runningActivity, permissions: text });
+
+const activityOf = { userId, sessionId: text, applicationId };
+export const activityTarget = fields({
+  ...{ ...activityOf, action: union(is(1), is(2)) },
+  invite: nullable(fields({ channelId, messageId })),
+});
+export const shownActivity = fields(activityOf);
+export const activitySecret = fields({ secret: text });
+export const activityButtons = fields({ button_urls: list(text) });
+export const headlessSession = fields({ token: text, activities: list(clientObject) });
+/** What a user's activity hides from those who only see it. */
+export const hiddenActivity = fields({
+  ...{ applicationId, partyId: nullable(text), isPublic: flag, buttonUrls: list(text) },
+  secrets: fields({ join: nullable(text), spectate: nullable(text) }),
+});
+
+export const relationWish = variants('kind', {
+  ...{ request: {}, block: {}, remove: {}, rename: { nickname: nullable(text) } },
+});
+export const takeover = fields({
+  ...{ from: userId, to: userId, peerId: userId, copyOf: nullable(applicationId) },
+});
+export const relation = fields({
+  ...{ userId, peerId: userId, applicationId: nullable(applicationId) },
+  ...{ type: code<1 | 2 | 3 | 4>('relation', 1), sinceMs: number, nickname: nullable(text) },
+  originApplicationId: nullable(applicationId),
+});
+
+export const voicePlace = variants('kind', { guild: { id: guildId }, private: { id: channelId } });
+export const voiceMember = fields({
+  ...{ callId: channelId, groupId: channelId, serverId: text, guildId: nullable(guildId), userId },
+  ...{ sessionId: text, silenced: flag, deafened: flag, mayStream: flag, mayPrioritize: flag },
+  afkAfterMs: nullable(number),
+});
+
+const receiver = fields({ userId, guildId: nullable(guildId) });
+const billing = fields({
+  ...{ id: text, state: oneOf('running', 'ending', 'over'), skuId: text, periodStartMs: number },
+  ...{ periodEndMs: number, paidUntilMs: number, endedMs: nullable(number) },
+});
+const level = union(is(0), is(1), is(2), is(3));
+export const premiumCommand = variants('kind', {
+  createSku: {
+    ...{ name: text, type: oneOf('durable', 'consumable', 'subscription'), owner: oneOf('user', 'guild') },
+    available: optional(flag),
+  },
+  editSku: { skuId: text, name: optional(text), available: optional(flag) },
+  setPrice: { skuId: text, price: nullable(fields({ amount: number, currency: text, days: number })) },
+  setPerks: { skuId: text, perks: fields({ guildTier: level, premiumType: level }) },
+  test: { skuId: text, to: receiver },
+  grant: { skuId: text, to: receiver, gifterId: nullable(userId), days: number },
+  ...{ deleteTest: { entitlementId: text }, refund: { entitlementId: text } },
+  consume: { entitlementId: text },
+  cancel: { subscriptionId: text, atOnce: flag },
+  change: { subscriptionId: text, skuId: text },
+  settle: { subscriptionId: text },
+  order: { skuId: text, to: receiver, payerId: userId },
+  paid: { orderId: text, paymentId: nullable(text), billing: nullable(billing) },
+  refunded: { orderId: text },
+  follow: { orderId: text, billing },
+  postpone: { subscriptionId: text, checkMs: number },
+});
+const changed = list(fields({ id: text }));
+export const premiumChange = fields({
+  ...{ skus: changed, entitlements: changed, subscriptions: changed, orders: changed },
+});
+export const paymentRequest = variants('kind', {
+  buy: { wish: fields({ skuId: text, to: receiver, payerId: userId }) },
+  run: { command: premiumCommand },
+  settle: { subscriptionId: text },
+  notice: {
+    notice: fields({ applicationId, orderId: text, about: oneOf('payment', 'billing', 'refund'), id: text }),
+  },
+});
+/** The result of a request about payments: a change, or the page where the order is paid. */
+export const paymentResult = union(premiumChange, fields({ url: text }));

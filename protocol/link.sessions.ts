@@ -1,0 +1,162 @@
+import type { GatewayActivity, GatewayPresenceUpdateData } from 'discord-api-types/v10';
+import type { SessionId } from './ids.ts';
+import {
+  applicationId,
+  channelId,
+  clientObject,
+  guildId,
+  lobbyId,
+  principal,
+  scope,
+  user,
+  userId,
+} from './link.values.ts';
+import {
+  anything,
+  fields,
+  flag,
+  given,
+  is,
+  list,
+  named,
+  nullable,
+  number,
+  oneOf,
+  optional,
+  partial,
+  record,
+  type Schema,
+  text,
+  tuple,
+  union,
+  variants,
+  whole,
+  wireObject,
+  word,
+} from './linkschema.ts';
+
+/** Values of gateway sessions, presences and deliveries between shards; see `link.ts`. */
+
+/** A position in the stream of an aggregate. */
+const cursor = tuple(text, number);
+export const cursors = list(cursor);
+/** The presence that a client has sent. */
+export const presenceUpdate = wireObject<GatewayPresenceUpdateData>('presence update', {});
+const status = word<'online' | 'idle' | 'dnd'>('status', 'online');
+/** The presence of a user, merged over sessions. */
+export const presence = fields({
+  ...{ status, activities: list(wireObject<GatewayActivity>('activity', {})) },
+  client_status: partial({ desktop: status, mobile: status, web: status, vr: status, embedded: status }),
+});
+
+const sessionShape = {
+  ...{ intents: whole, shard: tuple(whole, whole), largeThreshold: whole },
+};
+/** A session of another shard, as its host describes it. */
+export const session = fields({
+  home: text,
+  talk: whole,
+  session: fields({ handle: whole, sessionId: text, principal, ...sessionShape }),
+});
+export const wantedGuild = fields({ session, after: nullable(number) });
+/** Result of a session's subscription. */
+export const subscribed = oneOf('member', 'gone', 'tooOld');
+
+const relations = fields({
+  ...{ relationships: list(clientObject), gameRelationships: list(clientObject) },
+  ...{ presences: list(clientObject), profiles: record(list(clientObject)) },
+});
+/** What READY says of the user of a session. */
+export const opening = fields({
+  user,
+  application: nullable(
+    fields({ id: applicationId, flags: whole, name: optional(text), parentId: given(applicationId) }),
+  ),
+  ...{ guildIds: list(guildId), privateChannels: list(clientObject), relations: nullable(relations) },
+  lobbies: list(clientObject),
+});
+export const reopened = fields({ guildIds: list(guildId), isWhole: flag });
+
+const place = fields({ guildId: nullable(guildId), channelId });
+export const streamRequest = variants('type', {
+  create: { place },
+  ...{ delete: { streamKey: text }, watch: { streamKey: text }, ping: { streamKey: text } },
+  setPaused: { streamKey: text, paused: flag },
+});
+export const membersRequest = fields({
+  ...{ guildId, query: nullable(text), userIds: nullable(list(userId)), limit: whole },
+  ...{ presences: flag, nonce: nullable(text) },
+});
+/** The parsed requests of a session's client, by name. */
+export const SESSION_REQUESTS = {
+  presence: presenceUpdate,
+  members: membersRequest,
+  voiceState: fields({
+    ...{ guildId: nullable(guildId), channelId: nullable(channelId) },
+    ...{ selfMute: flag, selfDeaf: flag, selfVideo: flag },
+  }),
+  soundboard: list(guildId),
+  channelInfo: fields({ guildId, fields: list(text) }),
+  lobbyVoice: list(fields({ lobbyId, selfMute: flag, selfDeaf: flag, selfVideo: flag })),
+  lobbyVoiceServer: lobbyId,
+  stream: streamRequest,
+} as const satisfies Readonly<Record<string, Schema<unknown>>>;
+/** The input of a session's request. The owner checks it by `SESSION_REQUESTS`, under the name of the request. */
+export const requestInput = named('session request', anything);
+/** The session that a stream belongs to. */
+export const streamer = fields({ userId, sessionId: text });
+
+const plainPrincipal = fields({
+  ...{ userId, bot: flag, applicationId: nullable(applicationId), applicationFlags: whole },
+  authorization: nullable(fields({ id: text, applicationId, scopes: list(scope), expiresMs: number })),
+  tokenId: optional(text),
+});
+/** A claim of a session that another shard may have. */
+export const sessionClaim = fields({
+  claim: fields({ sessionId: text, principal: plainPrincipal, seq: whole }),
+  key: text,
+});
+/** A position in a stream, as a dispatch carries it. */
+export const origin = fields({ ownerId: text, n: number, after: optional(number) });
+const sessionRecord = fields({
+  identity: fields({
+    sessionId: word<SessionId>('session id', 'text'),
+    principal: plainPrincipal,
+    ...sessionShape,
+  }),
+  manner: fields({ presence: nullable(presenceUpdate), wantsAuthorizeRequests: flag }),
+  seq: whole,
+  missed: list(fields({ ageMs: number, t: text, json: text, origin: nullable(origin) })),
+  cursors,
+});
+/** The answer to a claim. */
+export const claimAnswer = variants('kind', {
+  taken: { record: sessionRecord },
+  ...{ unknown: {}, seqUnknown: {}, seqTooOld: {}, busy: {} },
+});
+
+/** Who receives a dispatch: sessions of a user, or one of them by its id. */
+export const deliveryTarget = tuple(
+  userId,
+  union(
+    text,
+    fields({
+      ...{ own: flag, bot: optional(flag) },
+      applications: union(is('all'), list(applicationId)),
+    }),
+  ),
+);
+
+export const startVerdict = oneOf('ok', 'tooSoon', 'tooMany');
+export const startLimit = fields({
+  total: whole,
+  remaining: whole,
+  reset_after: number,
+  max_concurrency: whole,
+});
+/** A user with the application that acts for the user. */
+export const applicationUser = fields({ userId, applicationId: nullable(applicationId) });
+
+/** Current states by owner and subject. */
+export const states = <O, A, I>(owner: Schema<O>, about: Schema<A>, item: Schema<I>) =>
+  list(tuple(owner, list(tuple(about, item))));
