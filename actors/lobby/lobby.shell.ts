@@ -21,13 +21,12 @@ import {
   newLobbyState,
   settled,
 } from '../../engine/lobby/lobby.ts';
-import { METADATA, metadataRefusal } from '../../engine/lobby/metadata.ts';
 import { type LobbyCommands, lobbyRules } from '../../engine/lobby/rules.ts';
 import { settingsOf } from '../../engine/lobby/settings.ts';
 import type { LobbyDispatch, LobbyOutcomeFact } from '../../engine/lobby/topic.ts';
 import { lobbyVoiceMember } from '../../engine/lobby/voice.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
-import { refusal } from '../../protocol/refusal.ts';
+import { type Refusal, refusal, refusalText } from '../../protocol/refusal.ts';
 import type { LobbyStore } from '../../storage/lobby/port.ts';
 import type { VoiceListener } from '../call/ports.ts';
 import type { AggregatePorts, OutgoingDispatch } from '../runtime/aggregate.ports.ts';
@@ -187,17 +186,13 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     const ask = <K extends keyof LobbyCommands>(type: K, input: LobbyCommands[K]['input']) =>
       new Promise<void>((resolve, reject) => {
         const answer = (reply: Reply<unknown>): void =>
-          reply.ok ? resolve() : reject(new Error(reply.refusal.message));
+          reply.ok ? resolve() : reject(asError(reply.refusal));
         this.#send({ type: 'work', work: this.command(type, input, SYSTEM, answer, reject) });
       });
     return {
       state,
       tell: (type, data, from, userId) => this.#tell(state, type, data, from, userId),
-      setMetadata: async (metadata) => {
-        const no = metadataRefusal(metadata, METADATA, ['metadata']);
-        if (no) throw new RangeError('The metadata of a lobby has at most 25 keys and 1000 characters.');
-        await ask('updateLobby', { change: { metadata }, members: null });
-      },
+      setMetadata: (metadata) => ask('updateLobby', { change: { metadata }, members: null }),
       kick: (userId) => ask('removeMember', { userId }),
       close: () => ask('deleteLobby', {}),
     };
@@ -403,5 +398,9 @@ const routesOf = (
   userIds: Iterable<UserId>,
   ears: SessionFilter,
 ): readonly (readonly [UserId, SessionFilter])[] => [...userIds].map((userId) => [userId, ears]);
+
+/** A refusal as a game gets it. Invalid fields are arguments out of range. */
+const asError = (no: Refusal): Error =>
+  no.errors === undefined ? new Error(no.message) : new RangeError(refusalText(no));
 
 const ignore = (): void => undefined;

@@ -4,7 +4,7 @@ import { accepted, type Env, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import { electedHost, hostChange, hostDueMs, hostFacts } from './host.ts';
 import { isConnected, type LobbyState, type ReadyCheck } from './lobby.ts';
-import { type MemberDraft, type Person, shownWith, upsert } from './members.ts';
+import { type MemberDraft, ownDraftRefusal, type Person, shownWith, upsert } from './members.ts';
 import { everyone, type LobbyObject, lobbyObject } from './objects.ts';
 import { type ReadyCheckObject, readyFacts, readyObject } from './ready.ts';
 import {
@@ -121,7 +121,10 @@ export const extensions: LobbyTopic<
       decide: (state, { person, member, passwordHash }, by, env) => {
         const { listed, invited } = settingsOf(state.lobby);
         const known = state.members.has(by.userId) || listed || invited?.includes(by.userId) === true;
-        const no = (known ? null : refusal('UNKNOWN_LOBBY')) ?? joinRefusal(state, by.userId, passwordHash);
+        const no =
+          ownDraftRefusal(member) ??
+          (known ? null : refusal('UNKNOWN_LOBBY')) ??
+          joinRefusal(state, by.userId, passwordHash);
         if (no) return refused(no);
         const entered = upsert(state, person, member, capacityOf(state.lobby) - state.members.size, env);
         if ('status' in entered) return refused(entered);

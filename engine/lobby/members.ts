@@ -1,4 +1,4 @@
-import type { UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
@@ -6,8 +6,10 @@ import { cleanText } from '../channel/text.ts';
 import type { SessionRef } from '../fanout/direct.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
+import type { LobbyFact, LobbyFacts } from './facts.ts';
 import {
   changedLobby,
+  INITIAL_FIELDS,
   type Lobby,
   type LobbyChange,
   type LobbyMember,
@@ -90,20 +92,82 @@ const lobbyFull = (capacity: number): Refusal => ({
   code: 0,
   message: `Maximum number of lobby members reached (${capacity})`,
 });
-export const TOO_MANY_LOBBIES: Refusal = {
+const TOO_MANY_LOBBIES: Refusal = {
   status: 400,
   code: 0,
   message: `Maximum number of lobbies reached (${LIMITS.lobbies_per_user_max})`,
 };
 
-export const lobbyChangeRefusal = (change: LobbyChange, key: string): Refusal | null =>
-  metadataRefusal(change.metadata, METADATA, [key]);
+type Path = readonly (string | number)[];
+
+/** Why a change of a lobby is invalid; null when it is valid. `key`: its metadata's key in the request. */
+const changeRefusal = ({ metadata }: LobbyChange, key: string): Refusal | null =>
+  metadataRefusal(metadata, METADATA, [key]);
+
+/** For requests of a client that joins: they have the member's metadata under this key. */
+export const ownDraftRefusal = ({ metadata }: MemberDraft): Refusal | null =>
+  metadataRefusal(metadata, METADATA, ['member_metadata']);
 
 /** Why a draft is invalid; null when it is valid. `path` leads to it in the request. */
-export function memberDraftRefusal(draft: MemberDraft, path: readonly (string | number)[]): Refusal | null {
+function draftRefusal(draft: MemberDraft, path: Path): Refusal | null {
   const no = metadataRefusal(draft.metadata, METADATA, [...path, 'metadata']);
   if (no || draft.additional_name == null || cleanText(draft.additional_name).trim() !== '') return no;
   return invalidField([...path, 'additional_name'], 'BASE_TYPE_REQUIRED', 'This field is required');
+}
+
+/** The refusal of the first invalid draft of a list in the request; null when all are valid. */
+function draftsRefusal(drafts: readonly MemberDraft[], path: Path): Refusal | null {
+  for (const [index, draft] of drafts.entries()) {
+    const no = draftRefusal(draft, [...path, index]);
+    if (no) return no;
+  }
+  return null;
+}
+
+/** A lobby that does not exist yet, and who makes it. */
+export interface Founding {
+  readonly applicationId: ApplicationId;
+  readonly change: LobbyChange;
+  /** Key of the lobby's metadata in the request. */
+  readonly metadataKey: 'metadata' | 'lobby_metadata';
+  /** Made by a client: clients may join and leave the lobby. */
+  readonly byClient: boolean;
+  /** The secret that names the lobby, with its expiry; absent for a lobby without one. */
+  readonly secret?: Pick<LobbyFacts['lobbySecretKept'], 'hash' | 'nowMs' | 'expiresMs'>;
+  /** The caller, who joins next; absent when the caller adds others. */
+  readonly founder?: { readonly draft: MemberDraft; readonly full: boolean };
+  /** Members who are added next. */
+  readonly drafts?: readonly MemberDraft[];
+}
+
+type FoundingFact = Extract<LobbyFact, { type: 'lobbyCreated' | 'lobbySecretKept' }>;
+
+/** Why no such lobby may be founded: it is invalid, or the commands by which its members join next would be refused. */
+export const foundingRefusal = ({ change, metadataKey, founder, drafts = [] }: Founding): Refusal | null =>
+  changeRefusal(change, metadataKey) ??
+  draftsRefusal(drafts, ['members']) ??
+  (founder ? ownDraftRefusal(founder.draft) : null) ??
+  (founder?.full ? TOO_MANY_LOBBIES : null);
+
+/** Decides on a new, empty lobby: there is no aggregate yet that could. Its members join by commands of their own. */
+export function foundLobby(founding: Founding, { nowMs, nextId }: Env): Outcome<Lobby, FoundingFact> {
+  const no = foundingRefusal(founding);
+  if (no) return refused(no);
+  const { applicationId, change, byClient, secret } = founding;
+  const blank: Lobby = {
+    id: nextId(),
+    application_id: applicationId,
+    ...INITIAL_FIELDS,
+    by_secret: byClient,
+    idle_since_ms: nowMs,
+    linked: null,
+  };
+  const lobby = changedLobby(blank, change);
+  const created: FoundingFact = { type: 'lobbyCreated', lobby };
+  return accepted(
+    lobby,
+    secret ? [created, { type: 'lobbySecretKept', applicationId, lobbyId: lobby.id, ...secret }] : [created],
+  );
 }
 
 function changedMember(member: LobbyMember, draft: MemberDraft): LobbyMember {
@@ -183,7 +247,10 @@ function joinLobby(
   by: By,
   env: Env,
 ): Outcome<LobbyObject, LobbyOutcomeFact> {
-  const no = joinRefusal(state, by.userId, undefined);
+  const no =
+    changeRefusal(lobby, 'lobby_metadata') ??
+    ownDraftRefusal(member) ??
+    joinRefusal(state, by.userId, undefined);
   if (no) return refused(no);
   const entered = upsert(state, person, member, roomIn(state), env);
   if ('status' in entered) return refused(entered);
@@ -200,6 +267,8 @@ function updateLobby(
   by: By,
   env: Env,
 ): Outcome<LobbyObject, LobbyOutcomeFact> {
+  const no = changeRefusal(change, 'metadata') ?? draftsRefusal((members ?? []).map(draftOf), ['members']);
+  if (no) return refused(no);
   const next = changedLobby(state.lobby, change);
   const facts = members ? replacing(state, members, env) : [];
   return accepted(shownWith(state, next, facts, by.bot), [...lobbyFacts(state, next), ...facts]);
@@ -223,6 +292,8 @@ function replacing(
   return facts;
 }
 
+const draftOf = ({ draft }: { readonly draft: MemberDraft }): MemberDraft => draft;
+
 /** The last entry of a user who is named more than once counts. */
 const lastOfEach = <Entry extends { readonly person: Person }>(entries: readonly Entry[]): Iterable<Entry> =>
   new Map(entries.map((entry) => [entry.person.user.id, entry])).values();
@@ -233,6 +304,8 @@ function setMembers(
   _by: By,
   env: Env,
 ): Outcome<readonly LobbyMemberObject[], LobbyOutcomeFact> {
+  const no = draftsRefusal(entries.map(draftOf), []);
+  if (no) return refused(no);
   const facts: LobbyOutcomeFact[] = [];
   const shown: LobbyMemberObject[] = [];
   let room = roomIn(state);
@@ -289,6 +362,8 @@ export const members: LobbyTopic<
     deleteLobby: { decide: (state, _input, _by) => accepted(null, [deletion(state)]) },
     setMember: {
       decide: (state, { person, draft }, _by, env) => {
+        const no = draftRefusal(draft, []);
+        if (no) return refused(no);
         const entered = upsert(state, person, draft, roomIn(state), env);
         return 'status' in entered ? refused(entered) : accepted(memberObject(entered.member), entered.facts);
       },

@@ -9,15 +9,8 @@ import type { Registry } from '../../actors/runtime/registry.ts';
 import type { TimerWheel } from '../../actors/runtime/wheel.ts';
 import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
-import {
-  changedLobby,
-  INITIAL_FIELDS,
-  idleAtMs,
-  type Lobby,
-  type LobbyChange,
-  type LobbyState,
-} from '../../engine/lobby/lobby.ts';
-import type { Person } from '../../engine/lobby/members.ts';
+import { idleAtMs, type LobbyChange, type LobbyState } from '../../engine/lobby/lobby.ts';
+import { type Founding, foundLobby, type MemberDraft, type Person } from '../../engine/lobby/members.ts';
 import { type LobbyCommands, lobbyRules } from '../../engine/lobby/rules.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, ChannelId, FreshId, UserId } from '../../protocol/ids.ts';
@@ -30,7 +23,7 @@ import type { Attachments } from './attachments.ts';
 import type { Deadlines } from './deadlines.ts';
 import type { Links } from './links.ts';
 import type { LobbyOperations } from './ports.ts';
-import type { LobbySecrets, StoredSecret } from './secrets.ts';
+import type { LobbySecrets } from './secrets.ts';
 
 export interface LobbiesPorts {
   readonly registry: Registry<LobbyState, LobbyShell>;
@@ -72,6 +65,8 @@ export const applicationOf = ({ by }: Authority): Reply<ApplicationId> =>
 interface SecretRequest {
   readonly applicationId: ApplicationId;
   readonly lobby: LobbyChange;
+  /** Absent in requests of shards that run an earlier version. */
+  readonly member?: MemberDraft;
   /** The user is in as many lobbies as allowed, so no lobby is created for this join. */
   readonly full: boolean;
   /** The lobby that the secret named before and that has ended. */
@@ -80,39 +75,32 @@ interface SecretRequest {
 
 /** Operations on the owner shard of a lobby or a secret. */
 interface LobbyOwners {
-  /** The lobby of a secret, created if there is none. */
+  /** The lobby of a secret, created if there is none; null when the rules refuse to found one (`foundingOf`). */
   ofSecret(hash: string, wanted: SecretRequest): Promise<ChannelId | null>;
   /** Resolves when all commits of the lobby are durable, including its end. */
   settled(lobbyId: ChannelId): Promise<void>;
   changeUser(id: ChannelId, user: APIUser): void;
 }
 
+/** The founding of the lobby that a join by secret asks for. */
+export const foundingOf = ({ applicationId, lobby, member = {}, full }: SecretRequest): Founding => ({
+  ...{ applicationId, change: lobby, metadataKey: 'lobby_metadata', byClient: true },
+  founder: { draft: member, full },
+});
+
 /** Creates an empty lobby, which expires like any other if nobody joins. */
 export async function createEmptyLobby(
   { commit, nextId, clock, routing, idle, fresh }: Omit<LobbyContext, 'owners'>,
-  applicationId: ApplicationId,
-  change: LobbyChange,
-  secret: StoredSecret | null,
-  byClient: boolean,
-): Promise<ChannelId> {
-  const id = nextId();
-  const blank: Lobby = {
-    id,
-    application_id: applicationId,
-    ...INITIAL_FIELDS,
-    by_secret: byClient,
-    idle_since_ms: clock.now(),
-    linked: null,
-  };
-  const lobby = changedLobby(blank, change);
-  const created: StoredFact = { type: 'lobbyCreated', lobby };
-  const kept: StoredFact[] = secret
-    ? [{ type: 'lobbySecretKept', applicationId, lobbyId: id, ...secret }]
-    : [];
-  await commit(id, [created, ...kept]);
+  founding: Founding,
+): Promise<Reply<ChannelId>> {
+  const outcome = foundLobby(founding, { nowMs: clock.now(), nextId });
+  if (!outcome.ok) return outcome;
+  const { value: lobby, facts } = outcome;
+  const { id } = lobby;
+  await commit(id, facts);
   if (routing.owns(id)) fresh.keep(lobby);
   idle(id, idleAtMs(lobby) ?? Number.POSITIVE_INFINITY);
-  return id;
+  return { ok: true, value: id };
 }
 
 type PersonRow = Awaited<ReturnType<Storage['lobbies']['persons']>>[number];
@@ -188,12 +176,12 @@ export function createLobbyOwners(context: Omit<LobbyContext, 'owners'>): LobbyO
     /** The lobby with this secret; it is created when none exists. `not`: a lobby that has ended, to be removed from the cache. */
     ofSecret: routing.ask(
       'lobbies.ofSecret',
-      async (hash: string, { applicationId, lobby, full, not }: SecretRequest): Promise<ChannelId | null> => {
-        if (not !== null) secrets.forget(not);
-        // A user in as many lobbies as allowed creates none.
-        return secrets.lobby(applicationId, hash, async (kept) =>
-          full ? null : createEmptyLobby(context, applicationId, lobby, kept, true),
-        );
+      async (hash: string, request: SecretRequest): Promise<ChannelId | null> => {
+        if (request.not !== null) secrets.forget(request.not);
+        return secrets.lobby(request.applicationId, hash, async (secret) => {
+          const created = await createEmptyLobby(context, { ...foundingOf(request), secret });
+          return created.ok ? created.value : null;
+        });
       },
     ),
     /** Resolves when all commits of the lobby are durable, including its end. */

@@ -1,8 +1,8 @@
-import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { LobbyChange } from '../../engine/lobby/lobby.ts';
-import { lobbyChangeRefusal, type MemberDraft, TOO_MANY_LOBBIES } from '../../engine/lobby/members.ts';
-import { METADATA, type Metadata, metadataRefusal } from '../../engine/lobby/metadata.ts';
+import type { MemberDraft } from '../../engine/lobby/members.ts';
+import type { Metadata } from '../../engine/lobby/metadata.ts';
 import type { SettingsChange } from '../../engine/lobby/settings.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import { applicationOf, createEmptyLobby, type LobbyContext, personsOf } from './context.ts';
@@ -16,10 +16,6 @@ export function extensionOperations(context: LobbyContext): LobbyExtensions {
     const own = applicationOf(authority);
     if (!own.ok) return own;
     const { change, settings, password, member } = input;
-    const no =
-      lobbyChangeRefusal(change, 'metadata') ??
-      metadataRefusal(member.metadata, METADATA, ['member_metadata']);
-    if (no) return refused(no);
     const made = await createOpenLobby(context, own.value, { change, member, authority });
     if (!made.ok) return made;
     // The creator joins before the settings apply, which may lock the lobby.
@@ -36,8 +32,6 @@ export function extensionOperations(context: LobbyContext): LobbyExtensions {
     async enter(lobbyId, { password, member }, authority) {
       const own = applicationOf(authority);
       if (!own.ok) return own;
-      const no = metadataRefusal(member.metadata, METADATA, ['member_metadata']);
-      if (no) return refused(no);
       const { userId } = authority.by;
       const passwordHash = password === null ? null : await hashOf(context, lobbyId, own.value, password);
       const persons = await personsOf(context, own.value, [userId]);
@@ -90,14 +84,21 @@ async function createOpenLobby(
   }: { readonly change: LobbyChange; readonly member: MemberDraft; readonly authority: Authority },
 ): Promise<Reply<ChannelId>> {
   const { bot, userId } = authority.by;
-  if (bot) return { ok: true, value: await createEmptyLobby(context, applicationId, change, null, false) };
+  const founding = { applicationId, change, metadataKey: 'metadata' } as const;
+  if (bot)
+    return createEmptyLobby(context, {
+      ...founding,
+      byClient: false,
+      founder: { draft: member, full: false },
+    });
   const persons = await personsOf(context, applicationId, [userId]);
   if (!persons.ok) return persons;
-  if (persons.full(userId)) return refused(TOO_MANY_LOBBIES);
-  const id = await createEmptyLobby(context, applicationId, change, null, true);
-  const input = { person: persons.value(id, userId), lobby: {}, member };
-  const joined = await context.call(id, 'joinLobby', input, authority);
-  return joined.ok ? { ok: true, value: id } : joined;
+  const founder = { draft: member, full: persons.full(userId) };
+  const created = await createEmptyLobby(context, { ...founding, byClient: true, founder });
+  if (!created.ok) return created;
+  const input = { person: persons.value(created.value, userId), lobby: {}, member };
+  const joined = await context.call(created.value, 'joinLobby', input, authority);
+  return joined.ok ? created : joined;
 }
 
 /** Hashed under the server's key like secrets, and bound to this lobby. */
@@ -137,7 +138,10 @@ async function gather(
   const { call } = context;
   const persons = await personsOf(context, applicationId, players);
   if (!persons.ok) return persons;
-  const lobbyId = await createEmptyLobby(context, applicationId, { metadata }, null, true);
+  const founding = { applicationId, change: { metadata }, metadataKey: 'metadata', byClient: true } as const;
+  const created = await createEmptyLobby(context, founding);
+  if (!created.ok) return created;
+  const lobbyId = created.value;
   const members = players.map((userId) => ({ person: persons.value(lobbyId, userId), draft: {} }));
   const filled = await call(lobbyId, 'updateLobby', { change: {}, members }, SYSTEM);
   if (!filled.ok) return filled;

@@ -4,14 +4,8 @@ import type { SessionRef } from '../../engine/fanout/direct.ts';
 import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { LobbyLink } from '../../engine/lobby/lobby.ts';
-import {
-  lobbyChangeRefusal,
-  memberDraftRefusal,
-  type Person,
-  TOO_MANY_LOBBIES,
-} from '../../engine/lobby/members.ts';
-import { METADATA, metadataRefusal } from '../../engine/lobby/metadata.ts';
-import { type LobbyMemberObject, type LobbyObject, messageObject } from '../../engine/lobby/objects.ts';
+import { foundingRefusal, type Person } from '../../engine/lobby/members.ts';
+import { type LobbyObject, messageObject } from '../../engine/lobby/objects.ts';
 import { type ApplicationId, type ChannelId, snowflakeAt, type UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
@@ -23,6 +17,7 @@ import {
   commandCaller,
   createEmptyLobby,
   createLobbyOwners,
+  foundingOf,
   type LobbiesPorts,
   type LobbyContext,
   personReader,
@@ -44,6 +39,7 @@ const APPLICATIONS = { freshMs: 5_000, keptMax: 10_000 };
 const FORGOTTEN_AT_ONCE = 64;
 
 const UNKNOWN_LOBBY = refusal('UNKNOWN_LOBBY');
+const OVERLOADED = refusal('API_OVERLOADED');
 
 export interface LobbyAssembly {
   readonly lobbies: Lobbies;
@@ -185,11 +181,14 @@ async function create(
 ): Promise<Reply<LobbyObject>> {
   const own = applicationOf(authority);
   if (!own.ok) return own;
-  const no = lobbyChangeRefusal(change, 'metadata') ?? draftsRefusal(members);
-  if (no) return refused(no);
   const persons = await personsOf(context, own.value, idsOf(members));
   if (!persons.ok) return persons;
-  const id = await createEmptyLobby(context, own.value, change, null, false);
+  const created = await createEmptyLobby(context, {
+    ...{ applicationId: own.value, change, metadataKey: 'metadata', byClient: false },
+    drafts: members.map(({ draft }) => draft),
+  });
+  if (!created.ok) return created;
+  const id = created.value;
   const entries = members.map(({ userId, draft }) => ({ person: persons.value(id, userId), draft }));
   return context.call(id, 'updateLobby', { change: {}, members: entries }, authority);
 }
@@ -202,8 +201,6 @@ async function update(
 ): Promise<Reply<LobbyObject>> {
   const own = applicationOf(authority);
   if (!own.ok) return own;
-  const no = lobbyChangeRefusal(change, 'metadata') ?? draftsRefusal(members ?? []);
-  if (no) return refused(no);
   const persons = await personsOf(context, own.value, idsOf(members ?? []));
   if (!persons.ok) return persons;
   const entries =
@@ -223,10 +220,6 @@ function joiner(context: LobbyContext): LobbyOperations['createOrJoin'] {
   return async ({ secret, lobby, member }, authority) => {
     const own = applicationOf(authority);
     if (!own.ok) return own;
-    const no =
-      lobbyChangeRefusal(lobby, 'lobby_metadata') ??
-      metadataRefusal(member.metadata, METADATA, ['member_metadata']);
-    if (no) return refused(no);
     const applicationId = own.value;
     const hash = await secretHash(applicationId, secret);
     const { userId } = authority.by;
@@ -235,15 +228,17 @@ function joiner(context: LobbyContext): LobbyOperations['createOrJoin'] {
       for (let tries = 0; tries < TRIES; tries += 1) {
         const persons = await personsOf(context, applicationId, [userId]);
         if (!persons.ok) return persons;
-        const id = await owners.ofSecret(hash, { applicationId, lobby, full: persons.full(userId), not });
-        if (!id) return refused(TOO_MANY_LOBBIES);
+        const request = { applicationId, lobby, member, full: persons.full(userId), not };
+        const id = await owners.ofSecret(hash, request);
+        // The owner of the secret says only that it founds no lobby; the same rule says why.
+        if (!id) return refused(foundingRefusal(foundingOf(request)) ?? OVERLOADED);
         const input = { person: persons.value(id, userId), lobby, member };
         const reply = await context.call(id, 'joinLobby', input, authority);
         if (reply.ok || reply.refusal.code !== UNKNOWN_LOBBY.code) return reply;
         not = id;
         await owners.settled(id);
       }
-      return refused(refusal('API_OVERLOADED'));
+      return refused(OVERLOADED);
     });
   };
 }
@@ -261,26 +256,20 @@ function membership(context: LobbyContext): Pick<LobbyOperations, 'setMember' | 
     return persons.ok ? then(persons.value) : persons;
   }
   return {
-    setMember: async (lobbyId, entry, authority): Promise<Reply<LobbyMemberObject>> => {
-      const no = memberDraftRefusal(entry.draft, []);
-      if (no) return refused(no);
-      return entering([entry], authority, (person) => {
+    setMember: (lobbyId, entry, authority) =>
+      entering([entry], authority, (person) => {
         const input = { person: person(lobbyId, entry.userId), draft: entry.draft };
         return call(lobbyId, 'setMember', input, authority);
-      });
-    },
-    setMembers: async (lobbyId, entries, authority) => {
-      const no = draftsRefusal(entries, []);
-      if (no) return refused(no);
-      return entering(entries, authority, (person) => {
+      }),
+    setMembers: (lobbyId, entries, authority) =>
+      entering(entries, authority, (person) => {
         const whole = entries.map(({ userId, draft, remove }) => ({
           person: person(lobbyId, userId),
           draft,
           remove,
         }));
         return call(lobbyId, 'setMembers', { entries: whole }, authority);
-      });
-    },
+      }),
   };
 }
 
@@ -319,11 +308,3 @@ function merging(context: LobbyContext): Mergeable {
 }
 
 const idsOf = (entries: readonly MemberEntry[]): UserId[] => entries.map(({ userId }) => userId);
-
-function draftsRefusal(entries: readonly MemberEntry[], path: readonly string[] = ['members']) {
-  for (const [index, { draft }] of entries.entries()) {
-    const no = memberDraftRefusal(draft, [...path, index]);
-    if (no) return no;
-  }
-  return null;
-}

@@ -17,7 +17,7 @@ interface KnownSecret {
 }
 
 /** The stored fields of a new secret. */
-export interface StoredSecret {
+interface StoredSecret {
   readonly hash: string;
   readonly nowMs: number;
   readonly expiresMs: number;

@@ -46,6 +46,22 @@ const heard = ({ dispatched }: Connection): { type: string; data: unknown; user_
   dispatched('GUILDHALL_LOBBY_MESSAGE');
 
 describe('joining', () => {
+  test('founds no lobby for a join that is refused, and says what is invalid', async () => {
+    const player = await house.player();
+    const long = { metadata: { note: 'x'.repeat(1_000) } };
+    const attempt = (more: object) =>
+      house.lobbies.createOrJoin({ secret: 'refused', lobby: {}, member: {}, ...more }, player.authority);
+    const invalid = (field: string) => ({
+      refusal: { code: 50_035, errors: { [field]: { _errors: expect.any(Array) } } },
+    });
+    expect(await attempt({ lobby: long })).toMatchObject(invalid('lobby_metadata'));
+    expect(await attempt({ member: long })).toMatchObject(invalid('member_metadata'));
+    const created = await house.lobbies.create({ change: long, members: [] }, house.bot);
+    expect(created).toMatchObject(invalid('metadata'));
+    expect(await house.storage.lobbies.ofApplication(house.applicationId, null, 10)).toEqual([]);
+    expect(must(await attempt({})).metadata).toBeNull();
+  });
+
   test('follows the rules of the lobby, and is rejected with the code of the broken rule', async () => {
     const [host, guest, late] = [await house.player(), await house.player(), await house.player()];
     const hidden = await room(host, {});

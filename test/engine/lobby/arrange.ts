@@ -100,6 +100,7 @@ export function run<K extends keyof LobbyCommands>(
     value: outcome.ok ? outcome.value : undefined,
     code: outcome.ok ? undefined : outcome.refusal.code,
     message: outcome.ok ? undefined : outcome.refusal.message,
+    errors: outcome.ok ? undefined : outcome.refusal.errors,
     types: facts.map((fact) => fact.type),
     facts,
     /** Name, payload, and the sessions it is for. */
