@@ -42,7 +42,7 @@ export const lobbyJoin = fields({ secret: text, lobby: lobbyChange, member });
 export const openLobby = fields({ change: lobbyChange, settings, password: given(text), member });
 export const lobbyEntry = fields({ password: nullable(text), member });
 export const secretRequest = fields({
-  ...{ applicationId, lobby: lobbyChange, full: flag, not: nullable(lobbyId) },
+  ...{ applicationId, lobby: lobbyChange, member: optional(member), full: flag, not: nullable(lobbyId) },
 });
 export const lobby = fields({
   ...{ id: lobbyId, application_id: text, flags: whole, metadata: nullable(metadata) },

@@ -18,7 +18,7 @@ import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { GuildSnapshot, GuildStore } from '../../storage/guild/port.ts';
 import { addMessageWindows, recallNonces } from '../channel/messagereads.ts';
 import type { Subscribed } from '../placement/ports.ts';
-import type { AggregatePorts, OutgoingDispatch, Signing } from '../runtime/aggregate.ports.ts';
+import type { AggregatePorts, Ending, OutgoingDispatch, Signing } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
 import { oldestFirst, PinningWindow, Window, Windows } from '../runtime/cache.ts';
 import type { Timer } from '../runtime/clock.ts';
@@ -265,7 +265,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   protected override async writeDown(): Promise<void> {
     const { state: guild, ownership, fence } = this;
     const [kept] = await Promise.all([this.#voice?.end(), this.#dropping]);
-    if (!guild || !ownership || !fence || guild.gone) return;
+    if (!guild || !ownership || !fence) return;
     const handover = handoverStateOf(guild, this.keys?.unrecorded() ?? [], this.stream);
     if (!kept && isEmpty(handover)) return;
     await ownership.saveSnapshot({ ownerId: this.id, fence, data: handover }).catch(ownership.onFault);
@@ -361,7 +361,6 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       this.#ports.listener.memberLeft(this.id, userId, this.stream?.last ?? 0);
     }
     if (this.state?.pages.tag) this.#ports.listener.tagsQueued?.();
-    this.leave();
   }
 
   /** Slow modes are in no table, so like subscribers they keep the guild in memory, for at most six hours. */
@@ -371,11 +370,11 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     );
   }
 
-  protected ended(guild: Guild, moved: boolean): void {
-    this.#voiceMembers.end(moved);
+  protected ended(guild: Guild, ending: Ending): void {
+    this.#voiceMembers.end(ending === 'moved');
     this.#strandedCheck?.cancel();
     void this.#voice?.end();
-    if (moved) {
+    if (ending === 'moved') {
       this.#ports.listener.guildReleased?.(this.id, this.shown);
       return;
     }
@@ -443,7 +442,6 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     audiences: new Map(),
     pins: new Window(),
     reacted: new Window(),
-    gone: false,
     nonces: new Map(),
     lastArchiveUs: 0,
     slowmode: new Map(),

@@ -174,7 +174,7 @@ const receivesPresences = ({ bot, intents }: Recipient): boolean =>
   !bot || (intents & INTENTS.GUILD_PRESENCES) !== 0;
 
 function outcomeOf(guild: Guild, { subscriber, after }: Entering, stream: DispatchStream | null): Subscribed {
-  if (subscriber.over || guild.gone || !guild.members.get(subscriber.userId)) return 'gone';
+  if (subscriber.over || !guild.members.get(subscriber.userId)) return 'gone';
   return stream && after !== null && after < stream.floor ? 'tooOld' : 'member';
 }
 

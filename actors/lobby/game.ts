@@ -31,9 +31,8 @@ export class LobbyGame {
   readonly #lobby: GameLobby<unknown>;
   /** Members whose `onJoin` has run. */
   readonly #joined = new Set<string>();
-  #over = false;
-  /** True once `onCreate` has returned, so that `onClose` has a state. */
-  #created = false;
+  /** `creating` until `onCreate` has returned: before, `onClose` would have no state. */
+  #phase: 'creating' | 'playing' | 'over' = 'creating';
   #startedMs = 0;
   #tick = 0;
   #timer: Timer | null = null;
@@ -47,13 +46,18 @@ export class LobbyGame {
   }
 
   get over(): boolean {
-    return this.#over;
+    return this.#phase === 'over';
+  }
+
+  /** Whether `onJoin` has run for the member. */
+  hasJoined(userId: string): boolean {
+    return this.#joined.has(userId);
   }
 
   start(): void {
     this.#guarded(() => {
       this.#lobby.state = this.#handlers.onCreate?.(this.#lobby);
-      this.#created = true;
+      if (this.#phase === 'creating') this.#phase = 'playing';
     });
     for (const member of this.#table.state.members.values()) this.joined(member);
     this.#startedMs = this.#ports.monotonic();
@@ -71,26 +75,24 @@ export class LobbyGame {
     this.#guarded(() => this.#handlers.onLeave?.(this.#lobby, memberOf(this.#table.state, member)));
   }
 
-  /** @returns false when `onJoin` has not run for the sender yet. */
-  message(from: string, type: string, data: unknown): boolean {
-    if (!this.#joined.has(from)) return false;
+  message(from: string, type: string, data: unknown): void {
     this.#guarded(() => this.#handlers.onMessage?.(this.#lobby, { from, type, data }));
-    return true;
   }
 
   close(reason: GameEnd): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.over) return;
+    const isCreated = this.#phase === 'playing';
+    this.#phase = 'over';
     this.#timer?.cancel();
     this.#timer = null;
-    if (this.#created) this.#run(() => this.#handlers.onClose?.(this.#lobby, reason));
+    if (isCreated) this.#run(() => this.#handlers.onClose?.(this.#lobby, reason));
     if (reason !== 'deleted') this.#table.tell('guildhall.game_ended', { reason }, null, null);
   }
 
   /** Each tick is due at a multiple of `tickMs` after the start, so delays do not accumulate. */
   #schedule(): void {
     const { tickMs, onTick } = this.#handlers;
-    if (this.#over || tickMs === undefined || !onTick) return;
+    if (this.over || tickMs === undefined || !onTick) return;
     const dueMs = this.#startedMs + (this.#tick + 1) * tickMs;
     this.#timer = this.#ports.wheel.add(() => this.#ticked(tickMs), dueMs - this.#ports.monotonic());
   }
@@ -106,7 +108,7 @@ export class LobbyGame {
   }
 
   #guarded(run: () => unknown): void {
-    if (!this.#over && !this.#run(run)) this.close('failed');
+    if (!this.over && !this.#run(run)) this.close('failed');
   }
 
   /** @returns false when the handler threw. If its promise rejects, the game ends then. */

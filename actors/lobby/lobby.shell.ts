@@ -11,9 +11,7 @@ import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import { extensionDueMs, extensionSettling } from '../../engine/lobby/extensions.ts';
 import {
-  callingMember,
   idleAtMs,
-  isRefusal,
   type LobbyLink,
   type LobbyMember,
   type LobbyMessage,
@@ -26,10 +24,10 @@ import { settingsOf } from '../../engine/lobby/settings.ts';
 import type { LobbyDispatch, LobbyOutcomeFact } from '../../engine/lobby/topic.ts';
 import { lobbyVoiceMember } from '../../engine/lobby/voice.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
-import { type Refusal, refusal, refusalText } from '../../protocol/refusal.ts';
+import { type Refusal, refusalText } from '../../protocol/refusal.ts';
 import type { LobbyStore } from '../../storage/lobby/port.ts';
 import type { VoiceListener } from '../call/ports.ts';
-import type { AggregatePorts, OutgoingDispatch } from '../runtime/aggregate.ports.ts';
+import type { AggregatePorts, Ending, OutgoingDispatch } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
 import { keep, oldestFirst, Window, Windows } from '../runtime/cache.ts';
 import type { Timer } from '../runtime/clock.ts';
@@ -122,13 +120,18 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     super.adopt(state);
     this.#windows.add(state.messages, oldestFirst(this.#ports.messageWindowMax));
     this.#newUntilMs = this.#ports.clock.now() + NEW_MS;
-    this.play();
+    this.#play(state);
   }
 
   /** Starts the game that the lobby's settings name, and ends a game that they no longer name. */
   play(): void {
-    const { state } = this;
-    if (!state || state.gone) return;
+    this.#send({
+      type: 'work',
+      work: { run: (state) => this.#play(state), refuse: ignore, fault: ignore },
+    });
+  }
+
+  #play(state: LobbyState): void {
     const { games } = this.#ports;
     const { game: name } = settingsOf(state.lobby);
     if (this.#game && this.#game.name !== name) {
@@ -142,19 +145,27 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   }
 
   /**
-   * Passes a member's message to the game, or without a game to all connected members. It is not stored and causes no
-   * transition. Null: the lobby is not loaded yet.
+   * Work that passes a member's message to the game, or without a game to all connected members. The message is no fact:
+   * it is not stored and waits for no commit.
    */
-  speak({ by }: Authority, type: string, data: unknown): Reply<null> | null {
-    const { state } = this;
-    if (!state) return null;
-    const member = state.gone ? this.refusals.missing : callingMember(state, by);
-    if (isRefusal(member)) return refused(member);
-    if (this.#game) {
-      if (this.#game.over) return refused(refusal('LOBBY_GAME_OVER'));
-      if (!this.#game.message(by.userId, type, data)) return refused(refusal('MISSING_ACCESS'));
-    } else this.#tell(state, type, data, by.userId, null);
-    return { ok: true, value: null };
+  speak(
+    authority: Authority,
+    type: string,
+    data: unknown,
+    answer: (reply: Reply<null>) => void,
+    fault: (error: Error) => void,
+  ): Work<LobbyState> {
+    const { userId } = authority.by;
+    const run = (state: LobbyState): void => {
+      const game = this.#game;
+      const input = { game: game && { isOver: game.over, hasJoined: game.hasJoined(userId) } };
+      const env = { nowMs: this.#ports.clock.now(), nextId: this.#ports.nextId };
+      const may = lobbyRules.decide(state, 'authorizeGameMessage', input, authority, env);
+      if (may.ok && game) game.message(userId, type, data);
+      else if (may.ok) this.#tell(state, type, data, userId, null);
+      answer(may.ok ? { ok: true, value: null } : may);
+    };
+    return { run, refuse: (no) => answer(refused(no)), fault };
   }
 
   /** One body for all recipients. */
@@ -257,7 +268,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     const joined = fact.type === 'lobbyMemberAdded' ? fact.member : null;
     if (joined) this.#newUntilMs = Math.max(this.#newUntilMs, nowMs + NEW_MS);
     // A member who joins or leaves is the only recipient, wherever its sessions are.
-    const isForOne = t === 'LOBBY_CREATE' || (t === 'LOBBY_DELETE' && !state.gone);
+    const isForOne = t === 'LOBBY_CREATE' || (t === 'LOBBY_DELETE' && fact.type === 'lobbyMemberRemoved');
     if (isForOne) {
       const removed = fact.type === 'lobbyMemberRemoved' ? fact.member : null;
       const member = joined ?? removed;
@@ -286,12 +297,12 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
         listener.left(id, fact.sessions);
         this.#game?.left(fact.member);
       } else if (fact.type === 'lobbyListed' || fact.type === 'lobbyUnlisted') continue;
-      else if (fact.type === 'lobbyMessageCreated') this.#said(fact.message);
+      else if (fact.type === 'lobbyMessageCreated')
+        listener.said(id, this.state?.lobby.linked ?? null, fact.message);
       else if (fact.type === 'lobbyDeleted') {
         listener.left(id, this.state?.sessions.values() ?? []);
         listener.deleted(id, fact.lobby.linked);
         this.#game?.close('deleted');
-        this.leave();
       } else if ('lobby' in fact) {
         const atMs = idleAtMs(fact.lobby);
         if (atMs !== null) listener.idle(atMs);
@@ -305,10 +316,6 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     this.#game?.joined(member);
   }
 
-  #said(message: LobbyMessage): void {
-    this.#ports.listener.said(this.id, this.state?.lobby.linked ?? null, message);
-  }
-
   /** Changes of the call are reported with their dispatches; the start of idle time at once. */
   protected override afterwards(
     state: LobbyState,
@@ -316,9 +323,10 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     nowMs: number,
   ): (() => void) | null {
     const voiceListener = this.#seatsAfter(state, facts);
-    const unsettled = !state.gone && settled(state, nowMs) !== state.lobby;
-    const beyond = !state.gone && extensionSettling(state, nowMs).length > 0;
-    this.#watch(state);
+    const isDeleted = facts.some(lobbyRules.ends);
+    const unsettled = !isDeleted && settled(state, nowMs) !== state.lobby;
+    const beyond = !isDeleted && extensionSettling(state, nowMs).length > 0;
+    this.#watch(isDeleted ? null : state);
     if (voiceListener.length === 0 && !unsettled && !beyond) return null;
     return () => {
       for (const tell of voiceListener) tell(this.#ports.voiceListener());
@@ -331,9 +339,9 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     this.#send({ type: 'work', work: this.command(type, {}, SYSTEM, ignore, ignore) });
   }
 
-  /** Schedules the next change that depends on time alone. */
-  #watch(state: LobbyState): void {
-    const atMs = state.gone ? null : extensionDueMs(state);
+  /** Schedules the next change that depends on time alone; none of a deleted lobby. */
+  #watch(state: LobbyState | null): void {
+    const atMs = state && extensionDueMs(state);
     if (atMs === (this.#due?.atMs ?? null)) return;
     this.#due?.timer.cancel();
     this.#due = null;
@@ -373,8 +381,8 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   }
 
   /** Only this actor knows the lobby's sessions and call. */
-  protected occupied({ sessions, gone }: LobbyState): boolean {
-    return (sessions.size > 0 || this.#playing) && !gone;
+  protected occupied({ sessions }: LobbyState): boolean {
+    return sessions.size > 0 || this.#playing;
   }
 
   /** A game keeps its lobby resident: its state exists only in memory. */
@@ -383,12 +391,14 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   }
 
   /** The game and the call end with the actor; attached sessions are passed to its successor. */
-  protected ended(state: LobbyState, moved: boolean): void {
+  protected ended(state: LobbyState, ending: Ending): void {
     this.#due?.timer.cancel();
     this.#game?.close('stopped');
-    if (state.gone) return;
-    if (state.voiceStates.size > 0) this.#ports.voiceListener().ended(this.id, moved ? 'lobby' : undefined);
-    if (moved) return;
+    if (ending === 'deleted') return;
+    const hasMoved = ending === 'moved';
+    if (state.voiceStates.size > 0)
+      this.#ports.voiceListener().ended(this.id, hasMoved ? 'lobby' : undefined);
+    if (hasMoved) return;
     const sessions = [...state.sessions.values()];
     if (sessions.length > 0) this.#ports.listener.lost(this.id, sessions);
   }

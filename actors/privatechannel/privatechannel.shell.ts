@@ -28,7 +28,7 @@ import type { UserStore } from '../../storage/user/port.ts';
 import type { VoiceListener } from '../call/ports.ts';
 import { addMessageWindows, messageReads, recallNonces } from '../channel/messagereads.ts';
 import { VoiceSnapshotWriter } from '../guild/guild.handover.ts';
-import type { AggregatePorts, OutgoingDispatch, Signing } from '../runtime/aggregate.ports.ts';
+import type { AggregatePorts, Ending, OutgoingDispatch, Signing } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
 import { keep, oldestFirst, Window, type WindowRead, Windows } from '../runtime/cache.ts';
 import type { Timer } from '../runtime/clock.ts';
@@ -313,12 +313,12 @@ export class PrivateChannelShell extends AggregateShell<
   }
 
   /** A running call ends with the actor. */
-  protected ended(state: PrivateChannelState, moved: boolean): void {
+  protected ended(state: PrivateChannelState, ending: Ending): void {
     this.#ringing?.cancel();
     const written = this.#keeper?.end();
     if (!state.call) return;
-    this.#ports.voiceListener().ended(this.id, moved ? 'private' : undefined);
-    if (moved) return;
+    this.#ports.voiceListener().ended(this.id, ending === 'moved' ? 'private' : undefined);
+    if (ending === 'moved') return;
     // The next owner must not restore a call that clients have been told is over.
     this.ownership?.dropSnapshot(this.id, written).catch(this.ownership.onFault);
     const body = this.body('CALL_DELETE', callDelete(state, true));

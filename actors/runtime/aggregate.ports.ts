@@ -42,3 +42,6 @@ export interface OutgoingDispatch {
   /** See `DispatchBody.asOf`. */
   readonly asOf?: Origin | null;
 }
+
+/** What the end of an actor means to its dependents: another owner continues; the aggregate exists no more; neither. */
+export type Ending = 'moved' | 'deleted' | 'released';

@@ -8,20 +8,21 @@ import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { CommandRecord, RecordedDispatch } from '../../storage/cluster/port.ts';
 import type { Fence } from '../../storage/database/driver.ts';
 import type { Commit } from '../../storage/ports.ts';
-import type { AggregatePorts, OutgoingDispatch } from './aggregate.ports.ts';
+import type { AggregatePorts, Ending, OutgoingDispatch } from './aggregate.ports.ts';
 import type { AggregateOwnership } from './aggregateownership.ts';
 import { CommandKeys } from './commandkeys.ts';
 import type { Load } from './loadqueue.ts';
 import type { RegisteredShell, Send } from './registry.ts';
 import type { End, Work, WorkRefusal } from './resident.machine.ts';
 import { DispatchStream, merged, type StreamDispatch } from './stream.ts';
-import { answeringBugs, asError, OpenWork, OrderedCommits, rethrow } from './work.ts';
+import { answeringBugs, asError, OpenWork, OrderedCommits, resumed, rethrow } from './work.ts';
 
 /** The part of an aggregate's rules that the runner needs. */
 interface Rules<State, Fact, Dispatch> {
   readonly missing: Refusal;
   happen(state: State, fact: Fact): readonly Dispatch[];
   isDurable(fact: Fact): boolean;
+  ends(fact: Fact): boolean;
 }
 
 /** A command whose facts are applied and not yet committed. */
@@ -130,8 +131,8 @@ export abstract class AggregateShell<
 
   /** True while passivation would lose something beyond open commands. */
   protected abstract occupied(state: State): boolean;
-  /** The actor has ended: its dependents must be notified, unless another owner takes over (`moved`). */
-  protected abstract ended(state: State, moved: boolean): void;
+  /** The actor has ended: its dependents must be notified, unless they were, or another owner takes over. */
+  protected abstract ended(state: State, ending: Ending): void;
 
   /** Writes state that no table holds down for the next owner; called when no work is open. */
   protected async writeDown(): Promise<void> {}
@@ -219,7 +220,8 @@ export abstract class AggregateShell<
     reading.then(
       () => {
         if (!this.#open.take(work)) return;
-        this.#guarded(() => answeringBugs(work, () => this.#attempt(state, work, readsLeft - 1)));
+        // Through the machine: the aggregate may have been deleted meanwhile.
+        this.#send({ type: 'work', work: resumed(work, () => this.#attempt(state, work, readsLeft - 1)) });
         this.trim(state);
         this.#quiet();
       },
@@ -253,11 +255,11 @@ export abstract class AggregateShell<
     const sentence =
       why === 'moved' ? 'Another shard owns the aggregate now.' : 'The aggregate was released.';
     const fault = 'fault' in end ? end.fault : new LinkFault('lost', sentence);
-    this.#end(fault, why === 'moved' || why === 'stale');
+    this.#end(fault, why === 'gone' ? 'deleted' : why === 'moved' || why === 'stale' ? 'moved' : 'released');
   }
 
   crashed(error: Error): void {
-    this.#end(error, false);
+    this.#end(error, 'released');
   }
 
   /**
@@ -299,7 +301,10 @@ export abstract class AggregateShell<
         begun = true;
         this.#decide(state, work, decide, answer, commandKey);
       },
-      refuse: (refusal) => answer({ ok: false, refusal }),
+      // The command that deleted the aggregate gets its first reply too.
+      refuse: (refusal) => {
+        if (!this.keys?.join(commandKey, answer, fault)) answer({ ok: false, refusal });
+      },
       fault: (error) => {
         fault(error);
         if (begun) this.keys?.fail(commandKey, error);
@@ -330,11 +335,6 @@ export abstract class AggregateShell<
     else if (facts.length > 0 && this.ownership?.decides(this.id) === false)
       work.fault(new NotServed('Lease not safe; writes are refused until it is renewed.'));
     else this.#accept(state, { work, facts, nowMs, commandKey, reply, settle });
-  }
-
-  /** Ends the actor of an aggregate that no longer exists. */
-  protected leave(): void {
-    this.#send({ type: 'deleted' });
   }
 
   /** Passes a dispatch to the embedding program, once, when its fact is durable. */
@@ -390,6 +390,8 @@ export abstract class AggregateShell<
       this.applied(state, fact);
       if (rules.isDurable(fact)) durable.push(fact);
     }
+    const ends = facts.some((fact) => rules.ends(fact));
+    if (ends) this.#send({ type: 'deleting' });
     this.number(state, 0);
     const afterwards = this.afterwards(state, facts, nowMs);
     const tapped = this.#tapped.splice(0);
@@ -401,6 +403,7 @@ export abstract class AggregateShell<
       settle(durable.length > 0);
       afterwards?.();
       this.follow(durable);
+      if (ends) this.#send({ type: 'deleted' });
     };
     if (durable.length === 0) {
       this.#behindCommits(work, visible);
@@ -484,14 +487,12 @@ export abstract class AggregateShell<
     settled();
   }
 
-  /** `moved`: another owner takes over, so dependents are not notified of an end. */
-  #end(error: Error, moved: boolean): void {
-    const { state } = this;
+  #end(error: Error, ending: Ending, state = this.state): void {
     this.state = null;
     this.#loading?.cancel();
     this.#open.fault(error);
     this.keys?.end(error);
-    if (state) this.ended(state, moved);
+    if (state) this.ended(state, ending);
   }
 }
 

@@ -59,7 +59,9 @@ export type ResidentEvent<State> =
   | { readonly type: 'fenced'; readonly fault: Error }
   /** No command has used the aggregate for the idle time. */
   | { readonly type: 'idle' }
-  /** The aggregate was deleted. */
+  /** The aggregate's deletion is decided; its commit follows. */
+  | { readonly type: 'deleting' }
+  /** The deletion is durable. */
   | { readonly type: 'deleted' }
   /** Another shard owns the aggregate from now on: finish open work, write the snapshot, end. */
   | { readonly type: 'handOver' }
@@ -99,9 +101,16 @@ const ENDS = {
   close: 'released',
 } as const;
 
+/** The end of an aggregate that is not loaded. */
+const UNLOADED = { target: 'released', actions: 'faultHeld' } as const;
+
+/** A loaded aggregate that takes work, and how its deletion ends that. */
+const WORKS = { ...ENDS, work: { actions: 'run' }, deleting: 'deleting' } as const;
+
 /**
  * Lifecycle of one resident aggregate on its owner shard: it loads, works, is handed over when another shard becomes
- * its owner, and is released after that, or when it is idle, deleted or failed. The machine holds no rules; they are in
+ * its owner, and is released after that, or when it is idle, deleted or failed. Once its deletion is decided it takes no
+ * more work, because what that would write would outlive it. The machine holds no rules; they are in
  * `engine/`. The state in its context is mutable and belongs to this actor alone (docs/adr/0001).
  */
 export function residentMachine<State>(id: string) {
@@ -132,6 +141,8 @@ export function residentMachine<State>(id: string) {
       },
       settle: ({ context: { own } }) => own().shell.settle(),
       handOver: ({ context: { own } }) => own().shell.handOver(),
+      refuseMissing: ({ context: { own }, event }) =>
+        void (event.type === 'work' && event.work.refuse(own().shell.refusals.missing, 'missing')),
       refuseHeld: ({ context: { own } }) => {
         const { backlog, shell } = own();
         for (const work of backlog.splice(0)) work.refuse(shell.refusals.missing, 'missing');
@@ -159,16 +170,15 @@ export function residentMachine<State>(id: string) {
           work: [{ guard: 'full', actions: 'refuse' }, { actions: 'hold' }],
           loaded: { target: 'active', actions: ['adopt', 'runHeld'] },
           missing: { target: 'released', actions: 'refuseHeld' },
-          loadFailed: { target: 'released', actions: 'faultHeld' },
-          handOver: { target: 'released', actions: 'faultHeld' },
-          abandon: { target: 'released', actions: 'faultHeld' },
-          close: { target: 'released', actions: 'faultHeld' },
+          ...{ loadFailed: UNLOADED, handOver: UNLOADED, abandon: UNLOADED, close: UNLOADED },
         },
       },
-      active: { on: { ...ENDS, work: { actions: 'run' }, idle: 'released', handOver: 'draining' } },
+      active: { on: { ...WORKS, idle: 'released', handOver: 'draining' } },
       // From here on only read-only work arrives; open work continues.
-      draining: { entry: 'settle', on: { ...ENDS, work: { actions: 'run' }, settled: 'handingOver' } },
+      draining: { entry: 'settle', on: { ...WORKS, settled: 'handingOver' } },
       handingOver: { entry: 'handOver', on: { ...ENDS, work: { actions: 'run' }, written: 'released' } },
+      // The outcome of the commit ends the actor, so there is nothing to hand over.
+      deleting: { on: { ...ENDS, work: { actions: 'refuseMissing' } } },
       released: { type: 'final', entry: 'release' },
     },
   });

@@ -13,6 +13,13 @@ export function answeringBugs<State>(work: Work<State>, run: () => void): void {
   }
 }
 
+/** The rest of work that has waited for its rows. */
+export const resumed = <State>({ refuse, fault }: Work<State>, run: () => void): Work<State> => ({
+  run,
+  refuse,
+  fault,
+});
+
 /** Work that ends the actor because of a bug outside its turn. */
 export function rethrow(error: Error): Work<never> {
   return {

@@ -7,7 +7,7 @@ import { type UserChange, type UserDispatch, type UserUpdated, userRules } from 
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { UserStore } from '../../storage/user/port.ts';
-import type { AggregatePorts, OutgoingDispatch } from '../runtime/aggregate.ports.ts';
+import type { AggregatePorts, Ending, OutgoingDispatch } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
@@ -100,8 +100,8 @@ export class UserShell extends AggregateShell<UserState, UserUpdated, UserDispat
     return state.sessions.size > 0;
   }
 
-  protected ended(state: UserState, moved: boolean): void {
-    if (moved) return;
+  protected ended(state: UserState, ending: Ending): void {
+    if (ending === 'moved') return;
     const sessions = [...state.sessions.values()];
     if (sessions.length > 0) this.#ports.userListener.userLost(this.id, sessions);
   }

@@ -112,7 +112,6 @@ export function buildGuild(): Guild {
     audiences: new Map(),
     pins: new Map(),
     reacted: new Map(),
-    gone: false,
     nonces: new Map(),
     lastArchiveUs: 0,
     slowmode: new Map(),

@@ -42,7 +42,7 @@ export const callerRefusal = (
   guild: Guild,
   { row, authority }: { readonly row: GuildShape['row']; readonly authority: Authority },
   env: Env,
-): Refusal | null => (guild.gone ? refusal('UNKNOWN_GUILD') : forbidden(guild, authority, env, row));
+): Refusal | null => forbidden(guild, authority, env, row);
 
 type Decide<C extends Commands> = Aggregate<GuildShape, C>['decide'];
 

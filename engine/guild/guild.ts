@@ -88,8 +88,6 @@ export interface Guild {
   readonly pins: Map<ChannelId, ReadonlyMap<MessageId, number>>;
   /** Window on users' reactions; see `Reacted`. */
   readonly reacted: Map<string, boolean>;
-  /** The guild is deleted: it answers no command, and only the audience of GUILD_DELETE is read from it. */
-  gone: boolean;
   /** Recent nonces for `enforce_nonce`: `author:nonce` to message; bounded by count and age. */
   readonly nonces: Map<string, { readonly message: StoredMessage; readonly atMs: number }>;
   /** The latest time at which a thread was archived, Unix microseconds; 0 before the first of this owner. */

@@ -326,9 +326,8 @@ export const info: GuildTopic<InfoCommands, keyof InfoFacts> = {
       ],
     }),
     guildDeleted: {
-      apply: (guild) => {
-        guild.gone = true;
-      },
+      ends: true,
+      apply: () => {},
       dispatches: (guild) => [{ t: 'GUILD_DELETE', d: { id: guild.id }, to: { kind: 'guild' } }],
     },
   },

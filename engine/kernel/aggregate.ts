@@ -80,6 +80,8 @@ type CommandRow<S extends Shape, Input, Value> = S['row'] & {
 export interface FactRow<State, Fact, Dispatch> {
   /** False for a fact that is never stored and waits for no commit. */
   readonly durable?: false;
+  /** The aggregate exists no more after this fact: nothing is decided on top of it. */
+  readonly ends?: true;
   /** The state before the fact that `dispatches` needs; see `noting`. */
   readonly before?: (state: State, fact: Fact) => unknown;
   readonly apply: (state: State, fact: Fact) => void;
@@ -152,6 +154,8 @@ export interface Aggregate<S extends Shape, C extends Commands> {
   /** Applies a fact whose dispatches were already sent. */
   apply(state: S['state'], fact: FactOf<S['facts']>): void;
   isDurable(fact: FactOf<S['facts']>): boolean;
+  /** Whether the aggregate exists no more after the fact. */
+  ends(fact: FactOf<S['facts']>): boolean;
 }
 
 /** The commands of an aggregate, by name, with their inputs and values. */
@@ -237,6 +241,7 @@ export const aggregate =
       },
       apply: (state, fact) => rowOf(fact).apply(state, fact),
       isDurable: (fact) => rowOf(fact).durable !== false,
+      ends: (fact) => rowOf(fact).ends === true,
     };
   };
 

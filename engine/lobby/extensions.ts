@@ -3,7 +3,7 @@ import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { accepted, type Env, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import { electedHost, hostChange, hostDueMs, hostFacts } from './host.ts';
-import { isConnected, type LobbyState, type ReadyCheck } from './lobby.ts';
+import { callingMember, isConnected, isRefusal, type LobbyState, type ReadyCheck } from './lobby.ts';
 import { type MemberDraft, ownDraftRefusal, type Person, shownWith, upsert } from './members.ts';
 import { everyone, type LobbyObject, lobbyObject } from './objects.ts';
 import { type ReadyCheckObject, readyFacts, readyObject } from './ready.ts';
@@ -30,6 +30,13 @@ export type LobbyExtensionObject = LobbyObject & {
   readonly ready_check: ReadyCheckObject | null;
 };
 
+export interface GameProgress {
+  /** It ended, and the lobby has no other one. */
+  readonly isOver: boolean;
+  /** The caller has entered the game. */
+  readonly hasJoined: boolean;
+}
+
 type ExtensionCommands = {
   getBeyond: { input: object; value: LobbyExtensionObject };
   /** For the application's server, the host, and the creator of the lobby while it has no host. */
@@ -43,6 +50,8 @@ type ExtensionCommands = {
   startReadyCheck: { input: { readonly timeoutMs: number }; value: ReadyCheckObject };
   answerReadyCheck: { input: { readonly ready: boolean }; value: ReadyCheckObject };
   cancelReadyCheck: { input: object; value: ReadyCheckObject };
+  /** Checks whether the caller may send a game message; it is not stored. `game`: of the lobby, and how far it is. */
+  authorizeGameMessage: { input: { readonly game: GameProgress | null }; value: null };
   /** For the server itself. */
   settleExtensions: { input: object; value: null };
 };
@@ -178,6 +187,14 @@ export const extensions: LobbyTopic<
           return refused(refusal('LOBBY_NOT_HOST'));
         const over: ReadyCheck = { ...check, status: 'cancelled' };
         return accepted(readyObject(idOf(state), over), [extensionFacts(over)]);
+      },
+    },
+    authorizeGameMessage: {
+      decide: (state, { game }, by) => {
+        const member = callingMember(state, by);
+        if (isRefusal(member)) return refused(member);
+        if (game?.isOver) return refused(refusal('LOBBY_GAME_OVER'));
+        return game?.hasJoined === false ? refused(refusal('MISSING_ACCESS')) : accepted(null);
       },
     },
     settleExtensions: {

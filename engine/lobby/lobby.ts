@@ -141,8 +141,6 @@ export interface LobbyState {
   hostAwayMs: number | null;
   /** The latest ready check. */
   ready: ReadyCheck | null;
-  /** The lobby is deleted: nothing more may be written, as it would outlive the lobby. */
-  gone: boolean;
 }
 
 export const newLobbyState = (lobby: Lobby): Omit<LobbyState, 'messages'> => ({
@@ -152,7 +150,6 @@ export const newLobbyState = (lobby: Lobby): Omit<LobbyState, 'messages'> => ({
   voiceStates: new Map(),
   hostAwayMs: null,
   ready: null,
-  gone: false,
 });
 
 /** When an idle lobby ends, Unix milliseconds; null while it is not idle. Linked lobbies do not end by themselves. */
@@ -281,7 +278,7 @@ export function callerRefusal(
   state: LobbyState,
   { row, authority: { by } }: { readonly row: { readonly server?: true }; readonly authority: Authority },
 ): Refusal | null {
-  if (state.gone || (row.server && !by.system)) return refusal('UNKNOWN_LOBBY');
+  if (row.server && !by.system) return refusal('UNKNOWN_LOBBY');
   return foreign(state, by);
 }
 

@@ -403,9 +403,8 @@ export const members: LobbyTopic<
       dispatches: (state) => [lobbyUpdate(state)],
     },
     lobbyDeleted: {
-      apply: (state) => {
-        state.gone = true;
-      },
+      ends: true,
+      apply: () => {},
       dispatches: (state) => [
         { t: 'LOBBY_DELETE', d: { id: state.lobby.id, reason: 'deleted' }, to: everyone(state) },
       ],

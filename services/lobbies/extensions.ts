@@ -1,3 +1,4 @@
+import type { LobbyShell } from '../../actors/lobby/lobby.shell.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { LobbyChange } from '../../engine/lobby/lobby.ts';
@@ -60,17 +61,14 @@ export function extensionOperations(context: LobbyContext): LobbyExtensions {
 }
 
 /** Runs on the owner shard of the lobby. */
-const speakAtOwner = ({ call, registry, routing }: LobbyContext) =>
+const speakAtOwner = ({ registry, routing }: LobbyContext) =>
   routing.ask(
     'lobbies.speak',
-    async (lobbyId: ChannelId, type: string, data: unknown, authority: Authority): Promise<Reply<null>> => {
-      const said = registry.peek(lobbyId)?.speak(authority, type, data);
-      if (said) return said;
-      // Not resident: a permitted read loads it.
-      const may = await call(lobbyId, 'getLobby', {}, authority);
-      if (!may.ok) return may;
-      return registry.peek(lobbyId)?.speak(authority, type, data) ?? { ok: true, value: null };
-    },
+    (lobbyId: ChannelId, type: string, data: unknown, authority: Authority): Promise<Reply<null>> =>
+      new Promise((resolve, reject) => {
+        const make = (shell: LobbyShell) => shell.speak(authority, type, data, resolve, reject);
+        registry.workWith(lobbyId, make, { reads: true });
+      }),
   );
 
 /** Creates a lobby that clients may join and leave; its creator joins it unless that is the application's server. */

@@ -94,7 +94,6 @@ export function buildGuild(parts: {
     audiences: new Map(),
     pins: new Map(),
     reacted: new Map(),
-    gone: false,
     nonces: new Map(),
     lastArchiveUs: 0,
     slowmode: new Map(),

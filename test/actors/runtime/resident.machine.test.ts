@@ -13,7 +13,7 @@ interface Counter {
   value: number;
 }
 
-type State = 'loading' | 'active' | 'draining' | 'handingOver' | 'released';
+type State = 'loading' | 'active' | 'draining' | 'handingOver' | 'deleting' | 'released';
 type EventName = ResidentEvent<Counter>['type'];
 type Row = Record<EventName, readonly [State, ...string[]]>;
 
@@ -34,7 +34,7 @@ const only = (state: State, answers: Partial<Row>): Row => {
 
 const EVENTS: readonly EventName[] = [
   ...(['work', 'loaded', 'missing', 'loadFailed', 'commitFailed', 'fenced', 'idle', 'deleted'] as const),
-  ...(['handOver', 'settled', 'written', 'abandon', 'close'] as const),
+  ...(['handOver', 'settled', 'written', 'deleting', 'abandon', 'close'] as const),
 ];
 
 /** Where each event leads, and what the shell is asked on the way. */
@@ -52,17 +52,20 @@ const TABLE: Record<State, Row> = {
     work: ['active', 'run fresh'],
     idle: ['released', 'forget', 'release idle'],
     handOver: ['draining', 'settle'],
+    deleting: ['deleting'],
   }),
   draining: only('draining', {
     ...ENDS,
     work: ['draining', 'run fresh'],
     settled: ['handingOver', 'hand over'],
+    deleting: ['deleting'],
   }),
   handingOver: only('handingOver', {
     ...ENDS,
     work: ['handingOver', 'run fresh'],
     written: ['released', 'forget', 'release moved'],
   }),
+  deleting: only('deleting', { ...ENDS, work: ['deleting', 'fresh refused 10004'] }),
   released: only('released', {}),
 };
 
@@ -71,6 +74,7 @@ const WAY: Record<State, readonly EventName[]> = {
   active: ['loaded'],
   draining: ['loaded', 'handOver'],
   handingOver: ['loaded', 'handOver', 'settled'],
+  deleting: ['loaded', 'deleting'],
   released: ['loaded', 'close'],
 };
 
@@ -94,7 +98,9 @@ function arrange(state: State) {
     release: (end: End) => void log.push(`release ${nameOf(end)}`),
   };
   const fault = new Error('disk');
-  const plain = (type: 'missing' | 'idle' | 'deleted' | 'handOver' | 'settled' | 'written') => ({ type });
+  const plain = (type: 'missing' | 'idle' | 'deleting' | 'deleted' | 'handOver' | 'settled' | 'written') => ({
+    type,
+  });
   const events: Record<EventName, ResidentEvent<Counter>> = {
     work: { type: 'work', work: work('fresh') },
     loaded: { type: 'loaded', state: { value: 0 } },
@@ -103,6 +109,7 @@ function arrange(state: State) {
     fenced: { type: 'fenced', fault },
     missing: plain('missing'),
     idle: plain('idle'),
+    deleting: plain('deleting'),
     deleted: plain('deleted'),
     handOver: plain('handOver'),
     settled: plain('settled'),

@@ -194,13 +194,16 @@ describe('resident aggregates', () => {
 });
 
 describe('the turns of a resident aggregate', () => {
-  type Step = { readonly event: 'loaded' | 'missing' | 'handOver' | 'idle' | 'deleted' | 'close' | 'work' };
+  type Step = {
+    readonly event: 'loaded' | 'missing' | 'handOver' | 'idle' | 'deleting' | 'deleted' | 'close' | 'work';
+  };
   const step = fc.record<Step>({
     event: fc.constantFrom(
       'loaded',
       'missing',
       'handOver',
       'idle',
+      'deleting',
       'deleted',
       'close',
       'work',
