@@ -147,7 +147,7 @@ const shown = (instance: ActivityInstance): Decision<ActivityChange> =>
 const stored = (instance: ActivityInstance): Decision<ActivityChange> =>
   accepted({ instance, isShown: false }, [{ type: 'activityInstanceWritten', instance }]);
 
-/** What bots see of a running activity. */
+/** A running activity as bots see it. */
 export const instanceObject = (instance: ActivityInstance): object => ({
   application_id: instance.applicationId,
   instance_id: idOf(instance),
@@ -157,7 +157,7 @@ export const instanceObject = (instance: ActivityInstance): object => ({
 });
 
 /**
- * What clients see of a running activity; one that has ended has no participants.
+ * A running activity as clients see it; one that has ended has no participants.
  *
  * @source https://docs.discord.food/topics/gateway-events#embedded-activity-update-v2
  */

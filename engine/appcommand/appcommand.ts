@@ -69,7 +69,7 @@ export interface AppCommand extends CommandDraft {
   readonly version: string;
 }
 
-/** Whom an overwrite is for. */
+/** An overwrite: allows or denies a command for a role, a user or a channel. */
 export interface CommandOverwrite {
   /** A role, a user or a channel; the guild's id for everyone, the number before it for all channels. */
   readonly id: string;

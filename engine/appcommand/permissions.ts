@@ -24,7 +24,7 @@ export interface CommandUse {
   readonly permissions: bigint;
 }
 
-/** What decides who may use a command in a guild. */
+/** Overwrites and defaults that decide which members may use a command in a guild. */
 export interface CommandRules {
   /** Overwrites of the command; null when it has none of its own. */
   readonly own: readonly CommandOverwrite[] | null;

@@ -36,7 +36,7 @@ export type TeamFact = FactOf<TeamFacts>;
 const MEMBERS_MAX = 50;
 
 /**
- * What can be done with the application of a team over the public interface, and the least role that may.
+ * Actions on the application of a team over the public interface, and the least role that may.
  *
  * @source https://docs.discord.com/developers/topics/teams#team-member-roles
  */

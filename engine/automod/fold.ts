@@ -97,7 +97,7 @@ const MARKUP = /\*+|_+|`+|~{2,}|\|{2,}/g;
 /** A link with a text of its own, which a client shows instead of the address. */
 const MASKED_LINK = /\[([^[\]\n]{1,4000})\]\(<?https?:[^\s()]{1,2000}(?: +"[^"\n]{0,1000}")?\)/gi;
 
-/** What a client does not show, in order, as places in a text. */
+/** Characters that a client does not show, in order, as places in a text. */
 interface Hidden {
   readonly index: number;
   readonly length: number;

@@ -135,11 +135,11 @@ export class Matcher {
   readonly #tree: Pick<Tree, 'children' | 'units' | 'depths'>;
   /** The node of the longest proper end of each node's path. */
   readonly #fallbacks: Int32Array;
-  /** What ends in each node, as rows of `#ends`: where no word goes on before its path, and where one does. */
+  /** Rows of `#ends`, two for each node: for a path that no word goes on before, and for one that a word does. */
   readonly #endings: Int32Array;
   /**
-   * Rows of lengths: for each list, of the longest keyword that ends at a place where its word ends, and at one where its
-   * word goes on. 0 for none.
+   * Rows of lengths: for each list, the length of the longest keyword that ends at a place where its word ends, and of the
+   * longest one at a place where its word goes on. 0 for none.
    */
   readonly #ends: Uint16Array;
   #steps = 0;
@@ -226,7 +226,7 @@ export class Matcher {
     return false;
   }
 
-  /** What ends in the fallback of a node whose path `text` begins with. */
+  /** The row of `#ends` for the fallback of a node whose path `text` begins with. */
   #endingsOfFallback(node: number, text: string, goesOn: number): number {
     const fallback = this.#fallbacks[node] ?? 0;
     const { depths } = this.#tree;

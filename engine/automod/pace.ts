@@ -27,11 +27,11 @@ const KEPT_MAX = Math.max(LIMITS.automod_spam_messages_max, LIMITS.automod_repea
 const KEPT_MS = Math.max(LIMITS.automod_spam_ms, LIMITS.automod_repeats_ms);
 
 /**
- * What members of a guild have sent lately, for spam and raids. It is in no table and ends with the process; bounded by
+ * Recent messages of a guild's members, for spam and raids. They are in no table and end with the process; bounded by
  * members, messages and age.
  */
 export class Pace {
-  /** Who has sent last is last. */
+  /** Messages by user; the most recent sender is last. */
   readonly #sent = new Map<UserId, readonly Sent[]>();
   /** Messages with mentions within the window of a raid, oldest first. */
   #mentions: (readonly [atMs: number, count: number])[] = [];

@@ -87,7 +87,7 @@ export interface RuleDraft {
   readonly exempt_channels?: readonly ChannelId[] | null;
 }
 
-/** What a request can set. */
+/** The fields that a request can set. */
 type Settings = Omit<Rule, 'id' | 'guild_id' | 'creator_id'>;
 type Built<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly refusal: Refusal };
 

@@ -5,7 +5,7 @@ import { presetWords } from './presets.ts';
 import { compilePattern, type Pattern } from './regex.ts';
 import type { Rule } from './rule.ts';
 
-/** What patterns have worked on one text, in instructions times characters. */
+/** Work of the patterns on one text, in instructions times characters. */
 interface Work {
   units: number;
 }
@@ -50,7 +50,7 @@ interface Worded extends Span {
   readonly keyword: string | null;
 }
 
-/** What a rule found in one folded text: at most one part of each kind for each place where parts end. */
+/** Matches of a rule in one folded text: at most one part of each kind for each place where parts end. */
 interface Finds {
   readonly allowed: Span[];
   readonly forbidden: Span[];
@@ -78,7 +78,7 @@ const wordsOf = ({ trigger_metadata: metadata }: Rule): readonly string[] => [
 export class WordRules {
   readonly #rules: readonly Rule[];
   readonly #matcher: Matcher;
-  /** Of each rule, in order. */
+  /** The patterns of each rule, in order. */
   readonly #patterns: readonly (readonly Pattern[])[];
 
   constructor(rules: readonly Rule[]) {

@@ -96,7 +96,7 @@ function wrongStickers(scope: Scope, { draft, stickers = [] }: CreateInput): Ref
   return isExternal && !can(scope, P.USE_EXTERNAL_STICKERS) ? refusal('CANNOT_SEND_STICKER') : null;
 }
 
-/** Those of the emojis that the caller may use in this channel: another guild's only with USE_EXTERNAL_EMOJIS. */
+/** The emojis that the caller may use in this channel: another guild's only with USE_EXTERNAL_EMOJIS. */
 const usableIn = (scope: Scope, emojis: CreateInput['emojis'] = []) =>
   can(scope, P.USE_EXTERNAL_EMOJIS)
     ? emojis

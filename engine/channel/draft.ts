@@ -97,11 +97,11 @@ export interface SentSticker {
 
 export interface CreateInput {
   readonly draft: MessageDraft;
-  /** Those of `sticker_ids` that exist. The handler has asked their guilds. */
+  /** The existing stickers among `sticker_ids`. The handler has asked their guilds. */
   readonly stickers?: readonly SentSticker[];
   /** Custom emojis of the poll that exist and that the caller may use. The handler has asked their owners. */
   readonly emojis?: readonly CustomEmoji[];
-  /** What the author's application sells, if a premium button asks for it. */
+  /** SKUs of the author's application, if a premium button asks for them. */
   readonly skuIds?: readonly string[];
   readonly carried?: Carried;
   /** The author, when it is not the caller. */
@@ -128,7 +128,7 @@ export interface EditDraft extends ContentDraft {
 
 export interface EditInput {
   readonly edit: EditDraft;
-  /** What the author's application sells, if a premium button asks for it. */
+  /** SKUs of the author's application, if a premium button asks for them. */
   readonly skuIds?: readonly string[];
   /** The author, when it is not the caller. */
   readonly from?: Sender;

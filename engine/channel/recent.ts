@@ -15,7 +15,7 @@ export const RECENT_MAX = LIMITS.messages_page_max;
 /** Channels whose newest messages an aggregate keeps; the one that was read longest ago is dropped first. */
 const CHANNELS_MAX = 8;
 
-/** What the order of messages depends on. */
+/** The fields that order messages. */
 interface Placed {
   readonly id: MessageId;
   readonly channel_id: ChannelId;
@@ -94,7 +94,7 @@ export class RecentMessages<Message extends Placed> {
     const at = messages.findLastIndex((message) => message.id === id);
     if (at < 0) return;
     messages.splice(at, 1);
-    // What is left no longer fills a usual page: the next list reads the channel again.
+    // The remaining messages are fewer than a page, so the next list reads the channel again.
     if (!isWhole && messages.length < LIMITS.messages_page_default) this.#tails.delete(channelId);
   }
 }

@@ -43,7 +43,7 @@ export function reviseMessage(
   if (no) return refused(no);
   const flags = flagsOf(message, input);
   const touched = touchesContent(message, input);
-  // What was being prepared has nothing to stay as it is.
+  // A message that is still being prepared has no content to keep, so an edit of it must bring some.
   if (!touched && isLoading(message) && input.from) return refused(refusal('CANNOT_SEND_EMPTY_MESSAGE'));
   const revised = touched
     ? rewrite(scope, message, input, flags, by, env)

@@ -88,7 +88,7 @@ export class Chaos {
     return [...this.#rules.values()].map(({ id, rule, strikes }) => ({ id, rule, strikes }));
   }
 
-  /** What happens to a REST call: all delays, and the first failure. A failure behind it does not strike. */
+  /** Rules that act on a REST call: all delays, and the first failure. A failure behind it does not strike. */
   rest({ name, userId }: ChaosMoment): readonly RestRule[] {
     const found: RestRule[] = [];
     let isRefused = false;

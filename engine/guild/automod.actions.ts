@@ -14,7 +14,7 @@ import { auditEntry } from './auditing.ts';
 import type { Execution, GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, Member } from './guild.ts';
 
-/** What triggered the rules: a message, or a member's names. */
+/** The trigger of the rules: a message, or a member's names. */
 export interface Occasion {
   readonly guild: Guild;
   readonly env: Env;
@@ -165,7 +165,7 @@ function told(
 }
 
 /**
- * What moderators read of a triggered rule, in the form that clients render.
+ * The alert about a triggered rule for moderators, in the form that clients render.
  *
  * @source https://docs.discord.food/resources/message#auto-moderation-message-embed
  */

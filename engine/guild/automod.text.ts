@@ -1,7 +1,7 @@
 import type { APIEmbed } from 'discord-api-types/v10';
 import type { StoredMessage } from './guild.ts';
 
-/** What a message and the copy that a forward carries have in common. */
+/** The fields that a message and the copy in a forward have in common. */
 type Said = Pick<StoredMessage, 'content' | 'embeds' | 'attachments' | 'components'>;
 
 type Texts = readonly (string | null | undefined)[];
@@ -35,7 +35,7 @@ const MEDIA: ReadonlySet<string> = new Set(['media', 'file']);
 /** The keys of components, and of options in them, whose texts readers see or open. */
 const SHOWN: ReadonlySet<string> = new Set(['content', 'label', 'description', 'placeholder', 'url']);
 
-/** What the components of a message show. Their number and depth were bounded when they were read. */
+/** The texts that a message's components show. Their number and depth were bounded when they were read. */
 function componentTexts(components: readonly object[]): Texts {
   const texts: string[] = [];
   const visit = (value: unknown): void => {

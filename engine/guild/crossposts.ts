@@ -16,7 +16,7 @@ import type { Guild, StoredMessage } from './guild.ts';
 import type { GuildConsequence, GuildTopic } from './topic.ts';
 import { fullRefusal, noted } from './webhooks.ts';
 
-/** What a channel follower follows. */
+/** The source guild and channel of a channel follower. */
 type Followed = Required<Pick<Webhook, 'source_guild' | 'source_channel'>>;
 
 export interface SyncCrosspost {
@@ -125,10 +125,10 @@ function follow(
 
 /** Flags that a copy takes over. */
 const COPIED = MessageFlags.SuppressEmbeds | MessageFlags.SuppressNotifications | MessageFlags.IsComponentsV2;
-/** What the copy of a deleted message says. */
+/** Content of the copy after its original was deleted. */
 const DELETED = '[Original Message Deleted]';
 
-/** What a copy shows. It notifies nobody, and refers to the files of the original. */
+/** Content of a copy. It notifies nobody, and refers to the files of the original. */
 const shownOf = ({ content, embeds, attachments, components, flags }: StoredMessage) => ({
   content,
   embeds,

@@ -96,7 +96,7 @@ export interface Guild {
   readonly slowmode: Map<string, number>;
 }
 
-/** What the guild keeps of a member who left. */
+/** The guild's record of a member who left. */
 export interface FormerMember {
   readonly userId: UserId;
   /** The end of the latest time-out, ISO 8601; null without one. */

@@ -22,7 +22,7 @@ import { roleRefusal } from './members.update.ts';
 import type { GuildTopic } from './topic.ts';
 import { storedCode } from './vanity.ts';
 
-/** What a caller wants of an invite. */
+/** A caller's request for an invite. */
 export interface NewInvite {
   /** Seconds; 0 for an invite that never expires. */
   readonly maxAgeSec: number;
@@ -34,7 +34,7 @@ export interface NewInvite {
   readonly targetUserIds?: readonly UserId[];
   /** They come from an uploaded list. */
   readonly targetsUploaded?: true;
-  /** What the invite leads to besides the channel: somebody's stream there, or an application's activity. */
+  /** The target of the invite besides the channel: somebody's stream there, or an application's activity. */
   readonly leadsTo?:
     | { readonly userId: UserId }
     /** As anyone sees it, and its activity. */
@@ -352,7 +352,7 @@ function usesOf(invite: Invite): GuildFact[] {
 }
 
 /**
- * What the audit log keeps of an invite.
+ * The fields of an invite that the audit log keeps.
  *
  * @source https://docs.discord.com/developers/resources/audit-log#audit-log-entry-object-audit-log-events; 40 to 42
  */

@@ -15,7 +15,7 @@ import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
 import type { GuildTopic } from './topic.ts';
 
 /**
- * What a channel says of the lobby it is linked to.
+ * The lobby link that a channel object shows.
  *
  * @source https://docs.discord.food/resources/channel#linked-lobby-object
  */

@@ -35,7 +35,7 @@ type AnswerCommands = {
 
 const NONE: OnboardingAnswers = { chosen: [], promptsSeen: {}, optionsSeen: {} };
 
-/** What members chose in the onboarding. @source https://docs.discord.food/resources/guild#update-guild-onboarding-responses */
+/** Answers of members in the onboarding. @source https://docs.discord.food/resources/guild#update-guild-onboarding-responses */
 export const onboardingAnswers: GuildTopic<AnswerCommands, keyof OnboardingAnswerFacts> = {
   commands: {
     answerOnboarding: {

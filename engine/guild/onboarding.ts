@@ -25,7 +25,7 @@ export interface OnboardingDraft {
 }
 
 interface PromptDraft {
-  /** Of a prompt that exists; any other id stands for a new one. */
+  /** Id of a prompt that exists; any other id stands for a new one. */
   readonly id: string;
   readonly title: string;
   readonly options: readonly OptionDraft[];
@@ -47,7 +47,7 @@ interface OptionDraft extends EmojiDraft {
 
 type OnboardingObject = Onboarding & {
   readonly guild_id: string;
-  /** What the caller chose and saw; only for people. */
+  /** The caller's answers; only for people. */
   readonly responses?: readonly string[];
   readonly onboarding_prompts_seen?: Readonly<Record<string, number>>;
   readonly onboarding_responses_seen?: Readonly<Record<string, number>>;

@@ -2,7 +2,7 @@ import type { ChannelId, RoleId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { MemberVerification } from './joinrequests.types.ts';
 
-/** What greets a new member: some channels with a word about each. */
+/** The welcome screen for a new member: some channels with a word about each. */
 export interface WelcomeScreen {
   readonly description: string | null;
   readonly welcome_channels: readonly WelcomeChannel[];
@@ -30,7 +30,7 @@ export interface Onboarding {
   readonly mode: 0 | 1;
 }
 
-/** What a member chose, and when each prompt and option was seen, Unix milliseconds. */
+/** A member's onboarding answers, and when each prompt and option was seen, Unix milliseconds. */
 export interface OnboardingAnswers {
   readonly chosen: readonly string[];
   readonly promptsSeen: Readonly<Record<string, number>>;
@@ -125,7 +125,7 @@ export interface GuideChannel {
   readonly emoji?: { readonly id: string | null; readonly name: string | null; readonly animated: boolean };
 }
 
-/** What a new member should do. 0: look at the channel; 1: write in it. */
+/** A task for a new member. 0: look at the channel; 1: write in it. */
 export interface NewMemberAction extends GuideChannel {
   readonly action_type: 0 | 1;
 }

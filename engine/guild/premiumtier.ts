@@ -11,7 +11,7 @@ type PremiumTierCommands = {
 const BOOSTS = [0, 2, 7, 14];
 /** How many may show their video on a stage, by tier. */
 const STAGE_VIDEO_USERS = [50, 50, 150, 300];
-/** What the third tier alone unlocks; the other features of tiers are enabled in every guild. */
+/** The feature that the third tier alone unlocks; the other features of tiers are enabled in every guild. */
 const THIRD_TIER_FEATURE = 'VANITY_URL';
 
 /** A guild's premium tier: nothing is sold here, so the operator sets it. */

@@ -79,7 +79,7 @@ function recurring(before: ScheduledEvent, next: ScheduledEvent): ScheduledEvent
   return isSame ? next : { ...next, guild_scheduled_event_exceptions: [] };
 }
 
-/** What must not change while an event is under way. */
+/** The refusal of a change that is not allowed while an event is under way. */
 function activeRefusal({ status, ...event }: ScheduledEvent, draft: EventDraft): Refusal | null {
   if (status !== EVENT_STATUS.ACTIVE) return null;
   const { startTime, entityType = event.entity_type, channelId = event.channel_id } = draft;

@@ -20,7 +20,7 @@ const CHANNEL_OF: Partial<Record<EventEntity, number>> = {
   [EVENT_ENTITY.VOICE]: CHANNEL.GUILD_VOICE,
 };
 
-/** What a writer of an event must hold in its channel besides the bits of events. */
+/** Permissions that a writer of an event needs in its channel besides the permissions for events. */
 const BESIDES: Record<EventEntity, bigint> = {
   [EVENT_ENTITY.STAGE_INSTANCE]: P.MANAGE_CHANNELS | P.MUTE_MEMBERS | P.MOVE_MEMBERS,
   [EVENT_ENTITY.VOICE]: P.VIEW_CHANNEL | P.CONNECT,

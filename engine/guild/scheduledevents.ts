@@ -40,7 +40,7 @@ type Shows = { readonly withUserCount: boolean };
 
 type EventCommands = {
   listScheduledEvents: { input: Shows; value: readonly EventObject[] };
-  /** Those of these events that the caller may know of, for the audit log; also those that are over. */
+  /** The events among `eventIds` that the caller may know of, also past ones; for the audit log. */
   findScheduledEvents: { input: { readonly eventIds: readonly string[] }; value: readonly EventObject[] };
   getScheduledEvent: { input: Shows & { readonly eventId: string }; value: EventObject };
   createScheduledEvent: { input: CreateEvent; value: EventObject };
@@ -214,7 +214,7 @@ function transition(
   return accepted(ended(event, status, env.nowMs), closeStage(guild, event, by, env));
 }
 
-/** What the clock does now with one event. */
+/** Facts for an event whose time may have come. */
 function settling(guild: Guild, event: ScheduledEvent, by: By, env: Env): GuildFact[] {
   const next = settled(event, isEmpty(guild, event.channel_id), env.nowMs);
   if (next === event) return [];

@@ -14,7 +14,7 @@ export interface TagDraft {
   readonly badge?: string | null | undefined;
 }
 
-/** What the guild's own page shows of it. */
+/** The guild as its own profile page shows it. */
 export interface GuildProfile {
   readonly id: string;
   readonly name: string;

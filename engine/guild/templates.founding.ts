@@ -7,7 +7,7 @@ import { channelFrom, newRole } from './founding.parts.ts';
 import type { GuildChannel, GuildInfo } from './guild.ts';
 import type { TemplateChannel, TemplateSnapshot } from './pages.types.ts';
 
-/** What a new guild takes from a template. */
+/** The parts that a new guild takes from a template. */
 interface TemplateParts {
   readonly roles: readonly APIRole[];
   readonly channels: readonly GuildChannel[];

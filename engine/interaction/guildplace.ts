@@ -29,7 +29,7 @@ export function needsToDescribe(guild: Guild, { userId, botId, channelId, wanted
 }
 
 /**
- * What an application may know of an invocation in the guild: the place, the invoker, and the objects that it names.
+ * Describes an invocation in the guild, as an application may know it: the place, the invoker, and the objects that it names.
  *
  * @returns 10003 for an unknown channel, 50001 for one that the invoker cannot see, 50024 for one without messages,
  *   10008 for an unknown message.

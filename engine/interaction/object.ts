@@ -13,7 +13,7 @@ export interface Told {
   /** `authorizing_integration_owners`. */
   readonly owners: object;
   readonly context: number;
-  /** What gives the invoker or the guild access to what the application sells. */
+  /** Entitlements of the invoker or the guild to what the application sells. */
   readonly entitlements: readonly Entitlement[];
   /** `attachment_size_limit`. */
   readonly fileBytesMax: number;

@@ -27,7 +27,7 @@ export interface Described {
     readonly features: readonly string[];
   } | null;
   readonly channel: object;
-  /** Of the channel. */
+  /** The type of the channel. */
   readonly type: number;
   /** The channel whose overwrites of commands count: that of a thread is its parent. */
   readonly bearerId: ChannelId;

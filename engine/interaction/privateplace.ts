@@ -12,7 +12,7 @@ import type { Asked, Described } from './place.ts';
 const APP_PERMISSIONS = P.ATTACH_FILES | P.EMBED_LINKS | P.MENTION_EVERYONE;
 
 /**
- * What an application may know of an invocation in a private channel.
+ * Describes an invocation in a private channel, with what an application may know of it.
  *
  * @param message The message that `asked` names; null for an unknown one.
  * @param others The users that `asked` wants, as far as they exist.

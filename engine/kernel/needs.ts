@@ -33,7 +33,7 @@ export interface Needs {
   readonly invites?: readonly string[];
   /** Copies that followers in the guild have of published messages. */
   readonly copies?: readonly { readonly sourceId: MessageId; readonly webhookId: WebhookId }[];
-  /** What users answered to scheduled events. */
+  /** Responses of users to scheduled events. */
   readonly rsvps?: readonly RsvpKey[];
   /** All webhooks of the guild. */
   readonly webhooks?: true;

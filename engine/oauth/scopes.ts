@@ -28,7 +28,7 @@ const no = (description: string): AskedScopes => ({
 const shown = (name: string): string => name.replace(/[^\x21\x23-\x5b\x5d-\x7e]/g, '?').slice(0, 64);
 
 /**
- * What an application of a team may have as its owner: no single person speaks for a team.
+ * Scopes that an application of a team may have as its owner: no single person speaks for a team.
  *
  * @source https://docs.discord.com/developers/topics/oauth2#client-credentials-grant
  */

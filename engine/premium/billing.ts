@@ -98,7 +98,7 @@ export function follow({ order, subscription, entitlement }: Shelf, billing: Bil
   ]);
 }
 
-/** What changed; its application is told unless it is only the time of the next check. */
+/** Facts of a change; its application is notified unless only the time of the next check changed. */
 function changed(before: Subscription, next: Subscription): PremiumFact[] {
   const isVisible = JSON.stringify({ ...before, checkMs: 0 }) !== JSON.stringify({ ...next, checkMs: 0 });
   if (isVisible) return [told(next, 'UPDATE')];

@@ -39,7 +39,7 @@ export type PremiumCommand =
       readonly available?: boolean;
     }
   | { readonly kind: 'setPrice'; readonly skuId: string; readonly price: Price | null }
-  /** What the SKU gives on this server; decided by the operator. */
+  /** Perks of the SKU on this server; decided by the operator. */
   | { readonly kind: 'setPerks'; readonly skuId: string; readonly perks: Perks }
   | { readonly kind: 'test'; readonly skuId: string; readonly to: Receiver }
   | {

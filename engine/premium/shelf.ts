@@ -15,7 +15,7 @@ import { givesAccess, type PremiumFact } from './premium.ts';
 /** Most unused entitlements of one owner to one consumable. */
 const UNUSED_MAX = 100;
 
-/** What a command needs to know of its application. */
+/** State of its application that a command needs. */
 export interface Shelf {
   readonly applicationId: ApplicationId;
   readonly skus: readonly Sku[];
@@ -23,7 +23,7 @@ export interface Shelf {
   readonly entitlement: Entitlement | null;
   /** The subscription that the command names, or that of its entitlement. */
   readonly subscription: Subscription | null;
-  /** What the receiver has of the SKU. */
+  /** Entitlements of the receiver to the SKU. */
   readonly held: readonly Entitlement[];
   /** The order that the command names, or the open one of the same payer for the same thing. */
   readonly order: Order | null;

@@ -112,7 +112,7 @@ interface Settled {
 
 function settled(subscription: Subscription, entitlement: Entitlement, env: Env): Settled {
   const { status, periodEndMs, periodMs, orderId } = subscription;
-  // What was bought is renewed by its payment alone.
+  // A bought subscription is renewed by its payment alone.
   if (orderId !== undefined) return { subscription, entitlement, facts: [] };
   if (status === STATUS.INACTIVE || env.nowMs < periodEndMs) return { subscription, entitlement, facts: [] };
   if (status === STATUS.ENDING) {

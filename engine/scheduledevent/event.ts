@@ -29,7 +29,7 @@ export interface ScheduledEvent {
   readonly description: string | null;
   /** Hash of the stored cover image. */
   readonly image: string | null;
-  /** Of a recurring event: the time of the current or next occurrence by its rule. */
+  /** The start; for a recurring event the start of the current or next occurrence by its rule. */
   readonly scheduled_start_time: string;
   readonly scheduled_end_time: string | null;
   readonly privacy_level: 2;
@@ -47,7 +47,7 @@ export interface ScheduledEvent {
   readonly idle?: true;
 }
 
-/** What a user answered to an event, or to one occurrence of it. */
+/** Key of a user's response to an event, or to one occurrence of it. */
 export interface RsvpKey {
   readonly eventId: string;
   /** Null for the whole event. */
@@ -57,7 +57,7 @@ export interface RsvpKey {
 
 /** The scheduled events of a guild on its owning shard. */
 export interface ScheduledEvents {
-  /** Those to come, those under way, and the last ones that are over. */
+  /** Future events, active events, and the last ones that are over. */
   readonly byId: Map<string, ScheduledEvent>;
   /** Users who are interested in an event; absent for none. */
   readonly counts: Map<string, number>;

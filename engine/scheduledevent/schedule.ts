@@ -98,7 +98,7 @@ function following(event: ScheduledEvent, nowMs: number): ScheduledEvent | null 
 }
 
 /**
- * What the clock does with an event that is due. `isEmpty`: nobody is in its channel.
+ * Starts, ends, cancels or moves an event that is due. `isEmpty`: nobody is in its channel.
  *
  * @returns The event as it is then; the same object when it is not due.
  */

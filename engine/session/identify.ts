@@ -42,7 +42,7 @@ export function judgeIdentify(
 }
 
 /**
- * What a token must be granted for a session on the gateway.
+ * Checks the scopes that a token needs for a session on the gateway.
  *
  * @source https://docs.discord.food/gateway/using-gateway#oauth2-and-the-gateway
  */

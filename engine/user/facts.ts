@@ -99,11 +99,11 @@ export type ApplicationFact = FactOf<ApplicationFacts>;
 export interface PrivateChannel {
   readonly id: ChannelId;
   readonly type: 1 | 3;
-  /** Of two users, ascending by id; of a group, in the order in which they joined. */
+  /** Recipients: two users ascending by id, or the users of a group in the order in which they joined. */
   readonly recipientIds: readonly UserId[];
   readonly last_message_id: string | null;
   readonly last_pin_ms: number | null;
-  /** Of two users, those who have written here, so that the other may answer. Absent while neither has. */
+  /** The users who have written in a channel of two, so that the other may answer. Absent while neither has. */
   readonly writtenBy?: readonly UserId[];
   /** Present in a group, and only there. */
   readonly group?: GroupSettings;

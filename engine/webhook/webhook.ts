@@ -21,9 +21,9 @@ export interface Webhook {
   readonly avatar: string | null;
   /** The application whose bot created it; null for one that a person created. */
   readonly application_id: ApplicationId | null;
-  /** Who created it, as it was then; absent when the server itself did. */
+  /** The creator, as it was then; absent when the server itself created the webhook. */
   readonly user?: APIUser;
-  /** What a channel follower follows. */
+  /** The guild of the followed channel; only for channel followers. */
   readonly source_guild?: { readonly id: GuildId; readonly name: string; readonly icon: string | null };
   readonly source_channel?: { readonly id: ChannelId; readonly name: string };
 }
