@@ -10,7 +10,7 @@ export interface ReachPorts {
 }
 
 /**
- * What two users are to each other according to the database, with the server's default contact policy for users who
+ * The relationship of two users according to the database, with the server's default contact policy for users who
  * have not chosen one.
  */
 export async function acquaintanceOf(

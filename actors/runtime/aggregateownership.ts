@@ -4,7 +4,7 @@ import type { CommandKeyBounds } from './commandkeys.ts';
 import type { LoadQueue } from './loadqueue.ts';
 import type { StreamBounds } from './stream.ts';
 
-/** What the aggregates of one shard of a cluster need for a lossless handover between owners. */
+/** Fences and lease checks that the aggregates of one shard of a cluster need for a lossless handover between owners. */
 export interface AggregateOwnership {
   /** The fence with the epoch under which this shard owns the aggregate. Null when this shard does not own it. */
   fenceOf(id: string): Fence | null;

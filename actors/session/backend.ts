@@ -57,7 +57,7 @@ export type RequestHandlers = {
 };
 
 /**
- * What sessions request from the rest of the engine. A rejected promise is a fault.
+ * Operations of the rest of the engine that sessions request. A rejected promise is a fault.
  *
  * For one session the order is: `open`, `presence`, `subscribe` for one guild after the other, with client requests in
  * between; then `ended`, exactly once and after the last `subscribe` has settled.

@@ -73,7 +73,7 @@ export type OpenOutcome =
   | { readonly kind: 'closed'; readonly code: number; readonly reason: string }
   | { readonly kind: 'invalid' };
 
-/** What the gateway transport requests from the actors. A rejection is a fault: the socket closes with 4000. */
+/** Operations that the gateway transport requests from the actors. A rejection is a fault: the socket closes with 4000. */
 export interface GatewayPort {
   /** Checks token, intents, shard and start limits, creates the session, and dispatches READY and the guilds. */
   identify(identify: Identify, sink: FrameSink): Promise<OpenOutcome>;

@@ -85,8 +85,8 @@ export type SessionRequest = {
 }[RequestName];
 
 /**
- * Which sessions may send a request. Sessions of bots and of people with their own token may, unless `only` says
- * otherwise.
+ * Permission to send a request, by kind of session. Sessions of bots and of people with their own token may, unless `only`
+ * says otherwise.
  */
 interface Row {
   /** An application that acts for a user needs one of these scopes; an empty list forbids the request. */

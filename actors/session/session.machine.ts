@@ -2,7 +2,7 @@ import { setup } from 'xstate';
 import { type Hidden, hide } from '../runtime/resting.ts';
 import type { FrameSink } from './ports.ts';
 
-/** What a session's lifecycle does with its connection. */
+/** Effects of a session's lifecycle on its connection. */
 export interface SessionFeedEffects {
   /** Closes the connection that another one replaces. */
   dismiss(): void;

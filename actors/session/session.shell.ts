@@ -179,7 +179,7 @@ export class GatewaySessionActor
     return bodies;
   }
 
-  /** What another shard needs to continue the session, except for missed dispatches and cursors. */
+  /** State that another shard needs to continue the session, except for missed dispatches and cursors. */
   get record(): Omit<SessionRecord, 'missed' | 'cursors'> {
     const { sessionId, intents, shard, largeThreshold, presence, wantsAuthorizeRequests, seq } = this;
     const identity = { sessionId, principal: plainOf(this.#principal), intents, shard, largeThreshold };
@@ -295,7 +295,7 @@ interface Close {
   readonly reason: string;
 }
 
-/** What a feed asks of its session. */
+/** Callbacks of a feed to its session. */
 interface FeedOwner {
   nowMs(): number;
   /** A dispatch was given its number. */

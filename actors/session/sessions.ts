@@ -39,7 +39,7 @@ const ONLINE = {
   afk: false,
 } as GatewayPresenceUpdateData;
 const INVISIBLE = { ...ONLINE, status: 'invisible' } as GatewayPresenceUpdateData;
-/** What a session receives after READY when its opening failed. */
+/** Data that a session receives after READY when its opening failed. */
 const NOTHING = { guildIds: [], lobbies: [] };
 
 const TRIM_MS = 30_000;

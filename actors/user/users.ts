@@ -11,7 +11,7 @@ import type { Work } from '../runtime/resident.machine.ts';
 import { missingOr } from '../runtime/work.ts';
 import type { UserListener, UserSession, UserShell, UserState } from './user.shell.ts';
 
-/** What a session receives about its user when it opens. */
+/** Data about its user that a session receives when it opens. */
 interface OpenedUser {
   readonly user: APIUser;
   readonly guildIds: readonly GuildId[];

@@ -12,7 +12,7 @@ interface CodePorts {
 export interface SignInCodes {
   /** A code for one use. Beyond `CODES_MAX` open codes the oldest ends. */
   offer(entry: PlaygroundEntry): string;
-  /** What the code opens; null for a code that is unknown, used or older than `CODE_MS`. */
+  /** The page entry behind a code; null for a code that is unknown, used or older than `CODE_MS`. */
   redeem(code: string): PlaygroundEntry | null;
 }
 

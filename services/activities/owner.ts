@@ -136,7 +136,7 @@ export class ActivityOwner {
     if (decided.facts.length > 0) await this.#ports.commitAsOwner(ownerId, decided.facts);
     const others = loaded.instances.filter((one) => one !== instanceAt(loaded.instances, instance));
     loaded.instances = instance.connections.length === 0 ? others : [...others, instance];
-    // What is shown is stored already, so a failure to show it undoes nothing.
+    // The instance is stored already, so a failure to show it undoes nothing.
     if (isShown) await this.#ports.show(instance).catch(this.#ports.onFault);
   }
 

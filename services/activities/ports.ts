@@ -2,7 +2,7 @@ import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { ActivityLocation } from '../../protocol/activityinstances.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 
-/** Who takes part in which activity, and where. Plain data. */
+/** A user's part in an activity, and its location. Plain data. */
 export interface ActivityRequest extends ActivityLocation {
   /** The guild, or the private channel. */
   readonly ownerId: string;
@@ -29,8 +29,8 @@ export interface RunningActivities {
   /** Joins for a user whose window is yet to open. @returns the instance's id. */
   launch(request: Omit<ActivityRequest, 'connectionId'>): Promise<Reply<string>>;
   leave(request: ActivityRequest): Promise<void>;
-  /** What runs in a channel that the user sees. */
+  /** The activities that run in a channel that the user sees. */
   list(request: Omit<ActivityRequest, 'applicationId' | 'connectionId'>): Promise<Reply<object[]>>;
-  /** What a bot sees of an instance; null for one that has ended, or of another application. */
+  /** An instance as a bot sees it; null for one that has ended, or of another application. */
   find(applicationId: ApplicationId, instanceId: string): Promise<object | null>;
 }

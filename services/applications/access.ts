@@ -17,7 +17,7 @@ interface Requester {
 }
 
 /**
- * Which callers may use an application: the application itself (its bot, or the application acting for a user), and the
+ * Decides which callers may use an application: the application itself (its bot, or the application acting for a user), and the
  * people who own it, alone or as a team. Others are refused with 20012.
  */
 export interface ApplicationAccess {
@@ -31,7 +31,7 @@ export interface ApplicationAccess {
    */
   open(caller: Requester, id: ApplicationId, action: ApplicationAction): Promise<Reply<Application>>;
   /**
-   * Whose entitlements the application may use for the caller: of all users (`userId` null) for its bot and for people who
+   * The users whose entitlements the caller may read: all users (`userId` null) for the application's bot and for people who
    * may do this with the application, else of the caller alone.
    */
   entitlements(

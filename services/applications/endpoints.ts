@@ -59,7 +59,7 @@ export function startEndpoints(ports: EndpointPorts): Endpoints {
   });
   const update: UpdateApplication = async (id, change) => {
     const updated = await stored(id, change);
-    // What was queued before its events were turned off is sent now.
+    // Events that were queued before the application turned them off are sent now.
     if (updated.ok && change.event_webhooks_status === EVENTS_STATUS.ON) delivery.queued([id]);
     return updated;
   };

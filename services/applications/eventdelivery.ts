@@ -177,7 +177,7 @@ export class EventDelivery {
     const { events, applications } = this.#ports;
     for (;;) {
       const [application, batch] = await Promise.all([applications.get(id), events.pending(id, BATCH)]);
-      // What is queued for an application that receives nothing waits until it is turned on again, or is too old.
+      // Events of an application that receives none stay queued until it turns them on again, or they are too old.
       if (application?.event_webhooks_status !== EVENTS_STATUS.ON || batch.length === 0) return true;
       for (const event of batch) {
         if (!this.#isOwn(id)) return true;

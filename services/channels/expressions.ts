@@ -16,9 +16,9 @@ interface ExpressionPorts {
 export interface Expressions {
   /** The custom emoji of this id: a guild's that the caller may use, or the application's own; null for none. */
   emoji(id: string, authority: Authority): Promise<CustomEmoji | null>;
-  /** Those of the custom emojis of a poll's answers that exist and that the caller may use. */
+  /** The custom emojis of a poll's answers, without unknown ones and ones that the caller may not use. */
   emojisOf(poll: PollDraft | null | undefined, authority: Authority): Promise<CustomEmoji[]>;
-  /** Those of the stickers that exist and that the caller may see: of a pack, or of a guild that the caller is in. */
+  /** The existing stickers that the caller may see: from a pack, or from a guild that the caller is in. */
   stickers(ids: readonly string[] | null | undefined, authority: Authority): Promise<SentSticker[]>;
 }
 

@@ -16,7 +16,7 @@ interface IntegrationPorts {
 /** Most integrations that a list shows. @source https://docs.discord.com/developers/resources/guild#get-guild-integrations */
 const SHOWN_MAX = 50;
 
-/** What integrations of applications are called on the wire: the platform's own name. */
+/** The wire's name for the type of an application's integration: the platform's own name. */
 const INTEGRATION_TYPE = 'discord';
 
 /** An application in a guild, in the wire's shape. */

@@ -26,7 +26,7 @@ interface Tags {
 /** Updates and users that are read together, and users that are changed at once. */
 const [UPDATES_PAGE, USERS_PAGE, AT_ONCE] = [100, 100, 8];
 
-/** What the server leaves of a tag that it took away. */
+/** Fields of a user's tag after the server removed it. */
 const CLEARED = { identity_guild_id: null, identity_enabled: null, tag: null, badge: null };
 
 /**

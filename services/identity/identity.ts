@@ -93,7 +93,7 @@ interface VerifiedToken {
   readonly principal: Principal;
 }
 
-/** What is in memory of the users who called last: their tokens, with the principal of each, and their accounts. */
+/** Caches the latest callers: their tokens, with the principal of each, and their accounts. */
 function createCallerCache(ports: TokenCachePorts, bounds: TokenCacheBounds) {
   const tokensOf = createTokenCache(ports, bounds);
   const accounts = createCache(async (userId: UserId) => (await ports.users.get([userId]))[0] ?? null, {

@@ -34,13 +34,13 @@ export interface Lookups {
   application(id: ApplicationId): Promise<InvokableApplication | null>;
   /** The command; read again when it does not have this version. */
   command(applicationId: ApplicationId, commandId: string, version: string): Promise<AppCommand | null>;
-  /** What the user and the guild have bought of the application, as far as it gives access now. */
+  /** Entitlements of the user and the guild to the application that give access now. */
   entitlements(
     applicationId: ApplicationId,
     userId: UserId,
     guildId: GuildId | null,
   ): Promise<readonly Entitlement[]>;
-  /** What decides who may use the commands of an application in a guild. */
+  /** The rules that decide which members may use the commands of an application in a guild. */
   rules(
     application: Pick<InvokableApplication, 'id'>,
     guildId: GuildId,

@@ -33,7 +33,7 @@ export class OpenInteractions {
     return found;
   }
 
-  /** What is in memory of an interaction whose token has not ended. */
+  /** The interaction if it is in memory and its token has not ended. */
   known(id: string): Interaction | null {
     const found = this.#known.get(id);
     return found && !isExpired(found, this.#nowMs()) ? found : null;

@@ -131,7 +131,7 @@ export class InteractionOwner {
     const facts: InteractionFact[] = [{ type: 'interactionWritten', interaction }];
     const { submitted } = prepared;
     if (submitted) facts.push(changed({ ...submitted, modal: null }));
-    // What completes a word as it is typed is asked again if it is lost: it is not stored.
+    // Autocomplete is not stored: the client asks again after a loss.
     if (interaction.type !== INTERACTION.AUTOCOMPLETE) await commitAsOwner(interaction.ownerId, facts);
     if (submitted) open.put({ ...submitted, modal: null });
     open.put(interaction);

@@ -6,7 +6,7 @@ import type { Locale } from '../../protocol/appcommands.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { CallbackType, InteractionType } from '../../protocol/interactions.ts';
 
-/** What a person asks of an application, after schema validation. Plain data. */
+/** A person's request to an application, after schema validation. Plain data. */
 export interface Invocation extends InteractionPlace {
   readonly type: InteractionType;
   readonly applicationId: ApplicationId;

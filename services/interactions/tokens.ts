@@ -10,7 +10,7 @@ interface TokenSubject {
 export interface InteractionTokens {
   /** The token of an interaction: a secret of its application. */
   of(subject: TokenSubject): string;
-  /** What a token names; null for a text that this server did not make. Compares in constant time. */
+  /** The subject of a token; null for a text that this server did not make. Compares in constant time. */
   read(token: string): TokenSubject | null;
 }
 

@@ -42,7 +42,7 @@ interface CachedToken {
   readonly expiresMs: number;
 }
 
-/** What requests ask of a user's grants: a part, because a player's connection is to cost little memory. */
+/** Cached part of a user's grants: only the fields that requests read, to keep the memory per connected player small. */
 interface CachedGrants {
   readonly granted: readonly { readonly applicationId: ApplicationId; readonly scopes: Scopes }[];
   readonly tokens: readonly CachedToken[];

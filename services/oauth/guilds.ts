@@ -11,7 +11,7 @@ import type { UserGuild } from './ports.ts';
 
 type GuildPorts = Pick<InstallPorts, 'addBot' | 'guildObject'> & Pick<ConsentPorts, 'guildsOf'>;
 
-/** What the authorization server asks of guilds. */
+/** Guild operations that the authorization server needs. */
 export const oauthGuilds = (
   guilds: Pick<Guilds, 'call'>,
   users: Pick<UserStore, 'guildIds'>,

@@ -37,7 +37,7 @@ interface JoinRequestView {
   readonly status: string;
 }
 
-/** What the console lists besides records. Every list is bounded by `limit` and continues after its last entry. */
+/** Lists of the console besides records. Every list is bounded by `limit` and continues after its last entry. */
 export interface Inspection {
   /** Gateway sessions of this process with handles above `after`. */
   sessions(after: number, limit: number): readonly SessionView[];

@@ -62,7 +62,7 @@ export interface Payments {
   buy(applicationId: ApplicationId, wish: Wish): Promise<Reply<{ readonly url: string }>>;
   /** Runs a command. Money goes back, and renewals stop, before anything is taken back here. */
   run(applicationId: ApplicationId, command: PremiumCommand): Promise<Reply<PremiumChange>>;
-  /** What is due of a subscription happens. */
+  /** Applies the due renewal, end or cancellation of a subscription. */
   settle(applicationId: ApplicationId, subscriptionId: string): Promise<Reply<PremiumChange>>;
   notice(notice: Notice): Promise<Reply<PremiumChange>>;
 }

@@ -39,7 +39,7 @@ export interface PremiumPorts {
   rulesMs(nowMs: number): number;
 }
 
-/** What a command wrote, each in its new state. */
+/** The records that a command wrote, each in its new state. */
 export interface PremiumChange {
   readonly skus: readonly Sku[];
   readonly entitlements: readonly Entitlement[];
@@ -53,7 +53,7 @@ export interface Premium {
   /** A person's premium type by what they have. */
   readonly premiumTypeOf: PerkKeeper['premiumTypeOf'];
   /**
-   * What the author's application sells, for the premium buttons among the components that it sends. Reads nothing where
+   * SKUs of the author's application, for the premium buttons among the components that it sends. Reads nothing where
    * there are none, as in nearly all messages.
    */
   forButtons(applicationId: ApplicationId | null, components: unknown): Promise<readonly string[]>;

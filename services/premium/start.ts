@@ -14,10 +14,10 @@ interface StartPorts extends Omit<PremiumPorts, 'nowMs' | 'routing' | 'perks'> {
   readonly provider: PaymentProvider | null;
 }
 
-/** What applications sell, with the clock of subscriptions. */
+/** The items that applications sell, with the clock of subscriptions. */
 export interface ServedPremium extends Premium {
   readonly payments: Payments;
-  /** Looks for what is due: the time was moved. */
+  /** Looks for due subscriptions at once: the clock was moved. */
   look(): void;
   close(): void;
 }

@@ -53,7 +53,7 @@ interface Wish {
   readonly friend: string;
 }
 
-/** What one person does in the store of an application. */
+/** Actions of one person in the store of an application. */
 export interface Store {
   /** Null for an unknown application. */
   shop(applicationId: ApplicationId, viewerId: UserId): Promise<Shop | null>;

@@ -17,7 +17,7 @@ interface FriendPorts {
 
 const NOTHING: SocialOpening = { relationships: [], gameRelationships: [], presences: [] };
 
-/** What friends see of each other: relationships and presences. */
+/** Shows friends to each other: relationships and presences. */
 export function createFriends(ports: FriendPorts): Pick<Social, 'opened' | 'presented'> & {
   /** Sends a new friend's presence to a user. */
   introduce(userId: UserId, friendId: UserId, applicationId: ApplicationId | null): Promise<void>;

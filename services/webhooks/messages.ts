@@ -55,7 +55,7 @@ const senderOf = (webhook: Webhook, shown: Parameters<typeof authorOf>[1] = {}):
 });
 
 /**
- * What a webhook may send of a draft: without `with_components` the components of a webhook that no application owns are
+ * The part of a draft that a webhook may send: without `with_components` the components of a webhook that no application owns are
  * ignored.
  */
 function permitted(

@@ -91,7 +91,7 @@ export class GuildSubscriptions {
     known?.settle?.('member');
     return new Promise((settle, fail) => {
       if (known && isBeingAnswered(stream, known) && after === null) {
-        // What the owner still sends to answer the request in flight must not pass for the answer to the next one.
+        // The owner may still be answering the request in flight; that answer must not pass for the answer to the next one.
         stream.pending.set(local, { ...known, strict, asksAgain: true, settle, fail });
         return;
       }

@@ -13,7 +13,7 @@ import type { SessionReference } from './remote.ts';
 
 type Presence = GatewayPresenceUpdateData;
 
-/** What the owner of a user does for the user's sessions, local and remote ones. */
+/** Operations of a user's owner on the user's sessions, local and remote ones. */
 export interface UserBackend {
   open(session: LiveSession): Promise<Opening>;
   /**

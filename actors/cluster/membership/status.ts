@@ -26,7 +26,7 @@ const ANSWER_MS = 1_000;
 
 const ALONE = { id: 'shard-0', address: null, adminUrl: null } as const;
 
-/** What a shard reports about itself; the directory provides the rest. */
+/** The part of its status that a shard reports itself; the directory provides the rest. */
 type Own = Pick<ShardStatus, 'sessions' | 'epoch_lag_ms' | 'journal_bytes' | 'link_bytes' | 'residents'> & {
   readonly state: ShardState;
 };
