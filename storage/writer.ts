@@ -57,7 +57,7 @@ interface QueuedCommit {
   readonly done: Commit['done'];
   readonly fence: Fence | null;
   readonly batches: readonly Batch[];
-  /** What may be written after the others of the group; kept apart, so that facts of the same kind share a statement. */
+  /** Rows that may be written after the others of the group; kept apart, so that facts of the same kind share a statement. */
   readonly later: readonly LaterBatch[];
   readonly chars: number;
   /** Set when the commit failed or must not be tried. */

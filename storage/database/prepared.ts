@@ -15,7 +15,7 @@ import type { Sql } from './driver.ts';
 
 const FOLDER = fileURLToPath(new URL('./', import.meta.url));
 
-/** What a new database contains. */
+/** The initial content of a new database. */
 export interface Content {
   /** Differs whenever the content does; letters, digits and hyphens. */
   readonly key: string;

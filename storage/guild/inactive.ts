@@ -1,7 +1,7 @@
 import type { GuildId, RoleId, UserId } from '../../protocol/ids.ts';
 import type { Sql } from '../database/driver.ts';
 
-/** Which members count as inactive. */
+/** Condition under which members count as inactive. */
 export interface Inactivity {
   /** Seen before this day, in whole UTC days since 1970. */
   readonly beforeDay: number;

@@ -23,7 +23,7 @@ export interface GuildSnapshot {
   readonly info: GuildInfo;
   readonly roles: readonly APIRole[];
   readonly channels: readonly GuildChannel[];
-  /** Those that are not archived. */
+  /** Threads that are not archived. */
   readonly threads: readonly StoredThread[];
   readonly stageInstances: readonly StageInstance[];
   readonly scheduledEvents: readonly CountedEvent[];

@@ -1,4 +1,4 @@
-/** Who may send direct messages to whom: users' settings, and who has written in a private channel before. */
+/** Permission to send direct messages: users' settings, and who has written in a private channel before. */
 export const reach = `
 CREATE TABLE user_settings (user_id bigint PRIMARY KEY, data jsonb NOT NULL);
 

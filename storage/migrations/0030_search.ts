@@ -1,5 +1,5 @@
 /**
- * What messages of guilds are found by: the words of their text, and terms for everything else. Null for messages of earlier
+ * Search terms of messages of guilds: the words of their text, and terms for everything else. Null for messages of earlier
  * versions, which are indexed in the background.
  */
 export const search = `

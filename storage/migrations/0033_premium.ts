@@ -1,4 +1,4 @@
-/** What applications sell, and who has it. Times are Unix milliseconds; `due_ms` is null once a subscription is over. */
+/** Items that applications sell, and entitlements to them. Times are Unix milliseconds; an ended subscription has no `due_ms`. */
 export const premium = `
 CREATE TABLE skus (
   application_id bigint NOT NULL, id bigint NOT NULL, data jsonb NOT NULL,

@@ -1,4 +1,4 @@
-/** What people ordered of applications. `state` is open, paid, refunded or surplus. */
+/** Orders of people from applications. `state` is open, paid, refunded or surplus. */
 export const orders = `
 CREATE TABLE orders (
   application_id bigint NOT NULL, id bigint NOT NULL, sku_id bigint NOT NULL, payer_id bigint NOT NULL,

@@ -1,4 +1,4 @@
-/** What members chose in the onboarding of a guild. A row is deleted when its member leaves. */
+/** Answers of members in the onboarding of a guild. A row is deleted when its member leaves. */
 export const onboardingAnswers = `
 CREATE TABLE onboarding_answers (
   guild_id bigint NOT NULL,

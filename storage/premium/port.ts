@@ -1,7 +1,7 @@
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { Entitlement, Order, Receiver, Sku, Subscription } from '../../protocol/premium.ts';
 
-/** Which entitlements of an application to read; null: any. */
+/** Filter of entitlements of an application; null: any. */
 interface EntitlementQuery {
   readonly applicationId: ApplicationId;
   readonly userId: UserId | null;

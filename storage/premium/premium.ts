@@ -66,7 +66,7 @@ export const premiumStatements: StatementTable<PremiumFacts> = {
   },
 };
 
-/** Which rows a page has, and in which order they are read. */
+/** Reading order of a page's rows. */
 const pageOrder = (before: string | null, after: string | null): 'ASC' | 'DESC' =>
   before !== null && after === null ? 'DESC' : 'ASC';
 

@@ -94,9 +94,9 @@ export const GUILD_PEOPLE = `id IN (
   UNION SELECT user_id FROM audit_log WHERE guild_id = $1 AND user_id IS NOT NULL)`;
 
 /**
- * What a server knows of a person. `credentials`: fields with secrets or their hashes are
+ * Every table with data about a person. `credentials`: fields with secrets or their hashes are
  * left out of what the person gets.
- * `left`: what becomes of the rows when the person is deleted; conversations and records of others stay.
+ * `left`: what deletion of the person does with the rows; conversations and records of others stay.
  */
 export const PERSON_TABLES: Readonly<
   Record<
@@ -149,7 +149,7 @@ export const PERSON_TABLES: Readonly<
   orders: { where: 'user_id = $1 OR payer_id = $1', left: 'kept' },
 };
 
-/** What belongs to an application, and is deleted with it. Orders are kept: they are records of payments. */
+/** Tables whose rows belong to an application, and are deleted with it. Orders are kept: they are records of payments. */
 export const APPLICATION_TABLES: Readonly<Record<string, Condition>> = {
   applications: 'id = $1',
   app_commands: byApplication,

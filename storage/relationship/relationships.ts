@@ -34,7 +34,7 @@ const SETTINGS = upsert('user_settings', { user_id: 'bigint', data: 'jsonb' }, '
 const WRITTEN = `UPDATE private_channel_members t SET has_written = true
   FROM ${rows({ user_id: 'bigint', peer_id: 'bigint' })} WHERE t.user_id = r.user_id AND t.peer_id = r.peer_id`;
 
-/** What decides whether the user $1 may write to the user $2. A guild whose screening $1 has not passed is not shared. */
+/** Facts that decide whether user $1 may write to user $2. A guild whose screening $1 has not passed is not shared. */
 const ACQUAINTANCE = `
 SELECT (SELECT data->>'directMessagesFrom' FROM user_settings WHERE user_id = $2) AS policy,
   EXISTS (SELECT 1 FROM user_guilds a JOIN user_guilds b ON b.guild_id = a.guild_id AND b.user_id = $2

@@ -20,7 +20,7 @@ export interface EventUserPage {
   readonly withMember: boolean;
 }
 
-/** What is read of scheduled events besides their guild; the guild itself is loaded with them. */
+/** Reads of scheduled events besides their guild; the guild itself is loaded with them. */
 export interface ScheduledEventStore {
   /** The responses among `keys`; users without a response are omitted. */
   rsvps(

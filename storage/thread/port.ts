@@ -13,7 +13,7 @@ export interface ArchivePage {
   /** Private or public ones; `joined`: private ones that the reader is in. */
   readonly kind: 'public' | 'private' | 'joined';
   readonly readerId: UserId;
-  /** Those archived before this time, Unix microseconds; of joined ones those with lower ids. */
+  /** Upper bound of the page: archived before this time, Unix microseconds; joined threads are bounded by `beforeId` instead. */
   readonly beforeUs?: number;
   readonly beforeId?: ChannelId;
   readonly limit: number;

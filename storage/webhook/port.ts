@@ -6,7 +6,7 @@ export interface QueuedCrosspost {
   readonly guildId: GuildId;
   readonly channelId: ChannelId;
   readonly messageId: MessageId;
-  /** Of its latest change. */
+  /** Id of the message's latest change. */
   readonly id: string;
   /** Whether it was published after the last delivery to its followers. */
   readonly creates: boolean;
