@@ -128,7 +128,7 @@ interface WorkerFigures {
     readonly sumUs: number;
   };
   readonly restarts: number;
-  /** What sends: the addon, or node:dgram where that cannot be loaded. */
+  /** The implementation that sends: the addon, or node:dgram where that cannot be loaded. */
   readonly sender: 'native' | 'dgram';
 }
 

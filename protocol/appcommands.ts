@@ -29,11 +29,11 @@ export type InteractionContext = (typeof INTERACTION_CONTEXT)[keyof typeof INTER
 export const INSTALLATION = { GUILD: 0, USER: 1 } as const;
 export type Installation = (typeof INSTALLATION)[keyof typeof INSTALLATION];
 
-/** What answers an entry point: the application, or the platform, which launches the activity. */
+/** The handler of an entry point: the application, or the platform, which launches the activity. */
 export const ENTRY_POINT_HANDLER = { APPLICATION: 1, LAUNCH_ACTIVITY: 2 } as const;
 export type EntryPointHandler = (typeof ENTRY_POINT_HANDLER)[keyof typeof ENTRY_POINT_HANDLER];
 
-/** Whom an overwrite of a command is for. */
+/** Kind of the object that an overwrite of a command is for. */
 export const COMMAND_OVERWRITE = { ROLE: 1, USER: 2, CHANNEL: 3 } as const;
 export type OverwriteType = (typeof COMMAND_OVERWRITE)[keyof typeof COMMAND_OVERWRITE];
 

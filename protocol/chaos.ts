@@ -73,7 +73,7 @@ const RuleSchema = Type.Union([
   Type.Object(
     {
       ...{ on: Type.Literal('udp'), do: Type.Literal('loss') },
-      /** What members send (`in`) or receive (`out`); absent for both. */
+      /** Direction of the packets: members send (`in`) or receive (`out`) them; absent for both. */
       direction: Type.Optional(Type.Enum(['in', 'out'])),
       ...CONDITIONS,
     },
@@ -114,7 +114,7 @@ const validScenario = Compile(
   ),
 );
 
-/** What each place can do, for error messages. */
+/** The actions of each place, for error messages. */
 const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   rest: ['rate_limit', 'error', 'latency'],
   gateway: ['reconnect', 'invalid_session', 'close', 'drop', 'delay', 'zombie'],

@@ -1,5 +1,5 @@
 /**
- * Who may start a conversation with a user, most open first. Each user chooses a policy; the server has a default. A
+ * Policies for starting a conversation with a user, most open first. Each user chooses a policy; the server has a default. A
  * user may always answer somebody who has written to them, unless one of the two blocks the other.
  */
 export const CONTACT_POLICIES = ['everyone', 'shared_guild', 'friends', 'replied'] as const;

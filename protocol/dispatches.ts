@@ -2,7 +2,7 @@ import { INTENTS as I } from './intents.ts';
 import { P } from './permissions.ts';
 import type { Scope } from './scopes.ts';
 
-/** What the session of a bot needs to receive a dispatch, besides being in its audience. */
+/** Conditions for the session of a bot to receive a dispatch, besides being in its audience. */
 export interface DispatchRow {
   /** The intent that gates the dispatch in a guild. Null: always sent. */
   readonly intent: number | null;

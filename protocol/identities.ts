@@ -1,6 +1,6 @@
 import { keysOf } from './present.ts';
 /**
- * Who a player is at other providers: the words of the wire.
+ * Types of identity providers on the wire.
  *
  * @source https://github.com/discord/discord-api-spec/blob/main/specs/openapi.json,
  * `ApplicationIdentityProviderAuthType`;

@@ -4,7 +4,7 @@
  * @source https://docs.discord.com/developers/interactions/receiving-and-responding
  */
 export const INTERACTION = { PING: 1, COMMAND: 2, COMPONENT: 3, AUTOCOMPLETE: 4, MODAL_SUBMIT: 5 } as const;
-/** What a person may send; an endpoint also receives PING. */
+/** The types that a person may send; an endpoint also receives PING. */
 export type InteractionType = Exclude<(typeof INTERACTION)[keyof typeof INTERACTION], 1>;
 
 export const CALLBACK = {

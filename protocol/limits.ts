@@ -189,7 +189,7 @@ export const LIMITS = {
   welcome_channels_max: 5,
   welcome_description_chars_max: 140,
   welcome_channel_description_chars_max: 50,
-  /** Of a Unicode emoji or a name. The published bound, 152,133, is that of no emoji; this is ours. */
+  /** Bound of a Unicode emoji or a name. The published bound, 152,133, fits no emoji; this one is ours. */
   emoji_text_chars_max: 100,
   /** The guide for new members: no limits are published; these are this server's own. */
   guide_actions_max: 5,

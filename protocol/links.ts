@@ -1,6 +1,6 @@
 import { hasHiddenCharacters } from './names.ts';
 
-/** What is wrong with a web address: the code and message of its 50035 leaf. */
+/** A fault of a web address: the code and message of its 50035 leaf. */
 interface LinkProblem {
   readonly code: string;
   readonly message: string;

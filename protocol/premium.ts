@@ -9,7 +9,7 @@ export const SUBSCRIPTION_STATUS = { ACTIVE: 0, INACTIVE: 1, ENDING: 2 } as cons
 /** The type of every purchased entitlement. */
 const APPLICATION_SUBSCRIPTION = 8;
 
-/** What a SKU costs where payments are taken. */
+/** The price of a SKU where payments are taken. */
 export interface Price {
   /** In the smallest unit of the currency, as cents. */
   readonly amount: number;
@@ -19,7 +19,7 @@ export interface Price {
   readonly days: number;
 }
 
-/** What the operator lets a SKU give on this server, besides what its application gives. 0: nothing. */
+/** Perks of a SKU on this server, set by the operator, besides the ones its application gives. 0: none. */
 export interface Perks {
   /** Premium tier of a guild. */
   readonly guildTier: 0 | 1 | 2 | 3;
@@ -62,12 +62,12 @@ export interface Order {
   readonly paymentId: string | null;
   /** The provider's id of the subscription. */
   readonly billingId: string | null;
-  /** What it gave: the entitlement of a purchase. */
+  /** The entitlement that the purchase gave. */
   readonly entitlementId: string | null;
   readonly subscriptionId: string | null;
 }
 
-/** What a payment provider says of one of its subscriptions. Times are Unix milliseconds. */
+/** State of a subscription as its payment provider reports it. Times are Unix milliseconds. */
 export interface Billing {
   /** The provider's id. */
   readonly id: string;
@@ -87,14 +87,14 @@ export interface Entitlement {
   readonly id: string;
   readonly applicationId: ApplicationId;
   readonly skuId: string;
-  /** Who has it, or who got it for the guild. */
+  /** The user with the entitlement, or the user who bought it for the guild. */
   readonly userId: UserId;
   readonly guildId: GuildId | null;
   readonly gifterId: UserId | null;
   /** Made by the application to try itself out: has no times. */
   readonly test: boolean;
   readonly startsMs: number | null;
-  /** What the application is told. */
+  /** The end that the application knows. */
   readonly endsMs: number | null;
   /** When access ends; known before the application is told, from the cancellation of a subscription on. */
   readonly untilMs: number | null;

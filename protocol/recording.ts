@@ -62,7 +62,7 @@ export type RecordedLine =
       readonly bots: number;
       readonly guide: boolean;
     }
-  /** What the server started with: the objects of `guildhall dev --json`. */
+  /** The demo world that the server started with: the objects of `guildhall dev --json`. */
   | { readonly kind: 'demo'; readonly demo: unknown }
   | RecordedCall
   | (Moment & { readonly kind: 'open'; readonly connection: number })
@@ -100,7 +100,7 @@ const isFile = (value: unknown): boolean =>
   isTextOrNull(value.data) &&
   isNumber(value.size);
 
-/** What each kind of line must have; other fields are kept as they are. */
+/** The required fields of each kind of line; other fields are kept as they are. */
 const FIELDS: Readonly<Record<RecordedLine['kind'], Readonly<Record<string, (value: unknown) => boolean>>>> =
   {
     begin: {

@@ -24,7 +24,7 @@ export interface Refusal {
   readonly code: number;
   readonly message: string;
   readonly errors?: ErrorTree;
-  /** What is wrong in an uploaded list, line by line, under the field of the file; beside the tree. */
+  /** Faults of an uploaded list, line by line, under the field of the file; beside the tree. */
   readonly lines?: Readonly<Record<string, readonly string[]>>;
   /** Seconds; only for responses that tell the client when to retry. */
   readonly retryAfterSec?: number;

@@ -1,5 +1,5 @@
 /**
- * What applications ask of the client that shows them or runs beside them: activities by messages of their frame, games over
+ * Requests of applications to the client that shows them or runs beside them: activities by messages of their frame, games over
  * a local socket, pages over a WebSocket of this machine.
  *
  * @source https://docs.discord.com/developers/topics/rpc and https://github.com/discord/embedded-app-sdk, `src/schema`
@@ -54,7 +54,7 @@ export const RPC_SCOPE = {
   AUTHENTICATED: 'rpc.authenticated',
 } as const;
 
-/** What a command or an event needs: nothing, or all scopes of any of these lists. */
+/** The scopes that a command or an event needs: none, or all scopes of any of these lists. */
 type Needs = 'nothing' | readonly (readonly string[])[];
 
 const [LOCAL, EMBEDDED, AUTHENTICATED] = [

@@ -10,7 +10,7 @@ export type EventStatus = (typeof EVENT_STATUS)[keyof typeof EVENT_STATUS];
 export const EVENT_ENTITY = { STAGE_INSTANCE: 1, VOICE: 2, EXTERNAL: 3 } as const;
 export type EventEntity = (typeof EVENT_ENTITY)[keyof typeof EVENT_ENTITY];
 
-/** What a user answers; UNINTERESTED only to one occurrence of an event. */
+/** A user's response to an event; UNINTERESTED only to one occurrence of it. */
 export const EVENT_RESPONSE = { UNINTERESTED: 0, INTERESTED: 1 } as const;
 export type EventResponse = (typeof EVENT_RESPONSE)[keyof typeof EVENT_RESPONSE];
 

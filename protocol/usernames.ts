@@ -68,7 +68,7 @@ function keyOf(text: string): string {
 
 const isAscii = (character: string): boolean => character <= '\u007f';
 
-/** Which characters drawn like `l` are read as the letter `i`. */
+/** Kind of a character drawn like `l` that is read as the letter `i`. */
 type ReadAsI = 'capital' | 'foreign' | 'digit';
 const READINGS: readonly (readonly ReadAsI[])[] = [
   [],

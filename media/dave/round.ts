@@ -81,7 +81,7 @@ export function propose(sender: ExternalSender, groupId: Uint8Array, epoch: bigi
   return [...removes, ...adds];
 }
 
-/** What this member has to commit: every change but its own while the group is formed, the whole round afterwards. */
+/** Changes that this member has to commit: all but its own addition while the group is formed, the whole round afterwards. */
 export const changesFor = (round: Round, member: Member): readonly Change[] =>
   round.epoch === 0n
     ? round.changes.filter((change) => change.kind !== 'add' || change.member !== member)

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { arch, platform } from 'node:process';
 import { fileURLToPath } from 'node:url';
 
-/** What media/io/native/ exports. Its files describe the functions. */
+/** Exports of media/io/native/. Its files describe the functions. */
 export interface MediaAddon {
   bind(
     address: string,

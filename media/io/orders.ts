@@ -48,7 +48,7 @@ export interface LaneMetrics {
   readonly members: ReadonlyMap<string, readonly MemberMetrics[]>;
 }
 
-/** What the forwarder found out about a member, with the member's call. */
+/** A forwarder's event about a member, with the member's call. */
 export interface LaneFinding extends ForwarderEvent {
   readonly callId: string;
 }

@@ -3,7 +3,7 @@ import type { CreateCipher, Endpoint, UdpOutput } from '../sfu/ports.ts';
 /** Longer than any packet that fits a link's MTU; longer datagrams are reported with their length, and cut. */
 export const DATAGRAM_BYTES_MAX = 2000;
 
-/** Which implementation sends and receives, and, for node:dgram, why not the addon. */
+/** The implementation that sends and receives, and, for node:dgram, why not the addon. */
 export interface UdpSender {
   readonly kind: 'native' | 'dgram';
   readonly reason: string | null;

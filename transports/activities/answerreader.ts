@@ -39,10 +39,10 @@ const CLOSES = /(?:^|,)\s*close\s*(?:,|$)/i;
 /** @source RFC 2068, section 19.7.1.1 */
 const IDLE = /(?:^|[\s,;])timeout=(\d{1,6})(?:$|[\s,;])/i;
 
-/** What the next byte belongs to. */
+/** The part of an answer that the next byte belongs to. */
 type Place = 'nothing' | 'start' | 'sized' | 'chunkLine' | 'chunk' | 'chunkEnd' | 'trailers' | 'untilEnd';
 
-/** What headers say about the end of a body and of the connection. */
+/** Values of the headers that decide where the body and the connection end. */
 interface Framing {
   readonly bytes: number | null;
   readonly isChunked: boolean;

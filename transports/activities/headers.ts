@@ -217,7 +217,7 @@ export function redirectWithin(
   const to = new URL(location, target);
   if (to.origin === self.origin) return `${joined('', to.pathname)}${to.search}${to.hash}`;
   if (to.origin !== target.origin) return null;
-  // What the mapping has put before the path is taken off again.
+  // Removes again the prefix that the mapping put before the path.
   const common = sharedTail(path, target.pathname);
   const [prefix, directory] = [cut(path, common), cut(target.pathname, common)];
   if (!to.pathname.startsWith(directory)) return null;
@@ -241,15 +241,15 @@ function sharedTail(one: string, other: string): string {
 
 /** Origins that pages of an application may reach or be embedded by. */
 export interface PagePolicy {
-  /** Of the application itself. */
+  /** URL of the application itself. */
   readonly self: URL;
-  /** Of this server: its API and its images. */
+  /** Origins of this server: its API and its images. */
   readonly server: string;
   /** Source expressions of pages that may embed activities. */
   readonly embedders: readonly string[];
 }
 
-/** What the browser enforces on every page of an activity: it reaches only what its application has mapped, and this server. */
+/** Headers for every page of an activity; the browser then lets it reach only mapped origins and this server. */
 export function securityHeaders({ self, server, embedders }: PagePolicy): Readonly<Record<string, string>> {
   const socket = `${self.protocol === 'https:' ? 'wss' : 'ws'}://${self.host}`;
   const csp = [

@@ -35,7 +35,7 @@ export class Origins {
   }
 }
 
-/** What a browser has asked for, percent-encoded and without steps to other directories. */
+/** The path and query of a browser's request, percent-encoded and without steps to other directories. */
 export interface Asked {
   readonly path: string;
   /** Empty or with its question mark. */

@@ -37,7 +37,7 @@ interface ActivityProxyOptions extends SiteSettings {
   readonly answerBytesMax?: number;
   /** Other bounds than the usual ones, in a test. */
   readonly bounds?: Partial<typeof BOUNDS>;
-  /** What the application has mapped a path to; null for nothing. */
+  /** The target to which the application has mapped a path; null for none. */
   readonly targetOf: (id: ApplicationId, path: string) => Target | null | Promise<Target | null>;
   readonly onFault: (error: unknown) => void;
 }
@@ -109,7 +109,7 @@ export async function openActivityProxy(options: ActivityProxyOptions): Promise<
   };
 }
 
-/** What all answers of an application's origin have in common. */
+/** Values that all answers of an application's origin have in common. */
 interface Page {
   readonly id: ApplicationId;
   readonly policy: PagePolicy;

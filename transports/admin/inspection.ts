@@ -38,7 +38,7 @@ const listing = (
 
 const iso = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
 
-/** What the console lists besides records. No answer contains a token, a session id or the text of a message. */
+/** Lists of the console besides records. No answer contains a token, a session id or the text of a message. */
 export const inspectionRoutes: readonly AdminRoute[] = [
   listing('/sessions', 'sessions', {}, async (inspect, { after, limit }) =>
     inspect.sessions(Number(after ?? 0), limit).map(({ handle, userId, authorized, ...shown }) => ({

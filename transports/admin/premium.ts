@@ -21,7 +21,7 @@ async function run(admin: Admin, id: ApplicationId, command: PremiumCommand): Pr
   };
 }
 
-/** Of guilds and of people. */
+/** Premium level of a guild or of a person. */
 const Level = Type.Enum([0, 1, 2, 3]);
 
 /** Routes for what applications sell. Each answers with what it changed. */

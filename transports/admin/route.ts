@@ -2,13 +2,13 @@ import { type Static, type TSchema, type TUnsafe, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Admin, Engine } from '../../embedding.ts';
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
-/** What a route answers; without a body it is 204. */
+/** A route's answer; 204 without a body. */
 export interface AdminAnswer {
   readonly status: number;
   readonly body?: unknown;
   /** A file in place of a body. */
   readonly file?: { readonly body: Uint8Array; readonly headers: Readonly<Record<string, string>> };
-  /** What the trail calls a change, when the path does not say it. */
+  /** Name of the change in the audit trail, when the path does not say it. */
   readonly what?: string;
 }
 
@@ -55,7 +55,7 @@ function withTextIds(body: unknown): unknown {
   );
 }
 
-/** What the `:id` of a path names: its first word says it. */
+/** Type of the `:id` of a path, by the path's first word. */
 type PathId<Path extends string> = Path extends `/users/${string}`
   ? UserId
   : Path extends `/guilds/${string}`

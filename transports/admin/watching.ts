@@ -32,7 +32,7 @@ const Operation = Compile(
   ),
 );
 
-/** What the console reads besides the admin API: settings, the last hour's metrics, log, trail, and the declared operations. */
+/** Console data besides the admin API: settings, the last hour's metrics, log, trail, and the declared operations. */
 export async function watched(
   path: string,
   query: URLSearchParams,

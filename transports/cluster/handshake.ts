@@ -15,7 +15,7 @@ export interface LinkVersions {
  */
 export const LINK_VERSIONS: LinkVersions = { newest: 1, oldest: 1 };
 
-/** What each shard says about itself in the handshake. */
+/** A shard's description of itself in the handshake. */
 export interface Greeting {
   readonly clusterId: string;
   readonly versions: LinkVersions;

@@ -170,7 +170,7 @@ function bodyOf(
   memory: BodyMemory,
 ): BodyStream {
   const isForm = kindOf(exchange) === 'multipart/form-data';
-  // Which of the two applies is known only after authentication, which ends later than the body begins.
+  // Only authentication decides between the two operations, and the body begins before it ends.
   const entries = 'status' in match ? [] : [match.entry, match.own?.entry ?? match.entry];
   const bounds = entries.map((entry) => (isForm ? entry.multipartBytesMax : entry.bodyBytesMax));
   const bytesMax = Math.min(settings.bodyBytesMax, Math.max(BODY_BYTES.open, ...bounds));

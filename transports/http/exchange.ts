@@ -57,7 +57,7 @@ const REASONS: Readonly<Record<number, string>> = {
 export type AnswerHeaders = Readonly<Record<string, string | readonly string[]>>;
 
 /**
- * What happens to a connection after its answer. `stays`: it stays open. `unread`: the client may still be sending a body
+ * The end of a connection after its answer. `stays`: it stays open. `unread`: the client may still be sending a body
  * that is not read; it is asked to close, no more bytes are read, and the native idle timeout closes the connection. Closing
  * at once would reset it, and the client might lose the answer. `cut`: it is closed at once.
  */

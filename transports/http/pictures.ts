@@ -89,7 +89,7 @@ const BOUNDS = {
 } as const;
 
 type Bounds = { readonly [Key in keyof typeof BOUNDS]: number };
-/** What is used of the library: its types are not there where it is not installed. */
+/** The part of the library that is used here: without an installed library there are no types either. */
 interface Drawing {
   timeout(options: { readonly seconds: number }): Drawing;
   rotate(): Drawing;
@@ -248,6 +248,6 @@ class PictureCache {
   }
 }
 
-/** What an entry costs, roughly: a refusal to draw costs as much as its name. */
+/** Approximate memory of an entry: a refusal to draw costs as much as its name. */
 const weightOf = (name: string, picture: Picture | null): number =>
   name.length * 2 + 200 + (picture?.bytes.length ?? 0);

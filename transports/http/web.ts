@@ -37,7 +37,7 @@ export function webRoutes(folder: string, { frames, isHome }: WebOptions): Insta
   };
 }
 
-/** What a link to an activity may carry to it. @source https://docs.discord.com/developers/activities/development-guides */
+/** Parameters that a link may hand to an activity. @source https://docs.discord.com/developers/activities/development-guides */
 const LINKED = { custom_id: /^.{1,64}$/s, referrer_id: /^\d{1,20}$/ } as const;
 
 /** A link to an activity leads to the voice-room page, where the viewer chooses a channel for it. */

@@ -11,7 +11,7 @@ import type {
 import { isLoopbackAddress, isPublicAddress } from './address.ts';
 import { checkedLookup, OutgoingFault, type Resolve, resolveBySystem } from './connection.ts';
 
-/** What may be contacted besides the public Internet. */
+/** Exceptions from the rule that only the public Internet may be contacted. */
 export type Permitted = Pick<EndpointSettings, 'privateOrigins' | 'allowsLoopback'>;
 
 export interface EndpointSettings {

@@ -36,7 +36,7 @@ function queryOf(params: URLSearchParams): AuthorizeQuery | null {
   return found as AuthorizeQuery;
 }
 
-/** What the application may do, without duplicates; a scope that implies others is described by them. */
+/** A list of what the application may do, without duplicates; a scope that implies others is described by them. */
 function scopeList(scopes: Iterable<Scope>): Html {
   const words = [...expandScopes(scopes)]
     .filter((scope) => (scopeRow(scope).implies ?? []).length === 0)

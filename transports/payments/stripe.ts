@@ -196,7 +196,7 @@ const ABOUT: Readonly<Record<string, Notice['about']>> = {
 };
 
 /**
- * What an event is about; null for events of other kinds and of objects that this server has not made.
+ * The notice in an event; null for events of other kinds and of objects that this server has not made.
  *
  * @source https://docs.stripe.com/api/events/types
  */

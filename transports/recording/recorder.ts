@@ -42,12 +42,12 @@ interface RecorderPorts {
   readonly bytesMax: number;
 }
 
-/** What a server started with. */
+/** Facts about a server at its start. */
 type RecordingHead = Omit<Extract<RecordedLine, { kind: 'begin' }>, 'kind'>;
 
 export interface RunningRecorder extends Recorder {
   begin(head: RecordingHead): void;
-  /** What the server started with; written once it is known. */
+  /** Records the demo world; written once the server has made it. */
   demo(demo: unknown): void;
   end(): void;
 }

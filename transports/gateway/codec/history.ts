@@ -25,8 +25,8 @@ const GUILD_WIDE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What a dispatch belongs to: its channel, or its guild. Only dispatches of one topic refer to each other. Whoever writes in one
- * channel could otherwise learn from the sizes of encrypted frames what is written in another.
+ * The topic of a dispatch: its channel, or its guild. Only dispatches of one topic refer to each other; otherwise a writer in one
+ * channel could learn from the sizes of encrypted frames what others write in another.
  */
 function topicOf({ t, d }: DispatchBody): string | null {
   if (!isRecord(d)) return null;
@@ -35,7 +35,7 @@ function topicOf({ t, d }: DispatchBody): string | null {
   return GUILD_WIDE.has(t) && typeof guild === 'string' ? guild : null;
 }
 
-/** What all groups share of a dispatch. */
+/** The part of a dispatch's history that all groups share. */
 interface Shared {
   readonly topic: string | null;
   /** The dispatch as JSON, with the tail. */
@@ -55,7 +55,7 @@ interface Step {
 /** Streams that have carried the same bytes since they joined. A stream that carries anything else leaves. */
 class HistoryGroup {
   members = 0;
-  /** What the streams have carried, up to the size of the window. The newest is last. Empty once the group has ended. */
+  /** Texts that the streams have carried, up to the size of the window. The newest is last. Empty once the group has ended. */
   #texts: Shared[];
   #bytes: number;
   /** The dispatches of this flush, and the number of the first. */
@@ -126,7 +126,7 @@ class HistoryGroup {
   }
 }
 
-/** What the histories of one gateway's connections are made with. */
+/** Makes the histories of one gateway's connections. */
 export class Histories {
   /** Encodes frames that refer to nothing. */
   readonly alone: Lane;

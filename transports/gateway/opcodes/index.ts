@@ -40,7 +40,7 @@ export const USER_OPCODES: ReadonlyMap<unknown, Opcode> = new Map([
 ]);
 
 /**
- * What to do for an opcode. `unknown`: close with 4001. `ignored`: a user's client sends it, and this server does not
+ * Looks up the handler of an opcode. `unknown`: close with 4001. `ignored`: a user's client sends it, and this server does not
  * serve it.
  *
  * @param ofUser Whether the connection has the session of a person.

@@ -20,7 +20,7 @@ export type Moment = 'always' | 'unidentified' | 'identified';
 /** One client opcode: when it is allowed, the schema of `d`, and its handler. */
 export interface Opcode {
   readonly moment: Moment;
-  /** Of `d`, for the description of the gateway. */
+  /** Schema of `d`, for the description of the gateway. */
   readonly schema: TSchema;
   /** @returns false if `d` is invalid (close code 4001). `session` is not null when `moment` is `identified`. */
   accept(connection: Connection, d: unknown, session: GatewaySession | null): boolean;

@@ -26,7 +26,7 @@ export interface VoiceConnection {
 /** One client opcode: when it is allowed, the schema of `d`, and its handler. */
 export interface VoiceOpcode {
   readonly moment: Moment;
-  /** Of `d`, for the description of the gateway; null for binary frames. */
+  /** Schema of `d`, for the description of the gateway; null for binary frames. */
   readonly schema: TSchema | null;
   /** @returns false if `d` is invalid (4020). `session` is not null when `moment` is `identified`. */
   accept(connection: VoiceConnection, d: unknown, session: VoiceSession | null): boolean;
