@@ -397,7 +397,7 @@ export interface ClusterControl {
   drain(): Promise<void>;
 }
 
-/** What a one-time link of the playground opens. */
+/** The page and the user that a one-time link of the playground opens. */
 export interface PlaygroundEntry {
   /** The user that the browser is signed in as. */
   readonly userId: UserId;
@@ -443,7 +443,7 @@ export interface Engine {
   /** Null unless the engine was created with the option `chaos`. */
   readonly chaos: ChaosControl | null;
   readonly calls: CallControl;
-  /** What the console shows of sessions, lobbies, queues and logs. */
+  /** Reads sessions, lobbies, queues and logs for the console. */
   readonly inspect: Inspection;
   readonly lobbies: LobbyControl;
   readonly cluster: ClusterControl;

@@ -29,7 +29,7 @@ export interface TestUser {
   /** Runs what a person types: `/ping text:hello`. */
   type(text: string): Promise<InteractionAnswer>;
   slash(name: string, options?: Readonly<Record<string, OptionValue>>): Promise<InteractionAnswer>;
-  /** What the bot suggests for `focused`, as far as it is typed in `options`. */
+  /** The bot's suggestions for `focused`, as far as it is typed in `options`. */
   autocomplete(
     name: string,
     options: Readonly<Record<string, OptionValue>>,

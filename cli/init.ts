@@ -11,7 +11,7 @@ type Kind = (typeof KINDS)[number];
 
 const DEFAULT_FOLDER: Readonly<Record<Kind, string>> = { game: 'lanterns', bot: 'my-bot' };
 
-/** What to run after the installation. */
+/** Commands to run after the installation. */
 const NEXT: Readonly<Record<Kind, readonly string[]>> = {
   game: ['npm test', 'npm start       # then open http://127.0.0.1:8080 in two windows'],
   bot: [

@@ -30,7 +30,7 @@ function quoted(word: string): string {
   return `${name}:"${value.replace(/[\\"]/g, '\\$&')}"`;
 }
 
-/** What happened and what to do, by the reason of a failed interaction. */
+/** A message and an advice for each reason of a failed interaction. */
 const FAILURES: Readonly<Record<number, readonly [message: string, advice: string]>> = {
   1: [
     'The endpoint of the application answered with something that is not a callback.',

@@ -14,7 +14,7 @@ interface RecordedBot {
 interface LiveBot extends LivePart {
   readonly recorder: Recorder;
   readonly mapping: ReplayMapping;
-  /** Which bot of the demo it is. */
+  /** Index of the bot among the bots of the demo. */
   readonly index: number;
   /** Resolves when the bot has a session, or `stopped` does. */
   connected(botId: string, stopped: Promise<void>): Promise<void>;
@@ -22,7 +22,7 @@ interface LiveBot extends LivePart {
 
 /** Calls that may wait to be compared. */
 const WAITING_MAX = 10_000;
-/** What client libraries call by themselves, when they connect. */
+/** Operations that client libraries call by themselves when they connect. */
 const CONNECTING = new Set(['get_bot_gateway', 'get_gateway', 'get_my_application', 'get_my_user']);
 
 /**

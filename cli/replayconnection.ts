@@ -63,7 +63,7 @@ export class ReplayConnection {
     }
   }
 
-  /** What arrived and was not taken. */
+  /** Dispatches that arrived and matched no recorded one. */
   rest(): readonly Arrived[] {
     return this.#arrived;
   }

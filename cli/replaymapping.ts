@@ -52,7 +52,7 @@ const DIFFERENCES_MAX = 20;
 const MAPPED_MAX = 1_000_000;
 
 /**
- * Which id and which secret of a recording is which of the replay. It learns from answers: where the recording has an id, the
+ * Maps the ids and secrets of a recording to those of the replay. It learns from answers: where the recording has an id, the
  * replay has its own at the same place.
  */
 export class ReplayMapping {

@@ -21,7 +21,7 @@ interface Person {
 export interface RpcServer {
   /** The local socket. */
   readonly path: string;
-  /** Of WebSocket and HTTP; null when no port was free or none is wanted. */
+  /** Port for WebSocket and HTTP; null when no port was free or none is wanted. */
   readonly port: number | null;
   readonly username: string;
   /** Links a voice-room page, so that games act on its call; null without a port. */

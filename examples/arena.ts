@@ -20,7 +20,7 @@ engine.lobbies.defineLobby<Map<string, Runner>>('arena', {
   onLeave: (lobby, { id }) => void lobby.state.delete(id),
   onMessage(lobby, { from, type, data }) {
     const runner = lobby.state.get(from);
-    // What players send is only a wish; where they are is for the server to say.
+    // Players send only a wished speed; the server decides where they are.
     if (runner && type === 'run' && typeof data === 'number' && data >= 0)
       runner.speed = Math.min(data, SPEED_MAX);
   },

@@ -38,12 +38,12 @@ export interface ActivityButton {
   readonly url: string;
 }
 
-/** What a player is doing. Text lengths are counted in characters and limited by `ACTIVITY_LIMITS`. */
+/** A player's activity. Text lengths are counted in characters and limited by `ACTIVITY_LIMITS`. */
 export interface Activity {
   /** Default: the name of the application. */
   readonly name?: string;
   readonly type?: ActivityTypes;
-  /** Which line is shown next to the user's name. */
+  /** The line that is shown next to the user's name. */
   readonly statusDisplayType?: StatusDisplayTypes;
   readonly state?: string;
   readonly stateUrl?: string;

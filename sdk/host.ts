@@ -28,7 +28,7 @@ export interface LocalUser {
   readonly globalName: string | null;
 }
 
-/** What differs between environments. */
+/** The parts of the SDK that differ between environments. */
 export interface Host {
   /** Connection properties for IDENTIFY. */
   readonly os: string;

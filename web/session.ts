@@ -29,7 +29,7 @@ export interface SessionState {
   readonly complaint: string | null;
 }
 
-/** What the session learns of its gateway connection. */
+/** Events of its gateway connection that the session handles. */
 export interface LinkEvents {
   /** A session began. It may be a new one: the state of an earlier one is lost. */
   ready(d: Json): void;

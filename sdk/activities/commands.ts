@@ -13,7 +13,7 @@ import { type Authenticated, type CommandRunner, isObject, RpcError } from '../r
 import { shopCommands } from '../rpc/shop.ts';
 import { shareInteraction } from './shareinteraction.ts';
 
-/** What the page does for an activity, with the person's word where it matters. */
+/** Actions of the page for an activity; the person confirms the ones that need consent. */
 export interface ActivityPage extends Prompts {
   /** Lets the person choose an image; null when none was chosen. */
   chooseImage(): Promise<Blob | null>;

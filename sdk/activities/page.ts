@@ -127,7 +127,7 @@ function ask(
   });
 }
 
-/** What a page does for an activity unless it has ways of its own. */
+/** The browser's default implementation of a page for an activity. */
 export const browserPage = (): ActivityPage => ({
   locale: browser().navigator.language,
   consent: ({ application, scopes }) =>

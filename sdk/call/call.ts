@@ -14,7 +14,7 @@ import type { AudioCallbacks } from './media.ts';
 import { VoiceSession } from './voicesession.ts';
 import type { VoiceNews, VoiceStateHandle, VoiceStates } from './voicestates.ts';
 
-/** What the calls of one client share. */
+/** Context that the calls of one client share. */
 export interface CallContext {
   readonly host: CallHost;
   readonly states: VoiceStates;
@@ -110,7 +110,7 @@ export class Call {
     this.#actor.start();
   }
 
-  // What the application uses.
+  // Methods for the application.
 
   getStatus(): CallStatus {
     return STATUS_OF[this.#actor.getSnapshot().value];
@@ -259,7 +259,7 @@ export class Call {
   readonly setEncryptionChangedCallback = (callback: (status: DaveStatus) => void) =>
     this.#encryption.set(callback);
 
-  // What `Calls` uses.
+  // Members for `Calls`.
 
   /** This call's entry in op 17; null when the call is not wanted. */
   get wish(): { readonly lobby_id: string; readonly self_mute: boolean; readonly self_deaf: boolean } | null {

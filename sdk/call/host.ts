@@ -1,7 +1,7 @@
 import type { Json, OpenSocket } from '../voice/wire.ts';
 import type { CallAudio } from './media.ts';
 
-/** What calls need from a client that is connected to the gateway. */
+/** Requirements of calls on a client that is connected to the gateway. */
 export interface CallHost {
   /** The current user; null before READY. */
   readonly userId: string | null;

@@ -53,7 +53,7 @@ export interface Core {
   readonly webBase: string;
   readonly redirectPage: string | null;
   readonly log: Log;
-  /** Of calls. */
+  /** Log of calls. */
   readonly voiceLog: Log;
   readonly calls: Calls;
   readonly http: Http;

@@ -21,7 +21,7 @@ export interface MemberView {
   readonly avatar: string | null;
   readonly isBot: boolean;
   readonly status: string;
-  /** What the member does, as the presence says it. */
+  /** The member's activity, as the presence says it. */
   readonly activity: string;
 }
 

@@ -14,7 +14,7 @@ type Used =
   | 'get_guild_application_command_index'
   | 'get_my_application_command_index';
 
-/** What a program that embeds the engine has of it. */
+/** The engine's functions that are used here. */
 interface EmbeddedServer {
   call(
     operationId: Used,
@@ -75,7 +75,7 @@ export interface Interact {
   /** `ping`, `settings colour set`, or all that a person types: `/ping text:hello`. */
   readonly command: string;
   readonly options?: Parameters<Person['slash']>[1];
-  /** Whose command it is, where several applications have one of that name. */
+  /** The application of the command, where several applications have one of that name. */
   readonly applicationId?: string;
   /** Absent in a private channel. */
   readonly guildId?: string;
@@ -92,7 +92,7 @@ function interactAs(
   return command.startsWith('/') ? person.type(command, place) : person.slash(command, options, place);
 }
 
-/** What an engine offers to people who use applications. */
+/** Interactions of an engine's people with applications. */
 export const interactions = (server: EmbeddedServer) => ({
   interact: (invocation: Interact) => interactAs(server, invocation),
   person: (userId: string) => embeddedPerson(server, userId),

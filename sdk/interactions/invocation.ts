@@ -41,7 +41,7 @@ export interface OptionFile {
 }
 
 /**
- * What a person gives for an option: a text, a number, something with an id (a user, a role, a channel), or a file. Null
+ * A person's value for an option: a text, a number, something with an id (a user, a role, a channel), or a file. Null
  * leaves the option out.
  */
 export type OptionValue = GivenValue | null;
@@ -174,7 +174,7 @@ function booleanOf(option: IndexedOption, text: string): boolean {
   throw new InvocationError(`"${nameOf(option)}" takes true or false, not "${text}".`);
 }
 
-/** What was typed behind a slash: words, then options. */
+/** The words and options that were typed after a slash. */
 interface ParsedInvocation {
   readonly words: readonly string[];
   readonly values: Readonly<Record<string, string>>;

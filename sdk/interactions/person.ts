@@ -74,7 +74,7 @@ export interface Person {
     options: Readonly<Record<string, OptionValue>>,
     place: Place,
   ): Promise<InteractionAnswer>;
-  /** What an application suggests for an option while it is typed. */
+  /** Suggestions of an application for an option while it is typed. */
   autocomplete(
     name: string,
     options: Readonly<Record<string, OptionValue>>,

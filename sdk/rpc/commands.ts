@@ -6,7 +6,7 @@ export interface ConsentRequest {
   readonly scopes: readonly string[];
 }
 
-/** What the host does with the person's word. */
+/** Questions that the host asks the person. */
 export interface Prompts {
   /** Asks the person whether the application may have these scopes. */
   consent(request: ConsentRequest): Promise<boolean>;

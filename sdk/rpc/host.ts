@@ -42,7 +42,7 @@ interface RpcHostOptions {
 /** How an application is connected. */
 export interface RpcTransport {
   readonly kind: 'ipc' | 'websocket' | 'http';
-  /** Of the page that connects; null for programs. */
+  /** Origin of the page that connects; null for programs. */
   readonly origin: string | null;
   /** Sends an opcode and its payload. */
   send(op: number, data: unknown): void;

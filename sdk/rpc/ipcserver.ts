@@ -104,7 +104,7 @@ export async function serveIpc(
       close: () =>
         new Promise((resolve) => {
           server.close(() => resolve());
-          // What was written before is sent first.
+          // Replies that are already written are sent before the socket closes.
           for (const [socket, end] of sockets) {
             end();
             socket.end(() => socket.destroy());

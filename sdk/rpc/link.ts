@@ -34,11 +34,11 @@ export class RpcClosed extends Error {
 }
 
 export type Args = Readonly<Record<string, unknown>>;
-/** What an application may do since it has authenticated. */
+/** Rights of an application that has authenticated. */
 export interface Authenticated {
   readonly token: string;
   readonly scopes: ReadonlySet<string>;
-  /** What AUTHENTICATE answers. */
+  /** The reply to AUTHENTICATE. */
   readonly body: object;
 }
 
@@ -132,7 +132,7 @@ export class RpcLink {
   #inProgress = 0;
   #window = { sinceMs: Number.NEGATIVE_INFINITY, count: 0 };
   #excess = 0;
-  /** Of the page in a frame: it may be loaded again while commands of the last one are under way. */
+  /** Number of the page in a frame: it may be loaded again while commands of the last one are under way. */
   #generation = 0;
 
   constructor(ports: LinkPorts) {

@@ -12,7 +12,7 @@ export const ROOM_LINK = {
   frame_bytes_max: 64 << 10,
 } as const;
 
-/** What a side signs with the secret: the other side's nonce. */
+/** The text that a side signs with the secret: the other side's nonce. */
 export const challengeOf = (side: 'page' | 'helper', nonce: string): string => `${side}:${nonce}`;
 
 /** Messages of the RPC server. */

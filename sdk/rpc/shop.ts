@@ -9,7 +9,7 @@ interface ShopPorts {
   readonly origin: string;
 }
 
-/** What an application sells, and what the person has of it. */
+/** Commands for the items that an application sells, and for the person's entitlements. */
 export function shopCommands(ports: ShopPorts): Record<string, Run> {
   const { call, page, applicationId, origin } = ports;
   const listed = async (path: string): Promise<Args[]> => {
@@ -18,7 +18,7 @@ export function shopCommands(ports: ShopPorts): Record<string, Run> {
       throw new RpcError('SERVICE_UNAVAILABLE', 'The server does not answer.');
     return body.filter(isObject);
   };
-  // What the operator gives by hand costs nothing.
+  // A SKU without a price costs nothing: the operator grants it.
   const skus = async () =>
     (await listed(`/applications/${applicationId}/skus`)).map((sku) => ({
       ...sku,

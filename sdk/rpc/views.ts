@@ -2,7 +2,7 @@ import { rpcUser } from './commands.ts';
 import { type Args, isObject } from './link.ts';
 import type { GuildRecord, Voice } from './person.ts';
 
-/** What applications see of guilds, voice and messages. @source https://docs.discord.food/topics/rpc#rpc-object-structures */
+/** A guild as applications see it. @source https://docs.discord.food/topics/rpc#rpc-object-structures */
 export const guildView = (guild: GuildRecord, cdn: string): object => ({
   ...{ id: guild.id, name: guild.name, vanity_url_code: guild.vanityUrlCode },
   icon_url: guild.icon === null ? null : `${cdn}/icons/${guild.id}/${guild.icon}.png`,

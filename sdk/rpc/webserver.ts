@@ -8,7 +8,7 @@ import { ROOM_LINK } from './roomlink.ts';
 
 type Connect = (transport: RpcTransport) => RpcConnection;
 
-/** What the voice-room page connects to. */
+/** The room that the voice-room page connects to. */
 interface RoomPlace {
   /** Origin of the server's own pages; no other page may connect. */
   readonly origin: string;

@@ -156,7 +156,7 @@ export class Chat {
     });
   }
 
-  /** What the application suggests for an option that is being typed. */
+  /** Suggestions of the application for an option that is being typed. */
   async suggest(
     name: string,
     options: Readonly<Record<string, string>>,

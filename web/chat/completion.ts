@@ -7,7 +7,7 @@ import {
 
 /** Completions of a line. */
 export interface Completion {
-  /** What the user reads, and what the text becomes. */
+  /** The text that the user reads. */
   readonly label: string;
   readonly detail: string;
   readonly text: string;

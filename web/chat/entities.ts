@@ -1,7 +1,7 @@
 import type { Directory, Guild } from '../directory.ts';
 import type { Author, EmojiRef } from './shapes.ts';
 
-/** What the page knows of a guild, to choose from. */
+/** Data about a guild that the page offers as choices. */
 export interface Known {
   readonly guild: Guild;
   readonly people: Directory['people'];
@@ -33,7 +33,7 @@ const BOTH = 7;
 const CHANNELS = 8;
 const [TEXT_CHANNEL, VOICE_CHANNEL, STAGE_CHANNEL] = [0, 2, 13];
 
-/** What can be chosen in a select of the server's own objects, in order of their names; null for other components. */
+/** The choices of a select of the server's own objects, in order of their names; null for other components. */
 export function entitiesOf(
   { type, channel_types: types = [], default_values: chosen = [] }: EntitySelect,
   { guild, people }: Known,
@@ -59,7 +59,7 @@ export function entitiesOf(
 /** Types of selects by the types of options that name the same objects. */
 const SELECT_OF: Readonly<Record<number, number>> = { 6: USERS, 7: CHANNELS, 8: ROLES, 9: BOTH };
 
-/** What can be named in an option of a command. */
+/** The objects that an option of a command can name. */
 export const optionEntities =
   (known: Known) =>
   ({ type, channel_types: types = [] }: Omit<EntitySelect, 'default_values'>): readonly EntityChoice[] =>

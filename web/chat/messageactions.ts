@@ -14,7 +14,7 @@ interface ActionPorts {
   run(method: string, path: string, body?: object): Promise<boolean>;
 }
 
-/** What a user does with the messages of a channel. */
+/** Actions of a user on the messages of a channel. */
 export class MessageActions {
   readonly #path: string;
   readonly #run: ActionPorts['run'];

@@ -3,7 +3,7 @@ import { isJson, type Json } from '../../sdk/voice/wire.ts';
 /** A field of a body as the explorer lists it. */
 export interface BodyField {
   readonly name: string;
-  /** What it may be, for people: `string, 1–100 characters`, `one of 0, 2, 4`, `list of object; at most 10 items`. */
+  /** The field's type and bounds, for people: `string, 1–100 characters`, `one of 0, 2, 4`, `list of object; at most 10 items`. */
   readonly what: string;
   readonly isRequired: boolean;
 }

@@ -18,7 +18,7 @@ const CONNECT_LIMIT_MS = 8000;
 const SUBJECTS = ['transport', 'microphone', 'keys'] as const;
 type Subject = (typeof SUBJECTS)[number];
 
-/** What a voice session needs from the page's audio. */
+/** Audio of the page that a voice session needs. */
 interface PagePlace {
   readonly session: number;
   readonly worker: PageWorker;

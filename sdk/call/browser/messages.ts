@@ -11,7 +11,7 @@ export type ToWorker = { readonly session: number } & (
   | { readonly type: 'binary'; readonly op: number; readonly payload: Uint8Array }
   | { readonly type: 'joined'; readonly userIds: readonly string[] }
   | { readonly type: 'left'; readonly userId: string }
-  /** Which user sends frames under an SSRC. */
+  /** The user who sends frames under an SSRC. */
   | { readonly type: 'speaker'; readonly ssrc: number; readonly userId: string }
   | { readonly type: 'end' }
 );
