@@ -1,4 +1,4 @@
-// What `bench gateway`, `bench lobbies` and `bench voice` have in common: where the server is, and what becomes of the report.
+// Options that `bench gateway`, `bench lobbies` and `bench voice` have in common: the server's address, and where the report goes.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';

@@ -31,7 +31,7 @@ const FILES_MAX = 3;
 
 const isRefusal = ({ answer }) => answer >= 400;
 
-/** What the workers of a run wrote: `operationId`, a status or the code of a refusal, and the test file. */
+/** Parses the lines that the workers of a run wrote: `operationId`, a status or the code of a refusal, and the test file. */
 export function recordsOf(lines) {
   return lines.map((line) => {
     const [operationId, answer, file] = line.split('\t');
@@ -96,7 +96,7 @@ export function rowsIn(page) {
 /** The page with other rows. */
 export const pageWith = (page, rows) => between(page, BEGIN, END, [...HEAD, ...rows.map(lineOf)]);
 
-/** What a page says that tests showed: an answer of an operation in a test file. */
+/** The claims of a page about tests: an answer of an operation in a test file. */
 export function claimsIn(page) {
   return rowsIn(page).flatMap(([name, , ...cells]) =>
     cells.flatMap((cell) =>
@@ -126,7 +126,7 @@ const fileLink = (file) => `[${file.replace(/^test\//, '')}](../${file})`;
 export const pageWithDispatches = (page, rows) =>
   between(page, DISPATCHES_BEGIN, DISPATCHES_END, [...DISPATCHES_HEAD, ...rows.map(lineOf)]);
 
-/** What a page says of dispatches: that one was sent in a test file. */
+/** The claims of a page about dispatches: a dispatch was sent in a test file. */
 export function dispatchClaimsIn(page) {
   const [begin, end] = [page.indexOf(DISPATCHES_BEGIN), page.indexOf(DISPATCHES_END)];
   return page

@@ -1,4 +1,4 @@
-// What `npm pack -w @guildhall/sdk` and `npm publish -w @guildhall/protocol` run in the folder of the workspace, after a build:
+// Hooks that `npm pack -w @guildhall/sdk` and `npm publish -w @guildhall/protocol` run in the workspace's folder after a build:
 // `fill` before they pack, `empty` afterwards. A workspace has sources, and one build makes the files of all packages, so `fill`
 // copies the built files that the entries of its package.json reach. It refuses a package.json that does not match the server's:
 // another version, a range of a dependency that differs, or a dependency that is imported and not declared, or the other way round.

@@ -1,4 +1,4 @@
-// What `npm start` and `npm test` do before anything else: the right Node, what is installed, what is built.
+// Checks that `npm start` and `npm test` run before anything else: Node's version, the installed packages, the built pages.
 // Plain JavaScript without dependencies, because it runs before any are there. It speaks on standard error only, so
 // that the standard output of `npm start -- --json` stays one line.
 import { spawnSync } from 'node:child_process';
@@ -50,7 +50,7 @@ export function ensureInstalled({ tests = false } = {}) {
   run(command, args, 'The dependencies could not be installed; the lines above say why.');
 }
 
-/** What vite builds, and the complaint when it fails. */
+/** The bundles that vite builds, with the message when it fails. */
 const BUNDLES = [
   ['web/vite.config.ts', 'The pages could not be built'],
   ['web/sdk.config.ts', 'The client library could not be built as a script'],

@@ -4,14 +4,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 
-/** Which version of the file the table was made of. */
+/** The version of the file from which the table was made. */
 const SOURCE = {
   source: 'https://github.com/discord/discord-api-spec, specs/openapi.json at commit 74fda0f',
   licence: 'MIT, Copyright 2023 Discord',
   date: '2026-07-18',
 };
 
-/** What is kept of a schema beside references, objects and arrays. Descriptions and titles are not. */
+/** Keywords kept of a schema beside references, objects and arrays. Descriptions and titles are not. */
 const KEPT = [
   ...[
     'type',
@@ -74,7 +74,7 @@ export function structureOf(given) {
   return Object.fromEntries(Object.entries(schema).flatMap(([key, value]) => keywordOf(key, value, schema)));
 }
 
-/** What is kept of a keyword: nothing, or a key of the entry with its value. */
+/** The entry for a keyword: nothing, or a key with its value. */
 function keywordOf(key, value, { type, properties, required }) {
   if (key === 'required' || (key === 'type' && type === 'object' && properties)) return [];
   if (key === 'oneOf' && value.every((each) => 'const' in each))
@@ -107,7 +107,7 @@ function operationOf(place, shared, { parameters = [], requestBody, responses })
   if (requestBody) {
     const contents = Object.entries(requestBody.content);
     row.media = contents.map(([media]) => media);
-    // Of several types of content the later ones are the first with files beside it.
+    // An operation with several types of content has the same fields in all of them; later types add files.
     row[requestBody.required === true ? 'body' : 'body?'] = structureOf(contents[0][1].schema);
   }
   row.responses = responsesOf(responses);

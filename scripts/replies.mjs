@@ -1,5 +1,5 @@
-// What a whole end-to-end run compared: each implemented operation, listed by the platform or not, needs a test in which a
-// successful reply passes the relay (test/support/relay.ts), which compares the reply with its schema.
+// Checks the replies that a whole end-to-end run compared: each implemented operation, listed by the platform or not, needs a
+// test in which a successful reply passes the relay (test/support/relay.ts), which compares the reply with its schema.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -36,7 +36,7 @@ async function dispatchNames() {
   return Object.keys(DISPATCH);
 }
 
-/** What the workers recorded: successful replies that fit their schema, and refusals. */
+/** Records of the workers: successful replies that fit their schema, and refusals. */
 function recordsIn(folder) {
   if (!existsSync(folder)) return [];
   const files = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));

@@ -1,4 +1,4 @@
-/** What a client sends to open a connection: the upgrade only, the gateway's IDENTIFY, or socket.io's handshake. */
+/** Bytes that a client sends to open a connection: the upgrade only, the gateway's IDENTIFY, or socket.io's handshake. */
 type Manner = 'plain' | 'gateway' | 'socketio';
 
 /** A server that sends a message to every connection. */

@@ -15,7 +15,7 @@ export type IdentifyHostNews =
 /** A person may own no more. */
 const GUILDS_PER_OWNER = 100;
 
-/** What all builds have. */
+/** The interface that all builds have. */
 interface Engine {
   listen(): Promise<{ readonly gateway: string }>;
   readonly admin: {

@@ -70,7 +70,7 @@ async function costOf(contender: Contender, dialect: Dialect): Promise<number> {
 const emptyCosts = (): Record<Dialect, number[]> => ({ json: [], 'zlib-stream': [] });
 
 /**
- * What an IDENTIFY of a bot in 500 guilds costs, beside the build in the directory that `BENCH_BESIDE` names, in turns; and
+ * Measures an IDENTIFY of a bot in 500 guilds, beside the build in the directory that `BENCH_BESIDE` names, in turns; and
  * a RESUME beside an IDENTIFY with one guild (G21). `BENCH_DATABASE_URL` and `BENCH_BESIDE_DATABASE_URL` name empty databases.
  */
 export async function measureIdentify(rounds: number): Promise<Finding> {

@@ -1,6 +1,6 @@
 import { LIMITS } from '../../protocol/limits.ts';
 
-/** What `GET /gateway/bot` allows a bot. */
+/** Session starts that `GET /gateway/bot` allows a bot. */
 export interface Allowance {
   /** Sessions that may start now; the others when the day of the bot is over. */
   readonly remaining: number;

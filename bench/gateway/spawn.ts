@@ -11,9 +11,9 @@ export interface SpawnedServer {
   readonly shards: readonly { readonly id: string; readonly pid: number }[];
   readonly api: string;
   readonly gateway: string;
-  /** Of bots. */
+  /** Tokens of bots. */
   readonly tokens: readonly string[];
-  /** Of people. */
+  /** Tokens of people. */
   readonly people: readonly string[];
   readonly channelId: string | null;
   readonly guildId: string | null;

@@ -1,7 +1,7 @@
 /** Why a run failed: part of the requested load did not take place, so the figures belong to another load. */
 export interface Failure {
   readonly message: string;
-  /** What to do about it. */
+  /** A remedy for the problem. */
   readonly advice: string;
 }
 

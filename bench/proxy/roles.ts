@@ -4,7 +4,7 @@ import { mappedTargets } from '../../engine/application/mappings.ts';
 import { recently } from '../../services/recently.ts';
 import { openActivityProxy } from '../../transports/activities/proxy.ts';
 
-/** Whose activity is asked for. */
+/** The application whose activity is requested. */
 export const APPLICATION = '1574520440439701504';
 const SOCKETS_MAX = 256;
 

@@ -53,7 +53,7 @@ export function requestOf(
 export interface Contender {
   readonly pid: number;
   readonly port: number;
-  /** That send at once. */
+  /** Connections that send at once. */
   readonly connections?: number;
   /** Milliseconds from one request of a connection to its next; 0 for as soon as it is answered. */
   readonly everyMs?: number;

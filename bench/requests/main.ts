@@ -1,4 +1,4 @@
-// What a request costs the server in CPU, beside a bare uWebSockets handler in the same run (G18).
+// Measures the server's CPU for each request, beside a bare uWebSockets handler in the same run (G18).
 // `npm run bench:requests`; BENCH_DATABASE_URL names an empty PostgreSQL database, else the embedded database is used.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
@@ -109,8 +109,8 @@ const STATES = ['off', 'on', 'control'] as const;
 const WARM_ROUNDS = 3;
 
 /**
- * What auto moderation with 6,000 keywords adds to a person's message, which so many sessions receive: the same server with
- * its rules off and on, in turns. The search index is kept in both.
+ * Measures how much CPU auto moderation with 6,000 keywords adds to a person's message that this many sessions receive: the
+ * same server with its rules off and on, in turns. The search index is kept in both.
  */
 async function measureRules(rounds: number, sessions: number, connections = CONNECTIONS): Promise<Finding> {
   const server = await startServer();

@@ -1,4 +1,4 @@
-// What a start costs: CPU until the banner, memory and CPU of the idle process.
+// Measures a start: CPU until the banner, memory and CPU of the idle process.
 // `npm run bench:start -- --rounds 5 --idle 120`; `--beside <dist/cli.js>` measures another build in turns with this one.
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -49,7 +49,7 @@ async function start(cli: string, settings: readonly string[]): Promise<Sample> 
   const server = await spawnServer(process.execPath, [...flagsOf(cli), cli, ...dev, ...settings]);
   try {
     const started = measured(server.pid);
-    // What follows the banner within a second belongs to the start.
+    // Work within a second after the banner counts as part of the start.
     await pause(1000);
     const [before, beganMs] = [measured(server.pid), performance.now()];
     await pause(IDLE_MS);

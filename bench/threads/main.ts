@@ -1,4 +1,4 @@
-// What threads cost a guild in memory: active ones, which are resident, and archived ones, which are only in the database.
+// Measures a guild's memory for threads: active ones, which are resident, and archived ones, which are only in the database.
 // `npm run bench:threads -- --active 1000 --archived 100000 --members 10`; needs node --expose-gc, which the script has.
 import { parseArgs } from 'node:util';
 import type { ThreadRecord } from '../../engine/guild/guild.ts';
@@ -56,7 +56,7 @@ interface Loaded {
   readonly ms: number;
 }
 
-/** What the guild keeps in memory for its threads after loading. */
+/** Measures the memory that the guild keeps for its threads after loading. */
 async function loaded(): Promise<Loaded> {
   const before = heapBytes();
   const from = performance.now();

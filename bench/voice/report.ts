@@ -9,7 +9,7 @@ export interface VoiceReport {
   readonly url: string;
   readonly mode: string;
   readonly calls: number;
-  /** Of each call. */
+  /** Members of each call. */
   readonly members: number;
   readonly speakers: number;
   readonly payloadBytes: number;

@@ -13,7 +13,7 @@ const PROJECT_CHAPTER = 'Project';
 const INDEX = 'docs/index.md';
 /** Pictures, as SVG. */
 const IMAGES = 'docs/images';
-/** What the page's script searches by; both sides must agree. */
+/** Settings of the search in the page's script; both sides must agree. */
 export const SEARCH = { fields: ['heading', 'page', 'text'], storeFields: ['heading', 'page', 'start'] };
 const START_LENGTH = 140;
 

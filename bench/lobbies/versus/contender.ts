@@ -4,7 +4,7 @@ import type { Update } from './orders.ts';
 export interface Contender {
   /** Base URL: HTTP and WebSocket are on one port. */
   readonly url: string;
-  /** What so many more connections identify with; empty texts where there are no accounts. */
+  /** Makes the tokens for `count` more connections; empty texts where there are no accounts. */
   prepare(count: number): Promise<readonly string[]>;
   /** Sends number `index` of an update to all members of every lobby. */
   update(update: Update, index: number): unknown;

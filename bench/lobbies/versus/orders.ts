@@ -4,8 +4,8 @@ import { DEFAULTS } from '../../../config/config.ts';
 export const MEMBERS_EACH = 10;
 
 /**
- * What is brought to every member of every lobby: something said and forgotten, as much of it as a busy tick says, a
- * lobby's metadata, or one member's.
+ * Kinds of updates to every member of every lobby: a message that is not kept, a tick's worth of such messages, a
+ * lobby's metadata, or one member's metadata.
  */
 export const UPDATES = ['broadcast', 'burst', 'metadata', 'member'] as const;
 export type Update = (typeof UPDATES)[number];
@@ -16,7 +16,7 @@ const BURST = 5;
 /** Messages that an update brings to each member. */
 export const messagesOf = (update: Update): number => (update === 'burst' ? BURST : 1);
 
-/** Of idle sessions. With it what they keep for a resume is let go within `SETTLE_MS`, as it is at any interval. */
+/** Heartbeat interval of idle sessions. With it sessions evict their resume buffers within `SETTLE_MS`, as with any interval. */
 export const BEAT_MS = 15_000;
 /** Heartbeat interval and its grace, resume window, and the look at who has aged, one after the other. */
 export const SETTLE_MS = 75_000;
@@ -34,7 +34,7 @@ export const BEATS_MS: Readonly<Record<Life, number | null>> = {
   usual: DEFAULTS.heartbeat_interval_ms,
 };
 
-/** What a contender's process is told. */
+/** Orders to a contender's process. */
 export type HostOrder =
   | { readonly kind: 'open'; readonly life: Life }
   /** Makes what so many more connections identify with. */
@@ -59,7 +59,7 @@ export type Rival = 'guildhall' | 'colyseus';
 /** All that takes part: also bots' sessions of this server, in JSON and with zlib-stream. */
 export type Manner = Rival | 'json' | 'zlib-stream';
 
-/** What the process with the connections is told. Crowds have a number each. */
+/** Orders to the process with the connections. Each crowd has a number. */
 export type CrowdOrder =
   /** Opens as many connections more as there are tokens, each joined to a lobby; the first have place for `membersEach`. */
   | {

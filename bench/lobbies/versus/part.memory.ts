@@ -5,7 +5,7 @@ import { type Manner, MEMBERS_EACH, type Rival, SETTLE_MS } from './orders.ts';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
-/** Of which a share is joined before the first weighing: what a server needs once is in it. */
+/** The first share of the connections joins before the first weighing, which then includes all one-time costs. */
 const CONNECTIONS = 12_000;
 const FIRST_SHARE = 1 / 4;
 const BUDGETS_MIB = [256, 512, 1024, 2048];
@@ -18,7 +18,7 @@ interface Sample {
   /** Connections at the two weighings. */
   readonly firstCount: number;
   readonly fullCount: number;
-  /** Of the connections between them. */
+  /** CPU and time of the joins between the two weighings. */
   readonly joins: Use;
 }
 
