@@ -22,7 +22,7 @@ const LINKING = String((1n << 10n) | (1n << 11n) | (1n << 4n) | (1n << 39n));
 const [INVALID_PERMISSIONS, PURCHASE_ERROR] = [4006, 5009];
 
 type Answer = { readonly ok?: unknown; readonly error?: unknown };
-/** What the sample has on `globalThis`. */
+/** Properties of `globalThis` in the sample. */
 interface Sample {
   readonly heard: readonly (readonly [string, Readonly<Record<string, unknown>>])[];
   begin(clientId: string): Promise<Readonly<Record<string, string>>>;
@@ -347,7 +347,7 @@ describe.runIf(CHROMIUM !== null)('the SDK of activities', () => {
     // The activity that runs in the channel has a button of the channel's name too.
     await page.getByRole('button', { name: 'General Nobody yet' }).click();
     await page.locator('[data-phase=connected]').waitFor();
-    // What cleans up speech takes a steady tone for noise.
+    // Noise suppression takes a steady tone for noise.
     await page.getByLabel('Take out noise and echo').uncheck();
     await page.getByLabel('Open the activity in').selectOption(guild.voice_channel_id);
     await page.getByRole('button', { name: 'Open the activity' }).click();

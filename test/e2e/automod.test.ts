@@ -79,7 +79,7 @@ const alert = () =>
     metadata: { channel: server.info.guild.text_channel_id },
   }) as const;
 
-/** What a person of the demo sends; the status and the body of the answer. */
+/** Sends a message as a person of the demo. @returns the status and the body of the answer. */
 const says = (content: string, person = 0) =>
   server.user(person).ask('create_message', {
     params: { channel_id: server.info.guild.text_channel_id },

@@ -69,7 +69,7 @@ const ready = (
   dialect: Dialect = {},
 ) => GatewayClient.ready(server.info.gateway, { token: `Bearer ${token}`, ...more }, dialect);
 
-/** What IDENTIFY is answered with: the close, or op 9. */
+/** The response to IDENTIFY: the close, or op 9. */
 async function refusalOf(identify: Readonly<Record<string, unknown>>) {
   const client = await GatewayClient.connect(server.info.gateway);
   client.identify({ intents: 0, ...identify });

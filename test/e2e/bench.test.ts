@@ -80,7 +80,7 @@ describe('the bench of lobbies', () => {
   test('exits 0 at a server’s defaults, at the pace of its limits, and names the settings for more', async () => {
     const { code, out, err } = await lobbies('--json');
     const report = JSON.parse(out);
-    // What it says of a failure is part of ours.
+    // The bench's own message of a failure is part of the assertion.
     const said = code === 0 ? '' : `${out}\n${err}`;
     expect({ code, failures: report.failures, said }).toEqual({ code: 0, failures: [], said: '' });
     expect(report).toMatchObject({ dropped: 0, joins: { asked: 200, failed: 0 } });

@@ -57,7 +57,7 @@ class Visitor {
   async join(): Promise<void> {
     await this.page.getByRole('button', { name: /^General/ }).click();
     await this.page.locator('[data-phase=connected]').waitFor();
-    // What cleans up speech takes a steady tone for noise.
+    // Noise suppression takes a steady tone for noise.
     await this.page.getByLabel('Take out noise and echo').uncheck();
   }
 
@@ -93,7 +93,7 @@ let rpc: ChildProcess | null = null;
 const pageUrl = () => `http://127.0.0.1:${server.port}/voice-room/`;
 const botId = () => server.info.bots[0]!.id;
 
-/** What a game asked for, or an error that names it when nothing answers. */
+/** The answer to a game's request, or an error that names the request when nothing answers. */
 async function answer<T>(asked: string, promise: Promise<T>): Promise<T> {
   const late = new AbortController();
   const silence = sleep(soon.timeout, null, { signal: late.signal }).then(() => {

@@ -16,7 +16,7 @@ import { shareAt, toneFrames } from '../support/tone.ts';
 
 const MICROPHONE_HZ = 440;
 const ROBOT_HZ = 1000;
-/** What VP8 is called in calls, and the SSRCs that are allotted for it. */
+/** Payload type of VP8 in calls, and the SSRCs that are allotted for it. */
 const VP8 = 103;
 const STREAM = { ssrc: 2001, rtxSsrc: 2002 };
 
@@ -86,7 +86,7 @@ async function joinCall(ssrc: number, hears: readonly number[], pictures: Pictur
   return { page, ssrc, hears };
 }
 
-/** What the page hears from each of its wanted speakers: 0.68 seconds of samples. */
+/** Audio that the page hears from each of its wanted speakers: 0.68 seconds of samples. */
 async function heard(listener: Listener): Promise<Float64Array[]> {
   return (await listener.page.evaluate<number[][]>('heard()')).map((samples) => Float64Array.from(samples));
 }

@@ -26,7 +26,7 @@ describe.skipIf(lacking() !== null)('three shards, etcd and PostgreSQL', () => {
       expect(lineOf(report)).toBe('lost 0, doubled 0, reordered 0, stale 0');
       expect(report.acknowledged).toBeGreaterThan(200);
       expect(report.resumed).toBeGreaterThan(0);
-      // Whoever is put off hears for how long, and nothing else goes wrong with a write.
+      // Every delayed write says for how long, and no write fails otherwise.
       expect(report.later).toBe(report.laterWithHint);
       expect(report.refused).toEqual({});
     },

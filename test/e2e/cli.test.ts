@@ -66,7 +66,7 @@ interface Message {
   readonly author: { readonly id: string };
 }
 
-/** What people and bots wrote in the text channel, newest first, as the first user sees it. */
+/** Messages of people and bots in the text channel, newest first, as the first user sees them. */
 function chatOf(report: { api: string; guild: { text_channel_id: string }; users: { token: string }[] }) {
   const url = `${report.api}/v10/channels/${report.guild.text_channel_id}/messages`;
   const headers = { authorization: `Bearer ${report.users[0]!.token}`, 'content-type': 'application/json' };
@@ -208,7 +208,7 @@ test('the example of embedding runs as documented', async () => {
 describe('the example of a chat', () => {
   const CHAT = join(ROOT, 'dist/examples/lobby-chat.js');
 
-  /** What it prints when it cannot begin: one line, no stack. */
+  /** The message of a failed start: one line, no stack. */
   async function complaint(env: Record<string, string>): Promise<string> {
     const { child, exit, lines } = start([CHAT, 'secret', 'Ada'], env);
     const told = text(child.stderr!);

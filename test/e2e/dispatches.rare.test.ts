@@ -43,7 +43,7 @@ async function joined(username: string) {
   return { id: user.id, token };
 }
 
-/** What each session heard as something happened; only names that are asked for. */
+/** Dispatches that each session receives during `happen`; only the given names. */
 async function heardBy(names: readonly string[], happen: () => Promise<unknown>) {
   const all = Object.entries(sessions);
   for (const [, session] of all) await session.settled(guild);

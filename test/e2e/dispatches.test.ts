@@ -6,7 +6,7 @@ import { type Dialect, GatewayClient } from '../support/gateway-client.ts';
 import { dataUri, mp3Of, pngOf } from '../support/media.ts';
 import { type NewBot, startServer, type TestServer } from '../support/server.ts';
 
-/** Of ten messages of 6 KB each. */
+/** Rounds of ten messages of 6 KB each. */
 const SLOW_ROUNDS = 120;
 
 type WithId = { readonly id: string };
@@ -153,7 +153,7 @@ async function writeIn(channel_id: string, by = server.bot(0)): Promise<void> {
   await by.call('delete_message', { params });
 }
 
-/** What each intent brings, as the platform's "Gateway" page lists it, of what this server has. */
+/** Dispatches of each intent that this server sends, as the platform's "Gateway" page lists them. */
 const BROUGHT: Partial<Record<IntentName, readonly string[]>> = {
   GUILDS: [
     'CHANNEL_CREATE',

@@ -84,7 +84,7 @@ function filled(text: string): string {
   return Object.entries(values).reduce((so, [from, to]) => so.replaceAll(from, to), text);
 }
 
-/** What each page printed, for CI to keep; tokens are of a server that has ended. */
+/** Writes the output of each page to a folder that CI keeps; tokens in it are of a server that has ended. */
 async function keep(page: string, transcript: string): Promise<void> {
   const { GUILDHALL_ARTIFACTS: kept } = process.env;
   if (kept === undefined) return;

@@ -27,7 +27,7 @@ interface Made {
 let server: TestServer;
 let client: Client<true>;
 let application: string;
-/** What the bot heard, in order. */
+/** Events that the bot received, in order. */
 const heard: string[] = [];
 
 beforeAll(async () => {

@@ -33,7 +33,7 @@ import { COMPONENT, COMPONENT_ROOTS, COMPONENT_SCHEMAS } from '../../protocol/co
 import { everyComponent, type Tree } from '../support/components.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-/** Of one pixel. */
+/** A picture of one pixel. */
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
   'base64',

@@ -346,7 +346,7 @@ class VoicePair {
   }
 }
 
-/** What is heard while packets are lost, and afterwards. */
+/** Audio heard while packets are lost, and afterwards. */
 async function whileLost(pair: VoicePair, rule: object): Promise<readonly [during: number, after: number]> {
   const id = await inject({ on: 'udp', do: 'loss', ...rule });
   const during = await pair.heard();

@@ -136,7 +136,7 @@ const webhookBody = (): fc.Arbitrary<Sending> => {
 function answerWith(callbacks: readonly unknown[]): void {
   let at = 0;
   bot.answers(async ({ id, token, options }) => {
-    // What the client was sent is read in all its parts.
+    // Reads all parts of the options that the client was sent.
     for (const name of ['user', 'channel', 'role', 'any', 'text', 'number']) options.get(name);
     const body = callbacks[at++ % callbacks.length];
     const response = await fetch(

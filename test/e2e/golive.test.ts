@@ -158,7 +158,7 @@ describe('a stream', () => {
       (d) => (d.viewer_ids as string[]).length === 0 && d.paused === true,
     );
 
-    // Whoever has not connected is told again where to, with another ticket.
+    // A user who has not connected receives the address again, with another ticket.
     owner.gateway.send(OP.STREAM_PING, { stream_key: key });
     await owner.gateway.dispatch('STREAM_SERVER_UPDATE', (d) => d.stream_key === key);
     owner.gateway.send(OP.STREAM_DELETE, { stream_key: key });

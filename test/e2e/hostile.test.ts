@@ -223,7 +223,7 @@ describe('requests', () => {
       });
       return status;
     };
-    // Whoever still sends when the connection is cut may learn of the cut before it reads the answer.
+    // A client that still sends when the connection is cut may learn of the cut before it reads the answer.
     await expect.poll(endless, { timeout: 20_000 }).toBe(413);
     const stopped = await exchange(server.port, (socket) => put(socket, post(form) + chunk(part)));
     expect(stopped.status).toBe(408);

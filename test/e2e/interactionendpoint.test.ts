@@ -21,7 +21,7 @@ let app: Server;
 let ann: Person;
 let gateway: GatewayClient;
 let ping: { id: string; version: string; name: string; type: number };
-/** What the app answers, by the type of the interaction. */
+/** The app's answer, by the type of the interaction. */
 let answer: (one: Received) => { readonly status: number; readonly body?: object | FormData };
 const received: Received[] = [];
 

@@ -40,7 +40,7 @@ interface Message {
 /** A message, one that is prepared first, or a change of the message of the button. */
 type Kind = 4 | 5 | 7;
 
-/** What the bot was answered before the kill; null without an answer. */
+/** The server's answers to the bot before the kill; null without an answer. */
 interface Said {
   readonly kind: Kind;
   readonly answer: number | null;
@@ -108,7 +108,7 @@ function answersOf({ id, message: source }: Received, page: readonly Message[]) 
 function judge(one: Received, said: Said | null, repeated: number | null, page: readonly Message[]): void {
   const { first, more } = answersOf(one, page);
   const what = JSON.stringify({ said, repeated, first, more });
-  // What was answered with success is there, and refuses another answer.
+  // A successful callback is stored, and a second one is refused.
   if (said?.answer === 204) expect([repeated, first.length], what).toEqual([ACKNOWLEDGED, 1]);
   // A lost answer has happened or not: the second one tells which, and agrees with the channel.
   else if (repeated === 204 || repeated === ACKNOWLEDGED) expect(first.length, what).toBe(1);

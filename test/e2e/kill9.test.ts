@@ -22,7 +22,7 @@ function chanceOf(seed: number): () => number {
   };
 }
 
-/** What the server has said to have done. */
+/** Changes that the server has acknowledged. */
 interface Ledger {
   /** Content by message; null: deleted. An edit without an answer may have happened or not: then two contents. */
   readonly messages: Map<string, { sure: string | null; perhaps: (string | null)[] }>;
@@ -97,7 +97,7 @@ async function history(rest: RestClient, channel_id: string) {
   }
 }
 
-/** What was promised and is not so. */
+/** Acknowledged changes that are lost. */
 async function broken(server: TestServer, ledger: Ledger): Promise<string[]> {
   const rest = server.bot();
   const there = await history(rest, server.info.guild.text_channel_id);
@@ -109,7 +109,7 @@ async function broken(server: TestServer, ledger: Ledger): Promise<string[]> {
     const content = there.get(id)?.content ?? null;
     if (content !== entry.sure && !entry.perhaps.includes(content))
       wrong.push(`message ${id} is ${content}, was answered ${entry.sure}`);
-    // What is there now is what counts in the next round.
+    // The current state is the base of the next round.
     entry.sure = content;
     entry.perhaps = [];
   }

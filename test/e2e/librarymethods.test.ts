@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => server?.finish());
 
-/** What both sweeps work on; each has a guest of its own, whom it removes. */
+/** Place that both sweeps work on; each has a guest of its own, and removes it. */
 async function place(guestName: string) {
   const { guild, users } = server.info;
   return {

@@ -25,7 +25,7 @@ interface Player {
   readonly places: Map<string, { sure: boolean; perhaps: boolean | null }>;
 }
 
-/** What the server has said. */
+/** Changes that the server has acknowledged. */
 interface Ledger {
   readonly lobbies: Map<string, string>;
   /** Ids of messages by lobby. */
@@ -100,7 +100,7 @@ async function play(server: TestServer, player: Player, ledger: Ledger, seed: nu
   }
 }
 
-/** What was promised and is not so. */
+/** Acknowledged changes that are lost. */
 async function broken(server: TestServer, players: readonly Player[], ledger: Ledger): Promise<string[]> {
   const wrong: string[] = [];
   for (const player of players) {
@@ -112,7 +112,7 @@ async function broken(server: TestServer, players: readonly Player[], ledger: Le
       const isIn = times === 1;
       if (times > 1 || (isIn !== place.sure && isIn !== place.perhaps))
         wrong.push(`${player.id} is ${times} times in ${lobbyId} (${status}), was answered ${place.sure}`);
-      // What is there now is what counts in the next round.
+      // The current state is the base of the next round.
       place.sure = isIn;
       place.perhaps = null;
       if (!isIn) continue;

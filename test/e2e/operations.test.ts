@@ -64,7 +64,7 @@ async function startEcho(): Promise<ChildProcess> {
   return child;
 }
 
-/** What a command prints. */
+/** Output of a command. */
 function guildhall(...argv: readonly string[]): string {
   const { url, token } = server.info.admin;
   const env = { ...process.env, GUILDHALL_ADMIN_URL: url, GUILDHALL_ADMIN_TOKEN: token };

@@ -25,7 +25,7 @@ afterAll(() => packed.remove());
 
 const PROGRAMS = ['page.ts', 'right.ts', 'wrong.ts'];
 
-/** What the compiler says of the programs of the folder, one text for each error. */
+/** The compiler's errors in the programs of the folder, one text for each. */
 async function compiled([module, moduleResolution]: (typeof RESOLUTIONS)[number]): Promise<string[]> {
   const flags = ['--noEmit', '--strict', '--skipLibCheck', '--target', 'es2023', '--types', 'node'];
   const how = ['--module', module, '--moduleResolution', moduleResolution];
@@ -181,7 +181,7 @@ test('the program of docs/embedding.md does what the page says', async () => {
   expect(code).toBe(0);
 });
 
-/** What arethetypeswrong finds in a package of ES modules only: that it does not resolve as CommonJS is intended. */
+/** Problems that arethetypeswrong finds in a package of ES modules only: that it does not resolve as CommonJS is intended. */
 async function wrongTypes(tarball: string): Promise<readonly object[]> {
   const data = new Uint8Array(await readFile(tarball));
   const result = await checkPackage(createPackageFromTarballData(data));
@@ -339,7 +339,7 @@ describe('the packages for clients', () => {
     const alone = join(folder, 'alone');
     await mkdir(alone, { recursive: true });
     await writeFile(join(alone, 'package.json'), JSON.stringify({ type: 'module', private: true }));
-    // What they need is packed here too, so that nothing is asked of a registry.
+    // The dependencies are packed here too, so that no request goes to a registry.
     const needed = ['ws', 'xstate'].map((name) => tarballOf(join(ROOT, 'node_modules', name)));
     const all = [...(await Promise.all(needed)), ...Object.values(tarballs)];
     const install = ['install', '--offline', '--no-audit', '--no-fund', '--ignore-scripts', ...all];

@@ -16,7 +16,7 @@ let server: TestServer;
 let origin: string;
 /** Everything the server has written. */
 let log = '';
-/** What must not be there: by what it is. */
+/** Secrets that must not appear in the log, by name. */
 const secrets = new Map<string, string>();
 beforeAll(async () => {
   server = await startServer({ set: { log_level: 'trace', registration: 'open' } });

@@ -36,7 +36,7 @@ const press = (name: string, on = page) => on.getByRole('button', { name, exact:
 const member = (id: string) => page.locator(`[data-member="${id}"]`);
 const code = () => page.locator('[data-code]').getAttribute('data-code');
 
-/** What is said in the shown lobby, as the page shows it. */
+/** Messages of the shown lobby, as the page shows them. */
 const said = () => page.locator('[data-message]').allTextContents();
 
 async function write(content: string): Promise<void> {
@@ -148,7 +148,7 @@ describe.runIf(CHROMIUM !== null)('players', () => {
   test('the players talk, encrypted end to end', async () => {
     await press('Talk');
     await page.locator('[data-phase=connected]').waitFor();
-    // What cleans up speech takes a steady tone for noise.
+    // Noise suppression takes a steady tone for noise.
     await page.getByLabel('Take out noise and echo').uncheck();
     await bo.start(lobbyId).connected();
     await bothHear();

@@ -42,7 +42,7 @@ const IDLE = [
   [604_800, 604_801, ''],
 ] as const;
 
-/** Of a field whose good values lead on to what is allowed, which is not asked here. */
+/** Marks a field whose valid values lead on to a check of permissions, which is not tested here. */
 const UNTRIED = Symbol('untried');
 
 /** Method, path, the rest of the body, a field of it, and pairs of a value that is taken and one that is not. */

@@ -8,7 +8,7 @@ import type { ErrorBody, RestClient } from '../support/rest-client.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const built = Object.entries<AnyOperation>(operations);
-/** What anyone may ask without a token. */
+/** Operations that need no token. */
 const OPEN = built.filter(([, { auth }]) => auth === 'none').map(([id]) => id);
 /** Without the operation by which the caller leaves the guild. */
 const STAYING = built.filter(([id]) => id !== 'leave_guild');
@@ -30,7 +30,7 @@ function ask(client: RestClient, id: string, ids: Readonly<Record<string, string
   return client.ask<ErrorBody | undefined>(id, { params, ...(method !== 'GET' && { body }) });
 }
 
-/** What was answered, by operation. */
+/** Answers by operation. */
 async function answersOf(
   client: RestClient,
   ids: Readonly<Record<string, string>> = {},
@@ -112,7 +112,7 @@ describe('under the path of one guild', () => {
     for (const operation of within)
       answers.push(...(await answersOf(bot, { ...ids, guild_id: own }, {}, [operation])));
     const through = answers.filter(({ status }) => status < 300).map(({ id }) => id);
-    // Whoever is no member can be banned.
+    // A user who is no member can be banned.
     expect(through).toEqual(['ban_user_from_guild', 'unban_user_from_guild']);
     const kept = await bot.ask<{ name: string }[]>('list_guild_roles', { params: { guild_id } });
     expect(kept.body.map(({ name }) => name)).toContain('Far');

@@ -80,7 +80,7 @@ test('people sign in with a second step', async () => {
   const bob = callerOf(server, second.token);
   const { id } = await bob<{ id: string }>('POST /guilds', { name: 'Guarded' });
   expect(await bob(`POST /guilds/${id}/mfa`, { level: 1 })).toEqual({ level: 1 });
-  // Whoever asks and has no second step moderates no more; whoever has it goes on.
+  // The guild now requires a second step: moderators without one are refused, and moderators with one go on.
   const role = await bob<{ id: string }>(`POST /guilds/${id}/roles`, { permissions: '8' });
   const channels = await bob<{ id: string; type: number }[]>(`GET /guilds/${id}/channels`);
   const channel = channels.find(({ type }) => type === 0);

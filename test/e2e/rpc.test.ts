@@ -29,7 +29,7 @@ interface Serving {
   readonly room: string | null;
 }
 
-/** What an event of voice has. */
+/** Fields of a voice event. */
 interface Spoken {
   readonly state: string;
   readonly user: { readonly id: string };

@@ -409,7 +409,7 @@ describe('sign-in with an account', () => {
     const tokens = await client.getToken(applicationId, code, verifier, redirectUri);
     const spent = await refusal(client.getToken(applicationId, code, verifier, redirectUri));
     expect(spent.result.status).toBe(400);
-    // Whoever uses a code twice has stolen it, so what it gave counts no more.
+    // The second use of a code means that it was stolen, so the tokens of the first use are revoked.
     const stolen = await refusal(client.fetchCurrentUser(AuthorizationTokenType.Bearer, tokens.accessToken));
     expect(stolen.result.status).toBe(401);
   });

@@ -17,7 +17,7 @@ const SECRET = 'page and program';
 const WASM = 'node_modules/@snazzah/davey-wasm32-wasi/davey.wasm32-wasi.wasm';
 const soon = { timeout: 20_000, interval: 250 };
 
-/** What the page has on `globalThis`. */
+/** Properties of `globalThis` in the page. */
 interface Game {
   join(token: string, secret: string): Promise<{ id: string; lobbyId: string }>;
   listenTo(userId: string): Promise<number[]>;
@@ -96,7 +96,7 @@ afterAll(async () => {
   await server?.finish();
 });
 
-/** What the page plays of Rowan. */
+/** Audio of Rowan that the page plays. */
 async function pageHears(): Promise<Float64Array> {
   const samples = await page.evaluate((id) => (globalThis as unknown as Game).listenTo(id), rowan.id);
   return Float64Array.from(samples);

@@ -280,7 +280,7 @@ describe('one shard under a supervisor', () => {
     const probed = probe(server.port);
     process.kill(pid, 'SIGKILL');
     await expect.poll(() => isGone(pid), soon).toBe(true);
-    // Who comes now waits at the port until the next process serves.
+    // A new connection waits at the port until the next process serves.
     const { status } = await server.user().ask('get_my_user');
     expect(status).toBe(200);
     for (const outcome of Object.keys(await probed())) expect(outcome).toMatch(/connected|ECONNRESET|closed/);

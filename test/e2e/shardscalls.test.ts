@@ -17,7 +17,7 @@ import { VoiceBot } from '../support/voicebot.ts';
 
 const CLI = join(ROOT, 'dist/cli.js');
 const TONE_HZ = 440;
-/** Of each bot, in the message of a failure. */
+/** Log lines of each bot in the message of a failure. */
 const LOG_LINES = 40;
 const soon = { timeout: 60_000, interval: 200 };
 
@@ -30,7 +30,7 @@ describe.runIf(database !== null)('a call over two shards', () => {
   const frames = toneFrames(TONE_HZ, 1);
   const bots: VoiceBot[] = [];
   let users: { readonly userIds: readonly string[] };
-  /** Of the encrypted group, to compare. */
+  /** Privacy code of the encrypted group, to compare. */
   let code: string;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'guildhall-shardscalls-'));

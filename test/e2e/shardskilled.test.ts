@@ -6,7 +6,7 @@ import { startServer, type TestServer } from '../support/server.ts';
 import { botOf, channelAt, flow, history, homeIn, ownerOf, settled } from '../support/shards.ts';
 
 const soon = { timeout: 60_000, interval: 50 };
-/** What is to come between two blows. */
+/** Messages between two kills. */
 const MESSAGES = 100;
 
 const database: TestDatabase | null = await openDatabase('shardskilled');
@@ -30,7 +30,7 @@ async function blow(
   await expect.poll(() => seen.length, soon).toBeGreaterThanOrEqual(length + MESSAGES);
 }
 
-/** That the bot has what the channels have. */
+/** Expects that the bot has received all messages of the channels. */
 async function expectAll(
   server: TestServer,
   { seen, counts }: Bot,

@@ -44,7 +44,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** What moderator `by` changes of member `whom`, both by their number. */
+/** Changes a voice member as moderator `by`; both members by their number. */
 async function updateMember(by: number, whom: number, body: object): Promise<void> {
   const params = { guild_id: server.info.guild.id, user_id: idOf(whom) };
   const { status } = await server.bot(by).ask('update_guild_member', { params, body });
@@ -57,7 +57,7 @@ async function bothJoin(channelId = server.info.guild.voice_channel_id): Promise
   await b.do('join', seat);
 }
 
-/** What `listener` hears of `speaker` while the file plays, silence left out. */
+/** Packets that `listener` receives of `speaker` while the file plays, silence left out. */
 async function play(speaker: VoiceBot, speakerId: string, listener: VoiceBot): Promise<Buffer[]> {
   await listener.do('record', { userId: speakerId });
   await speaker.do('play', { file: file() });

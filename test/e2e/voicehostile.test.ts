@@ -14,7 +14,7 @@ import { rtpHeader, TransportCipher, VoiceUdp } from '../support/voice-rtp.ts';
 import { Talk, until } from '../support/voice-talk.ts';
 
 const GROWTH_BYTES_MAX = 150 << 20;
-/** Of all frames: what the socket buffers of a loaded machine lose. */
+/** Bound on the share of frames that are lost: what the socket buffers of a loaded machine drop. */
 const LOSS_MAX = 0.005;
 const DISCOVERY_BYTES = 74;
 const documented = new Set<number>(Object.values(VOICE_CLOSE).map(({ code }) => code));

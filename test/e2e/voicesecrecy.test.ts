@@ -64,7 +64,7 @@ async function guest() {
 const CHUNK_BYTES = 16 << 20;
 const PAGE_BYTES = 4096;
 
-/** Which of these bytes lie anywhere in the memory that a process may write: of all its threads, native or not. */
+/** The secrets that lie anywhere in the writable memory of a process: of all its threads, native or not. */
 async function foundIn(pid: number, sought: ReadonlyMap<string, Buffer>): Promise<Set<string>> {
   const found = new Set<string>();
   const longest = Math.max(...[...sought.values()].map((bytes) => bytes.length));
@@ -77,7 +77,7 @@ async function foundIn(pid: number, sought: ReadonlyMap<string, Buffer>): Promis
       const end = Number.parseInt(range[2]!, 16);
       for (let at = Number.parseInt(range[1]!, 16); at < end; ) {
         const length = Math.min(chunk.length, end - at);
-        // What was given back to the system in the meantime cannot be read, and holds nothing.
+        // Pages that the process gave back meanwhile cannot be read, and hold nothing.
         const { bytesRead } = await memory.read(chunk, 0, length, at).catch(() => ({ bytesRead: 0 }));
         const read = chunk.subarray(0, bytesRead);
         for (const [name, bytes] of sought) if (!found.has(name) && read.includes(bytes)) found.add(name);
@@ -118,7 +118,7 @@ test.runIf(process.platform === 'linux')(
     speaker.udp.sendOpus(sealed);
     const { payload } = await listener.udp.nextRtp((packet) => packet.payload.equals(sealed));
 
-    // What the guest derives is what the frame was made with, so these are the right secrets.
+    // The guest derives the key that sealed the frame, so these are the right secrets.
     const { keySchedule, privatePath } = state;
     const base = exported(keySchedule.exporterSecret, speaker.ticket.userId);
     const key = ratchet(base);
@@ -149,7 +149,7 @@ test.runIf(process.platform === 'linux')(
       secrets[`private key of node ${node}`] = privateKey.subarray(-32);
     const held = { 'transport key': Buffer.from(transportKey), 'sealed frame': sealed };
     const found = await foundIn(server.child.pid!, new Map([...spelt(secrets), ...Object.entries(held)]));
-    // That these are found shows that the search finds what is there.
+    // These secrets are found, so the search works.
     expect([...found].sort()).toEqual(Object.keys(held).sort());
   },
   60_000,
@@ -186,7 +186,7 @@ test('no log line, metric or listing contains a key, a ticket or a token', async
     }
     const [a, b] = callers as [Caller, Caller];
     await agreed(a, b);
-    // What goes wrong is told of, and not with what it went wrong with.
+    // Faults are reported without the secret that caused them.
     const wrong = await VoiceClient.connect(a.ticket.endpoint, { caFile: voice!.caFile });
     wrong.identify({ ...a.ticket, token: b.ticket.token });
     expect((await wrong.closed).reason).not.toContain(b.ticket.token);

@@ -60,7 +60,7 @@ describe('a ticket', () => {
       client.identify({ ...mine, ...part });
       expect([part, await codeOf(client)]).toEqual([part, code]);
     }
-    // Those whose seats they are lose nothing by it.
+    // The owners of the tickets lose nothing by it.
     await identified(mine);
     await identified(theirs);
   });
@@ -143,7 +143,7 @@ describe('a client of version', () => {
     await back.waitFor(VOICE_OP.CLIENT_DISCONNECT);
     const numbers = back.received.flatMap((frame) => frame.seq ?? []);
     expect(numbers).toEqual(numbers.map((_, at) => seq + 1 + at));
-    // What was acknowledged is gone: who claims to have seen less cannot be helped, and gets a new ticket.
+    // Acknowledged messages are evicted, so a client that asks for older ones cannot resume, and gets a new ticket.
     await back.terminate();
     const stale = await connect(ticket);
     stale.resume(ticket, seq - 1);

@@ -87,7 +87,7 @@ async function cameras(from: Caller, viewer: Caller) {
 
 const wants = (viewer: Caller, from: Caller, quality: number) =>
   viewer.client.send(VOICE_OP.MEDIA_SINK_WANTS, { any: 0, [layersOf(from).high.ssrc]: quality });
-/** What a sender is told is wanted of it, from then on. */
+/** Waits until the sender is asked for these layers, from then on. */
 const asked = (from: Caller, high: number, low: number) => {
   const layers = layersOf(from);
   return from.client.waitFor(

@@ -32,7 +32,7 @@ const client = new Client({
   intents: [GatewayIntentBits.Guilds, GatewayIntentBits.GuildVoiceStates],
   rest: { api: process.env.API, version: '10' },
 });
-/** What happened, in order, with the bot's clock. */
+/** Events in order, with the bot's clock. */
 const log = [];
 const note = (what) => log.push({ atMs: Date.now(), what });
 const recordings = new Map();
@@ -126,7 +126,7 @@ const COMMANDS = {
       for (const begin of waiting.splice(0)) begin();
       return;
     }
-    // What a machine without a network sees in the end of an open connection.
+    // Destroys the socket, as a machine sees it that loses its network.
     connection.state.networking?.state.ws?.ws._socket?.destroy();
   },
   leave() {
