@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Ground, LEASE_TTL_MS, type Shard } from './ground.ts';
 
-/** What is done to one shard, or to what all share. */
+/** A fault of one shard, or of something that all shards share. */
 export interface Fault {
   readonly name: string;
   run(ground: Ground, shard: Shard, random: () => number): Promise<void>;
@@ -73,7 +73,7 @@ const postgresCrashed: Fault = {
   run: (ground, _shard, random) => ground.postgres.crash(between(random, 0, 2_000)),
 };
 
-/** What it was told last it may have told nobody, and its peers cannot ask it. */
+/** The shard may have forwarded nothing of its last messages, and its peers cannot ask it. */
 const killedWhileParted: Fault = {
   name: 'parted from its peers, then killed',
   async run(ground, shard, random) {
@@ -105,8 +105,8 @@ const killedOnReturn: Fault = {
 };
 
 /**
- * What a shard has sent to the database is on its way while the shard is stopped, and arrives when others have long
- * taken over: only the fence can refuse it.
+ * The shard's commits are on their way to the database while the shard is stopped, and arrive long after other shards have
+ * taken over: only the fence can refuse them.
  */
 const late: Fault = {
   name: 'stopped while its commits are on their way',
@@ -126,7 +126,7 @@ export const ONE_OF_EACH: readonly Fault[] = [
   ...[late, kill, partedFromEtcd, partedFromDatabase, partedFromPeers, etcdRestarted, postgresCrashed],
   pauseFor(12_000),
 ];
-/** Of the long run, drawn by the seed for as long as there is time. */
+/** Faults of the long run, drawn by the seed for as long as there is time. */
 export const ANY: readonly Fault[] = [
   ...ONE_OF_EACH,
   ...[kill, late, killedWhileParted, killedOnReturn, postgresRestarted, pauseFor(30_000)],

@@ -85,7 +85,7 @@ const NO_FENCE = `
 CREATE OR REPLACE FUNCTION guildhall_fence(partitions integer[], epochs bigint[]) RETURNS boolean
 LANGUAGE sql AS 'SELECT true'`;
 
-/** What the machine lacks for it, or null. */
+/** The program that the machine lacks, or null. */
 export const lacking = (): string | null => (etcdBinary === null ? 'etcd is not installed' : null);
 
 /** @throws Error when something does not start, or the machine lacks it. */

@@ -32,7 +32,7 @@ export interface Stored {
   readonly content: string;
 }
 
-/** What the database noted of itself: who took a partition over, and what was written of whom under which epoch. */
+/** The database's own records: each takeover of a partition, and each commit with its epoch. */
 export type Noted =
   | { readonly at: number; readonly partition: number; readonly epoch: number }
   | { readonly at: number; readonly ownerId: string; readonly n: number };
@@ -105,8 +105,8 @@ function judgeNumbers({ session, heard }: Hearing, { lost, doubled, reordered }:
 }
 
 /**
- * What it got of a channel is a part of what is stored, without holes, in the order of the ids; but for holes that end
- * with the guild being told anew. Answers what is in those.
+ * Checks that the session received a run of the stored messages of a channel, in the order of the ids and without holes,
+ * except holes that end with a new GUILD_CREATE. Returns the number of messages in those holes.
  */
 function judgeChannel(
   { session, heard, fromStart, toEnd }: Hearing,
@@ -142,7 +142,7 @@ function judgeChannel(
   return unseen;
 }
 
-/** What was written under an epoch after a later one of its partition had begun. */
+/** Commits under an epoch that were written after a later epoch of their partition had begun. */
 function staleAmong({ noted, partitions }: History): string[] {
   const epochs = new Map<number, number>();
   const stale: string[] = [];

@@ -47,7 +47,7 @@ export async function seedWorld(shard: Shard, guildCount: number): Promise<World
   return { token: bot.token, guilds };
 }
 
-/** What an attempt was answered. */
+/** The response to an attempt. */
 interface Answered {
   readonly status: number;
   readonly retryAfter: string | null;
@@ -81,9 +81,9 @@ async function post(
 /** Writes in one channel, message by message, each until it is acknowledged, under the same nonce, at any shard. */
 export class ChannelWriter {
   readonly written: Written[] = [];
-  /** What was neither acknowledged nor "later": status to count. */
+  /** Count of responses by status, without success and 503. */
   readonly refused = new Map<number, number>();
-  /** 503 and how many of them said when to come back. */
+  /** Number of 503 responses, and of the ones with a Retry-After. */
   later = 0;
   laterWithHint = 0;
   readonly #running: Promise<void>;
@@ -168,7 +168,7 @@ export class Listener {
   resumed = 0;
   /** How often it was told that its session is gone. */
   anew = 0;
-  /** What became of its connections, line by line. */
+  /** History of its connections, line by line. */
   readonly diary: string[] = [];
   /** It has all its guilds: READY comes before they are subscribed. */
   readonly ready: Promise<void>;

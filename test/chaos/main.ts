@@ -18,7 +18,7 @@ const { values } = parseArgs({
 });
 const seed = Number(values.seed);
 const endMs = values.minutes === undefined ? null : Date.now() + Number(values.minutes) * 60_000;
-/** Of faults whose name has this in it. */
+/** Whether the fault's name contains the `--only` option. */
 const isWanted = ({ name }: Fault): boolean => name.includes(values.only);
 const left: Fault[] = ONE_OF_EACH.filter(isWanted);
 const again = ANY.filter(isWanted);

@@ -108,7 +108,7 @@ const madeMs = (id: string): number => Number(BigInt(id) >> 22n) + 1_420_070_400
 /** Around what was found, this is told. */
 const AROUND_MS = { before: 8_000, after: 15_000 };
 
-/** What sessions and shards say of the time of a message that is missing, or there twice. */
+/** Logs what sessions and shards recorded around the time of a lost or doubled message. */
 function explain(
   found: string,
   { shards }: Ground,

@@ -13,12 +13,12 @@ export interface Wire {
 }
 
 interface Line {
-  /** Whose connection it is, once it has said so; empty before. */
+  /** The client's name once it has identified; empty before. */
   client: string;
   readonly ends: readonly [Socket, Socket];
 }
 
-/** By when a client has said who it is, in bytes. */
+/** A client has identified within this many bytes. */
 const NAME_WITHIN_BYTES = 64 << 10;
 
 /**

@@ -25,7 +25,7 @@ const attempt = async (name, run) => {
   }
 };
 
-/** What each library's bot is given. */
+/** Inputs of each library's bot. */
 const given = {
   ...{ api, cdn, token, guildId, voiceChannelId, folder, require: resolve },
   ...{ step, failed, attempt },

@@ -31,7 +31,7 @@ const CAMEL_ANSWERS = (idKey) => ({
 const restOf = ({ api, cdn }) => ({ api, cdn, mediaProxy: cdn, version: '10' });
 
 /**
- * What every client made of discord.js does here. A framework has commands of its own: `commands` is null then.
+ * Registers the handlers of every client made of discord.js. A framework has commands of its own: `commands` is null then.
  */
 function serve(
   client,

@@ -5,13 +5,13 @@
 //   npm run compat -- --packages <folder>                 keeps what was installed for the next run
 //   npm run compat -- --at-once 2                         so many at a time, each with a server of its own
 //
-// What is guaranteed: no client reaches anything but the server, whatever address it believes in. First npm installs all
-// packages, without running their scripts; that is the only thing that leaves this machine. Then inside.mjs, the server and
+// Guarantee: no client reaches anything but the server, whatever address it believes in. First npm installs all
+// packages, without running their scripts; only this step leaves the machine. Then inside.mjs, the server and
 // every bot run in a network namespace of their own (`unshare --net`): its only interface is loopback and it has no route,
 // so a connection to any other address fails in the kernel. inside.mjs reads the kernel's tables first and starts nothing
 // unless that is so; there is no option to run without. Names are asked of a resolver inside that knows none and notes
-// them: a client that asks for another host is told so in its row. Needs Linux, and iproute2, util-linux and openssl; who is
-// not root needs user namespaces.
+// them: a client that asks for another host is told so in its row. Needs Linux, and iproute2, util-linux and openssl;
+// without root it also needs user namespaces.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';

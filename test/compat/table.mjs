@@ -17,7 +17,7 @@ const NAMES = { command: 'commands', button: 'buttons', voice: 'voice' };
 
 const mark = (is) => (typeof is === 'string' ? is : is === null ? '–' : is ? 'yes' : 'no');
 
-/** What the server's log or the library says, on one line of a table. */
+/** A message of the server's log or of the library, on one line of a table. */
 const plain = (text) =>
   text.replace(/\s+/g, ' ').replaceAll('|', '\\|').replaceAll('<', '&lt;').slice(0, 160);
 

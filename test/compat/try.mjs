@@ -152,7 +152,7 @@ async function offlineAfter(server, account, { bot, until, say }) {
   return elapsedMs < 1000 ? 'at once' : `after ${Math.round(elapsedMs / 1000)} s`;
 }
 
-/** What the bot said to the gateway since its connections were cut: the last word is how it is there again. */
+/** How the bot returned after its connections were cut, by the last opcode with which it did. */
 function returnOf(opcodes) {
   if (!opcodes.includes(RESUME)) return 'new session';
   return opcodes.lastIndexOf(IDENTIFY) > opcodes.lastIndexOf(RESUME)

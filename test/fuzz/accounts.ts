@@ -162,7 +162,7 @@ const TOKENS = [
   SEALED,
 ];
 
-/** What browsers carry: where to go next, cookies, forms, tickets. */
+/** Inputs of browsers: the next path, cookies, forms, tickets. */
 export const fuzzPages = over(
   (random) => bent(random, random.pick([PATHS, HEADERS, TOKENS, REDIRECTS])),
   (text, watch) => {
@@ -241,7 +241,7 @@ function claims(random: Random): unknown {
   return { ...GOOD, ...Object.fromEntries(changed) };
 }
 
-/** What issuers and whoever speaks in their name write. */
+/** Tokens of issuers and of forgers. */
 export const fuzzIdToken = over(
   claims,
   (document, watch) => {

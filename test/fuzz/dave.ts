@@ -26,7 +26,7 @@ function bent(random: Random, bytes: Buffer): Buffer {
   return random.mangled(bytes);
 }
 
-/** What is read of op 26 and 28. */
+/** Fuzzes the readers of op 26 and 28. */
 export const fuzzMls: Target = (messages, seed) => {
   const random = new Random(seed);
   const watch = new Watch();

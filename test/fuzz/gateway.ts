@@ -146,7 +146,7 @@ const USUAL: readonly Shape[] = [
 ];
 const SHAPES = [OPENING, USUAL, USUAL, USUAL, USUAL, USUAL].flat();
 
-/** What a client may send, and with chance `wild` something else. */
+/** A valid payload of a client, and with chance `wild` another value. */
 function payload(random: Random, wild: number): unknown {
   const [op, d] = random.pick(SHAPES);
   if (random.next() >= wild) return { op, d };

@@ -117,7 +117,7 @@ function stun(random: Random, { arranged, ssrcs }: World): Send {
   return () => arranged.forwarder.handleUdp(bytes, bytes.length, STRANGER, arranged.nowMs);
 }
 
-/** That the two who talk still hear each other, and nobody else was sent media. */
+/** Checks that the pair still hears each other, and that nobody else was sent media. */
 function check({ arranged, pair }: World): void {
   for (const client of arranged.clients.values()) client.take();
   for (const [speaker, hearer] of [pair, [pair[1], pair[0]] as const]) {
@@ -150,5 +150,5 @@ export function fuzzMedia(packets: number, seed: number, one = anything): Watch 
   return watch;
 }
 
-/** What strangers send who take the port for a browsers' port: STUN, whole and broken. */
+/** Datagrams of strangers who take the port for a browsers' port: STUN, whole and broken. */
 export const fuzzStun: Target = (datagrams, seed) => fuzzMedia(datagrams, seed, stun);

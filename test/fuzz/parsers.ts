@@ -170,7 +170,7 @@ const STREAMS = [
 ];
 const translation = createTranslation(10, STREAMS, OFFER);
 
-/** What a browser sends inside its encrypted connection, and what it is sent. */
+/** Packets between a browser and the server inside their encrypted connection. */
 export const fuzzPeer = over(
   (random) => {
     if (random.next() < 0.5) return compound(random);

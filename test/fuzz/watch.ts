@@ -4,14 +4,14 @@ export const SLOW_MS = Number(process.env.FUZZ_SLOW_MS ?? 10);
 export const SLOW_ONCE_MS = 5 * SLOW_MS;
 const REPETITIONS = 5;
 
-/** What came of a run. */
+/** Statistics of a run. */
 export class Watch {
   inputs = 0;
   slowestMs = 0;
   /** Calls that were too slow. */
   slow = 0;
   readonly outcomes = new Map<string, number>();
-  /** What a call that is made again for its time counts has been counted. */
+  /** Whether a call is being repeated for its time; its result was counted before. */
   #isAgain = false;
 
   /** Makes a call and times it. */

@@ -84,7 +84,7 @@ export class Database {
   readonly relations = new Map<string, StoredRelation>();
   readonly lobbies = new Map<string, LobbyRows>();
   readonly secrets = new Map<string, LobbyFacts['lobbySecretKept']>();
-  /** What games may do for users. */
+  /** Grants of games by user. */
   readonly holdings = new Map<string, Holdings>();
   readonly channelGuilds = new Map<string, string>();
   readonly settings = new Map<string, string>();

@@ -35,7 +35,7 @@ export function judgeGroups(
     if (!group) continue;
     const replica = view.replicas.get(id);
     const isIn = recipientIds.includes(userId as never);
-    // That a group was opened is not stored: it is lost with the shard, or arrives after later changes.
+    // The opening of a group is not stored: it is lost with the shard, or arrives after later changes.
     if (hasFaults && truth.joining(userId, id) === 'opened') continue;
     expectSame(`whether it is in ${id}`, replica !== undefined, isIn);
     if (!replica || !isIn) continue;

@@ -37,7 +37,7 @@ export const commandOf = (applicationId: ApplicationId): AppCommand => ({
   ...{ name_localizations: null, description_localizations: null, default_member_permissions: null },
 });
 
-/** What the database holds when a run begins: people, bots, and guilds that they are in. */
+/** Fills the database as a run finds it: people, bots, and guilds that they are in. */
 export function found(world: World, database: Database, size: { users: number; guilds: number }) {
   let ids = 0;
   const startedMs = 1_700_000_000_000 - EPOCH_MS - 60_000;

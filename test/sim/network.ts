@@ -24,7 +24,7 @@ interface NetworkWeather {
   readonly framesMax: number;
 }
 
-/** Which of two shards reach each other, and the ends of all links. */
+/** The network between shards: the reachable pairs, and the ends of all links. */
 export class SimNetwork {
   readonly world: World;
   readonly weather: NetworkWeather;

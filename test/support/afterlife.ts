@@ -1,7 +1,7 @@
 /** Counts what goes on after its end: every timer, handle and promise that was begun in a scope, or by one of those. */
 import { AsyncResource, createHook, executionAsyncId } from 'node:async_hooks';
 
-/** What keeps something going by itself. Other resources (a request, a hash) end with their answer. */
+/** Types of async resources that run by themselves. Other resources (a request, a hash) end with their answer. */
 const HANDLES = new Set([
   ...['Timeout', 'Immediate', 'TCPWRAP', 'TCPSERVERWRAP', 'PIPEWRAP', 'PIPESERVERWRAP', 'UDPWRAP'],
   ...['FSEVENTWRAP', 'STATWATCHER', 'WORKER', 'MESSAGEPORT', 'PROCESSWRAP', 'SIGNALWRAP'],
@@ -25,7 +25,7 @@ export class Life {
   readonly #watch: Afterlife;
   readonly #resource: AsyncResource;
   readonly handles = new Map<number, Begun>();
-  /** What ran after the end. */
+  /** Callbacks that ran after the end. */
   readonly late: string[] = [];
   isOver = false;
 
@@ -66,7 +66,7 @@ class Afterlife {
   /** By asynchronous context; null: the test's own. */
   readonly #lives = new Map<number, Life | null>();
   readonly #begun = new Map<number, Begun>();
-  /** Whose the callbacks of native code are. */
+  /** The life that owns the callbacks of native code. */
   #present: Life | null = null;
   readonly #hook;
 
@@ -113,7 +113,7 @@ class Afterlife {
     if (!isHandle && !life.isOver) return;
     const begun = { type, where: isHandle ? whereFrom() : '' };
     if (LIBRARIES_OWN.test(`${type} ${begun.where} `)) {
-      // What it does then belongs to nobody.
+      // Work that a library starts for itself belongs to no life.
       this.#lives.set(id, null);
       return;
     }

@@ -16,7 +16,7 @@ interface WithAxe {
   };
 }
 
-/** What axe-core finds wrong by WCAG 2.2 AA and its best practices. Runs in the page. */
+/** Violations that axe-core finds of WCAG 2.2 AA and its best practices. Runs in the page. */
 export const audit = async (): Promise<string[]> => {
   const { axe, document } = globalThis as unknown as WithAxe;
   const values = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];

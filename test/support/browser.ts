@@ -47,7 +47,7 @@ export async function launchBrowser(hz: number): Promise<TestBrowser> {
   };
 }
 
-/** What `room.page.js` adds to a page. */
+/** Functions that `room.page.js` adds to a page. */
 interface PageSockets {
   countSockets(segment: string): number;
   closeSocket(given: readonly [segment: string, code: number]): void;

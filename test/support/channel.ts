@@ -10,7 +10,7 @@ interface ChannelPair {
 
 type Hearers = Set<(message: object) => void>;
 
-/** What one end has sent and the other not heard yet. */
+/** Messages that one end has sent and the other has not received yet. */
 class Wire {
   readonly #hearers: Hearers;
   #waiting: (() => void)[] = [];

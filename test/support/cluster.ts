@@ -31,7 +31,7 @@ const partitionOf = (id: string): number => {
   return ((hash ^ (hash >>> 15)) >>> 0) % PARTITIONS;
 };
 
-/** Who owns what, as a test says; every living shard sees it at once. */
+/** Owners of the partitions, set by the test; every living shard sees a change at once. */
 class Script {
   readonly shards = new Map<string, ShardInfo>();
   readonly owners: (Owner | null)[] = Array.from({ length: PARTITIONS }, () => null);
@@ -91,7 +91,7 @@ class ScriptedOwnership implements Ownership {
     return this.#script.owners[partitionOf(id)] ?? null;
   }
 
-  /** What is being given away may still be finished. */
+  /** The fence of a partition. A partition that is being handed over keeps it, so that commits under way can finish. */
   fenceOf(id: string) {
     if (this.looksUntilUnsafe >= 0 && this.looksUntilUnsafe-- === 0) return null;
     const partition = partitionOf(id);

@@ -4,7 +4,7 @@ import type { Clock } from '../../actors/runtime/clock.ts';
 import { LinkFault } from '../../protocol/faults.ts';
 import { Secret } from '../../protocol/secret.ts';
 
-/** What arrives of a value at the other end of a link. @throws TypeError for what no link could carry. */
+/** The value as it arrives at the other end of a link. @throws TypeError for a value that no link could carry. */
 function carried<T>(value: T): T {
   const copy = (part: unknown): unknown => {
     if (part === null || typeof part !== 'object') {
@@ -36,7 +36,7 @@ interface End {
 export class MemoryNet {
   readonly #clock: Clock;
   readonly #ends = new Map<string, End>();
-  /** What is told and has not arrived, by `from>to`. */
+  /** Frames that were sent and have not arrived, by `from>to`. */
   readonly #queues = new Map<string, LinkFrame[]>();
   /** How long a batch takes, milliseconds; to be changed by a test that wants disorder between links. */
   delayMs: () => number = () => 0;

@@ -15,7 +15,7 @@ import { LIMITS } from '../../protocol/limits.ts';
 
 export type Tree = Record<string, unknown>;
 
-/** What is sent as `components`, with the flags of the message around it. */
+/** The `components` of a message, with the message's flags. */
 export interface SentComponents {
   readonly flags: 0 | typeof IS_COMPONENTS_V2;
   readonly components: Tree[];

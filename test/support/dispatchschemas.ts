@@ -45,7 +45,7 @@ const LOBBY: Part = {
 };
 
 /**
- * What the gateway sends in the shape of an answer over HTTP. Channels and voice states of GUILD_CREATE leave out their
+ * Payloads of the gateway that have the shape of an answer over HTTP. Channels and voice states of GUILD_CREATE leave out their
  * `guild_id`, and members beside the author of a message leave out `user`, as the platform's gateway documents it. The
  * user of USER_UPDATE is the same for all sessions, applications among them: an address is in READY alone.
  */
@@ -112,7 +112,7 @@ const PARTS: Readonly<Record<string, readonly Part[]>> = {
   LOBBY_UPDATE: [LOBBY],
 };
 
-/** What is wrong with a dispatch, in the words of the published file; null when it has no schema for any of it. */
+/** Faults in a dispatch, in the words of the published file; null when it has no schema for any of it. */
 export function objectionsToDispatch(t: string, d: Json): string[] | null {
   const parts = Object.hasOwn(PARTS, t) ? PARTS[t]! : null;
   if (!parts) return null;

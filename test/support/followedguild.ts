@@ -32,7 +32,7 @@ const shown = (n: number): string => `${Math.floor(n / 2 ** 32)}:${n % 2 ** 32}`
 
 export const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Who owns the guild, as a test says. */
+/** The guild's owner, set by the test. */
 function scripted() {
   const hearers: ((change: OwnershipChange) => void)[] = [];
   const script = { owner: null as Owner | null };

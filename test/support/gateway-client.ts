@@ -41,7 +41,7 @@ export class GatewayClient extends Inbox<Received> {
     let turn = Promise.resolve();
     ws.on('message', (data: Buffer, binary: boolean) => {
       this.bytes += data.length;
-      // What is compressed by itself, as IDENTIFY may ask for, comes in a binary frame.
+      // A binary frame on an uncompressed connection is a payload compressed by itself, as IDENTIFY may ask for.
       if (!inflate) this.#take(binary && !this.#etf ? inflateSync(data) : data);
       else {
         turn = turn.then(async () => this.#take(await inflate.message(data)));

@@ -82,7 +82,7 @@ let opened = 0;
 
 let namesakes = 0;
 
-/** What an operator does in a house. A name that a test before this one has left in the shared database gets a number. */
+/** An operator of a house. A name that a test before this one has left in the shared database gets a number. */
 export function operatorOf(house: ReturnType<typeof createActors>, storage: Storage) {
   const operator = createOperator({
     ...house,

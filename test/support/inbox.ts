@@ -35,7 +35,7 @@ export abstract class Inbox<T extends object> {
     });
   }
 
-  /** What a failed wait calls it. */
+  /** Name of an item in the error of a failed wait. */
   protected abstract nameOf(item: T): string;
 
   protected put(item: T): void {

@@ -57,7 +57,7 @@ interface MadeCommand {
   readonly type: number;
 }
 
-/** What `start` resolves with. @throws after ten seconds. */
+/** The value that `start` resolves with. @throws after ten seconds. */
 export const heard = <Value>(start: (resolve: (value: Value) => void) => void): Promise<Value> =>
   new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error('It did not come.')), PATIENCE_MS);
@@ -70,7 +70,7 @@ export const heard = <Value>(start: (resolve: (value: Value) => void) => void): 
 /** An unmodified discord.js bot whose answers each test sets. */
 export class InteractionBot {
   readonly client: Client;
-  /** What its handlers threw. */
+  /** Errors thrown by its handlers. */
   readonly problems: unknown[] = [];
   #commands = new Map<string, MadeCommand>();
   #handle: (interaction: Interaction) => Promise<unknown> = async () => undefined;
@@ -100,7 +100,7 @@ export class InteractionBot {
     return self;
   }
 
-  /** What the bot does with the next interactions. */
+  /** Sets the handler of the next interactions. */
   answers<I extends Interaction = ChatInputCommandInteraction>(run: (one: I) => Promise<unknown>): void {
     this.#handle = (interaction) => run(interaction as I);
   }

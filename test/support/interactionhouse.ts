@@ -36,7 +36,7 @@ type House = Awaited<ReturnType<typeof openHouse>>;
 type Connection = Awaited<ReturnType<House['connect']>>;
 type Asked = Partial<Invocation> & Pick<Invocation, 'type' | 'data'>;
 
-/** Which application is used, and which of its bot's connections hears of it. */
+/** The application that is used, and the connection of its bot that receives the interaction. */
 interface By {
   readonly application?: Application;
   readonly sink?: RecordingSink;

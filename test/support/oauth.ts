@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import type { TestServer } from './server.ts';
 
-/** What the token endpoint answers. */
+/** Response of the token endpoint. */
 export interface Tokens {
   readonly access_token: string;
   readonly refresh_token?: string;
@@ -80,7 +80,7 @@ export class OAuthClient {
     return this.post('token', { grant_type: 'refresh_token', refresh_token: token });
   }
 
-  /** What a person decides about a request, by their own token. */
+  /** Sends a person's decision about a request, under their own token. */
   async decide(
     userToken: string,
     query: Readonly<Record<string, string>>,

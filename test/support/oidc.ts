@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import { generate } from 'selfsigned';
 
-/** What a request is answered with. */
+/** Response to a request. */
 interface Answer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -12,7 +12,7 @@ interface Answer {
   readonly hang?: boolean;
 }
 
-/** What is known of a request. */
+/** Recorded fields of a request. */
 interface Asked {
   readonly method: string | undefined;
   readonly authorization: string | undefined;

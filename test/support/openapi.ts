@@ -60,7 +60,7 @@ const integerOf = (bits: bigint) => ({
 });
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
 
-/** What the names of formats mean. */
+/** Meanings of the formats by name. */
 const FORMATS = {
   int32: integerOf(32n),
   int64: integerOf(64n),

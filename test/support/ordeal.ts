@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import type { ClusterHouse, TestCluster } from './cluster.ts';
 import type { Roamer } from './roamer.ts';
 
-/** What happens, so many virtual milliseconds after what happened before. */
+/** An event of the run, so many virtual milliseconds after the one before. */
 type Mishap =
   | { readonly kind: 'kill' | 'roam' | 'move' | 'part'; readonly after: number }
   | { readonly kind: 'break'; readonly after: number; readonly pair: readonly [number, number] };
@@ -25,7 +25,7 @@ const mishap: fc.Arbitrary<Mishap> = fc.oneof(
 interface OrdealSetting {
   readonly cluster: TestCluster;
   readonly clients: readonly Roamer[];
-  /** What moves from shard to shard, and with it its stream. */
+  /** Id of the aggregate that moves from shard to shard with its stream. */
   readonly streamId: string;
   /** Users, whose owners change as well. */
   readonly userIds: readonly string[];

@@ -38,7 +38,7 @@ export const LOUNGE = '32';
 const ROLE = '40';
 export const [ANN, BOB] = ['10', '11'];
 
-/** What Ann alone hears of: she has the role. */
+/** Whether the user sees the channel: the cellar is Ann's alone, because she has the role. */
 export const sees = (userId: string, channelId: string): boolean => channelId !== CELLAR || userId === ANN;
 
 /** Lets everything run that needs no further answer of the database. */

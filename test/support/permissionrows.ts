@@ -1,6 +1,6 @@
 import { dataUri, oggOf, pngOf } from './media.ts';
 
-/** What an operation is called with. */
+/** Input of an operation. */
 export interface Given {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, unknown>>;
@@ -482,7 +482,7 @@ export const OPEN_TO_MEMBERS: readonly string[] = [
   ...['subscribe_guild_scheduled_event_exception', 'unsubscribe_guild_scheduled_event_exception'],
   // It asks for an access token first: test/e2e/oauth2.test.ts.
   'add_guild_member',
-  // Of groups and lobbies.
+  // Operations of groups and lobbies.
   ...['add_group_dm_user', 'delete_group_dm_user', 'ring_call', 'stop_ringing_call'],
   ...['unlink_channel_from_lobby', 'get_channel_activities', 'join_activity', 'leave_activity'],
   // For people alone, as test/engine/guild/polls.test.ts says.

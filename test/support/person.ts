@@ -10,7 +10,7 @@ interface AppCommandBody {
   readonly guild_id?: string;
 }
 
-/** What a person's client is shown. */
+/** A message as a person's client shows it. */
 interface Shown {
   readonly id: string;
   readonly channel_id: string;

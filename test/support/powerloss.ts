@@ -13,7 +13,7 @@ type Call = (...args: never[]) => unknown;
 
 const SECTOR = 512;
 
-/** What a disk holds of a file after some of what was not synced has reached it; `base` is written over. */
+/** Contents of a file after some of its unsynced changes reached the disk; `base` is written over. */
 function written(base: Buffer, changes: Inode['unsynced']): Buffer {
   let now = base;
   for (const change of changes) {

@@ -80,7 +80,7 @@ async function bodyOf(answer: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-/** What is wrong with an answer, in the words of the published file or of the table beside it. */
+/** Faults in an answer, in the words of the published file or of the table beside it. */
 function objectionsTo(operationId: string, answer: IncomingMessage, body: Buffer): string[] {
   const status = answer.statusCode ?? 0;
   const compare = (value: unknown) =>

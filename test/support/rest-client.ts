@@ -55,7 +55,7 @@ export class RestClient {
       ...(call.body !== undefined && { body: bodyOf(call) }),
     });
     const text = await response.text();
-    // What the native parser refuses (a header too large) it answers itself, in HTML or not at all.
+    // The native parser answers its own refusals (a header too large) in HTML or not at all.
     const isJson = response.headers.get('content-type') === 'application/json';
     const body = (isJson && text !== '' ? JSON.parse(text) : undefined) as T;
     return { status: response.status, headers: response.headers, body };

@@ -35,7 +35,7 @@ export type Fakes = {
     : { readonly [M in keyof Services[K]]?: object };
 } & { readonly authenticate?: Authenticate };
 
-/** What the services of guilds are made of; a test gives the stores that its operations use. */
+/** Ports of the services of guilds; a test gives the stores that its operations use. */
 type GuildPorts = Parameters<typeof createInvites>[0] &
   Omit<Parameters<typeof createAuthorizedJoin>[0], 'users'> & {
     readonly storage: Pick<Storage, 'users' | 'guilds' | 'messages' | 'directory'>;

@@ -26,7 +26,7 @@ export class Roamer {
     await this.#cluster.until(() => sink.names.includes(until), until);
   }
 
-  /** What its connection has brought is kept; nothing comes over it any more. */
+  /** Cuts the connection: its dispatches are kept, and no more arrive over it. */
   lose(): void {
     this.#before.push(...(this.#sink?.dispatches.splice(0) ?? []));
     this.#sink = null;

@@ -84,7 +84,7 @@ function nameOf({ $ref, oneOf }: Json): string | null {
 }
 
 /**
- * What the second document says of a schema otherwise than the first: fields, required fields, types, enums and bounds.
+ * Differences of the second document's schema from the first: fields, required fields, types, enums and bounds.
  * Bounds are compared where both have them. Alternatives are compared where there is one besides null.
  */
 export function differences(

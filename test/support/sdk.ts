@@ -41,7 +41,7 @@ export const SILENCE: CallAudio = {
   close: () => {},
 };
 
-/** What an access token in these tests is. */
+/** The access token of these tests. */
 export const ACCESS_TOKEN = 'access.token.of-the-test';
 export const ME = '1001';
 export const PEER = '1002';
@@ -157,7 +157,7 @@ export class ScriptedServer {
     return socket;
   }
 
-  /** What the client has sent on it with this opcode. */
+  /** Payloads that the client has sent with this opcode on its newest connection. */
   sent(op: number): unknown[] {
     return this.socket.sent.filter((each) => each.op === op).map(({ d }) => d);
   }

@@ -35,7 +35,7 @@ interface DevInfo {
   };
   readonly ca_file: string | null;
   readonly voice: { readonly endpoint: string; readonly udp_port: number } | null;
-  /** Of a server of several processes. */
+  /** The processes of a cluster. */
   readonly shards?: readonly { readonly id: string; readonly pid: number }[];
 }
 
@@ -134,7 +134,7 @@ export class TestServer {
     return bot;
   }
 
-  /** What the server complained of: log lines from `error` up, and anything that is no log line. */
+  /** Complaints of the server: log lines from `error` up, and anything that is no log line. */
   get complaints(): string[] {
     return this.#log.filter((line) => {
       const level = /^\{"level":(\d+)/.exec(line)?.[1];

@@ -6,11 +6,11 @@ import type { FrontRow, FrontStatus } from '../../transports/admin/front.ts';
 import type { TestServer } from './server.ts';
 
 const SOON = { timeout: 60_000, interval: 100 };
-/** Of every shard, unless it is set otherwise. */
+/** Weight of every shard, unless it is set otherwise. */
 const WEIGHT = 100;
 const RETRY_MS = 50;
 
-/** What the supervisor says of the shards. */
+/** The shards' status, as the supervisor reports it. */
 export async function statusOf({ info }: TestServer): Promise<FrontStatus> {
   const headers = { authorization: `Bearer ${info.admin.token}` };
   const response = await fetch(`${info.admin.url}/cluster`, { headers });
@@ -29,14 +29,14 @@ export async function settled(server: TestServer): Promise<FrontStatus> {
   return statusOf(server);
 }
 
-/** Who owns an aggregate while all is settled. */
+/** Owner of an aggregate while no handover is under way. */
 export function ownerOf(id: string, { shards, partitions }: FrontStatus): FrontRow {
   const placed = shards.map((shard) => ({ id: shard.id, weight: WEIGHT, draining: false }));
   const wanted = rendezvous(partitions)(placed)[partitionOf(id, partitions)];
   return shards.find((shard) => shard.id === wanted) as FrontRow;
 }
 
-/** Who holds the only session. */
+/** The shard that holds the only session. */
 export const homeIn = ({ shards }: FrontStatus): FrontRow =>
   shards.find(({ sessions }) => sessions === 1) as FrontRow;
 
@@ -83,7 +83,7 @@ export function botOf({ info }: TestServer) {
 
 /** Messages that are written until told to stop; one that was not answered is sent again under its nonce. */
 interface Flow {
-  /** Of those that were answered. */
+  /** Ids of the messages that were answered. */
   readonly answered: readonly string[];
   /** How often one had to be sent again. */
   readonly again: number;

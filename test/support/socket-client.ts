@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-/** What came back on a connection, and when it ended. */
+/** The response on a connection, and the time of its end. */
 export interface Exchanged {
   /** Status of the first answer; null when none came. */
   readonly status: number | null;

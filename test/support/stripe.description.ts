@@ -1,5 +1,5 @@
 /**
- * What Stripe's published description says of the operations and fields that this server uses, at version 2025-03-31.basil.
+ * Stripe's published description of the operations and fields that this server uses, at version 2025-03-31.basil.
  * Taken on 25 November 2026, by the compiler's own types, from the package `stripe` 18.0.0, which is generated from
  * https://github.com/stripe/openapi at v1642. `[]` is an element of a list, `[*]` any key. A field that is required within an
  * object is required where that object is given.

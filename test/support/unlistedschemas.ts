@@ -161,7 +161,7 @@ const EMPTY = null;
 const done = { 204: EMPTY } as const;
 
 /**
- * What operations answer that the published file does not list, by status: whole objects, made of published schemas
+ * Responses of operations that the published file does not list, by status: whole objects, made of published schemas
  * where it has one. Every operation has a row, so none is passed over by the relay.
  */
 const ANSWERS: Readonly<Record<UnlistedId, Readonly<Record<number, Schema | null>>>> = {
@@ -290,7 +290,7 @@ const REFUSAL = { anyOf: [ref('ErrorResponse'), ref('RatelimitedResponse'), oaut
 export const isUnlisted = (operationId: string): operationId is UnlistedId =>
   Object.hasOwn(ANSWERS, operationId);
 
-/** What is wrong with an answer of an operation that the published file does not list. `body`: undefined for none. */
+/** Faults in an answer of an operation that the published file does not list. `body`: undefined for none. */
 export function objectionsToUnlisted(operationId: UnlistedId, status: number, body: unknown): string[] {
   const where = `${operationId} ${status}`;
   const schema = status >= 400 ? REFUSAL : ANSWERS[operationId][status];

@@ -104,7 +104,7 @@ export class Camera {
 /** A frame can be opened once only: what comes a second time is taken for a replay. */
 const opened = new WeakMap<Buffer, string>();
 
-/** What was filmed, of a packet that came. @throws when it cannot be opened. */
+/** Content of a video packet that the viewer received. @throws when it cannot be opened. */
 export function seenIn(viewer: Caller, userId: string, payload: Buffer): string {
   const known = opened.get(payload);
   if (known !== undefined) return known;

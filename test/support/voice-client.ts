@@ -6,7 +6,7 @@ import type { GatewayClient } from './gateway-client.ts';
 import { Inbox } from './inbox.ts';
 import { VoiceUdp } from './voice-rtp.ts';
 
-/** What the main gateway says about where to go: both of its dispatches together. */
+/** The voice server's address and ticket, from both dispatches of the main gateway. */
 export interface VoiceTicket {
   readonly endpoint: string;
   readonly token: string;
@@ -23,7 +23,7 @@ export interface VoiceFrame {
   readonly seq: number | null;
   // Payloads are read as what the test knows them to be; of a binary frame it is empty.
   readonly d: Record<string, unknown>;
-  /** Of a binary frame, without its header. */
+  /** Payload of a binary frame, without its header. */
   readonly payload: Buffer | null;
 }
 

@@ -25,7 +25,7 @@ export class Ear {
     for (let at = 0; at < samples.length; at += CHANNELS) this.#samples.push(samples[at]! / 32_768);
   }
 
-  /** What comes from now on, for a while; not what was on its way already. */
+  /** Audio that arrives from now on, for a while; not packets that are on their way already. */
   async listen(): Promise<Float64Array> {
     await sleep(UNDERWAY_MS);
     this.#samples = [];
@@ -51,7 +51,7 @@ class Microphone {
   }
 }
 
-/** What players reach the voice gateway through: it can be cut. */
+/** Proxy between players and the voice gateway: it can be cut. */
 class Cable {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();

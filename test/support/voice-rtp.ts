@@ -147,7 +147,7 @@ export interface MediaAddress {
 
 /** The UDP side of a voice client. It keeps everything that came. */
 export class VoiceUdp {
-  /** What authenticated, in order. */
+  /** Packets that authenticated, in order. */
   readonly rtp: RtpPacket[] = [];
   /** Datagrams of RTCP, decrypted behind their eight clear bytes. */
   readonly rtcp: { readonly clear: Buffer; readonly body: Buffer }[] = [];
@@ -188,7 +188,7 @@ export class VoiceUdp {
     }
   }
 
-  /** What op 4 says. */
+  /** Takes the mode and key of op 4. */
   use(mode: TransportMode, key: Uint8Array): void {
     this.#cipher = new TransportCipher(mode, key);
   }

@@ -19,7 +19,7 @@ export async function until(what: string, holds: () => boolean): Promise<void> {
   if (!holds()) throw new Error(`In 15 s it did not come about that ${what}.`);
 }
 
-/** What one says to the other, counted: every frame is a number, encrypted. */
+/** One direction of a talk, counted: every frame is a number, encrypted. */
 class Line {
   readonly from: Talker;
   readonly to: Talker;

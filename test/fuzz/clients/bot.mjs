@@ -135,7 +135,7 @@ async function eris() {
     look(message);
     if (!isSentinel(message)) return;
     sentinel(message.content, {
-      // What eris cannot read it reports as an error, and leaves a null in its place.
+      // eris reports an unreadable message as an error, and leaves a null in its place.
       messages: async () =>
         (await client.getMessages(CHANNEL, { limit: MESSAGES }))
           .filter((each) => each !== null)

@@ -7,7 +7,7 @@ import { type Answer, Sender } from './send.ts';
 
 const CONNECTIONS = 8;
 
-/** What is made by a body and taken away again, so that no limit of the guild ends the run. */
+/** Operations that delete what a body created, so that no limit of the guild ends the run. */
 const TAKEN_BACK: Readonly<
   Record<string, { readonly to: string; readonly param: string; readonly key: string }>
 > = {
@@ -113,7 +113,7 @@ export class World {
     return faults;
   }
 
-  /** What the server wrote as errors. */
+  /** Lines that the server logged as errors. */
   get complaints(): readonly string[] {
     return this.#server.complaints;
   }

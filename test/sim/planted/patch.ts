@@ -4,7 +4,7 @@ import type { Feature } from '../features.ts';
 interface Bug {
   /** The name that activates it. */
   readonly name: string;
-  /** What goes wrong with the bug, in one line. */
+  /** The bug's consequence, in one line. */
   readonly about: string;
   /** The features of every seed, for a bug that few seeds show. */
   readonly features?: readonly Feature[];

@@ -2,7 +2,7 @@ import { type Client, type Guild, GuildScheduledEventEntityType, type TextChanne
 import { mp3Of, pngOf } from '../media.ts';
 import type { Did } from './record.ts';
 
-/** What a sweep works on: a bot with every permission in the guild of a fresh server. */
+/** Context of a sweep: a bot with every permission in the guild of a fresh server. */
 export interface Swept {
   readonly client: Client<true>;
   readonly guild: Guild;

@@ -3,7 +3,7 @@ import { ChannelTypes } from 'oceanic.js';
 import { mp3Of, pngOf } from '../media.ts';
 import type { Did } from './record.ts';
 
-/** What a sweep of a library works on: a bot with every permission in the guild of a fresh server. */
+/** Context of a sweep of a library: a bot with every permission in the guild of a fresh server. */
 export interface OceanicSwept {
   readonly client: Client;
   readonly guildId: string;
