@@ -22,7 +22,7 @@ const pure = sources.filter(({ path }) => /^(engine|protocol)\//.test(path));
 
 const at = (source: Source, node: { start: number }): string => `${source.path}:${source.lineAt(node.start)}`;
 
-/** What `find` objects to, over all nodes of the given files. */
+/** The objections of `find`, over all nodes of the given files. */
 function objections(
   files: readonly Source[],
   find: (node: Node, parents: readonly Node[], source: Source) => string | null,
@@ -212,7 +212,7 @@ function beginsTimer(node: Node): boolean {
   return TIMER_METHODS.get(nameOf(callee))?.test(nameOf(callee.object as Node)) ?? false;
 }
 
-/** Who begins a timer keeps what ends it. */
+/** A timer's starter keeps the handle that ends it. */
 function droppedTimer(node: Node, parents: readonly Node[], source: Source): string | null {
   if (!LIVING.test(source.path) || !beginsTimer(node)) return null;
   // `setTimeout(…).unref()` answers the same handle.
@@ -224,7 +224,7 @@ function droppedTimer(node: Node, parents: readonly Node[], source: Source): str
   const isDropped =
     parent?.type === 'ExpressionStatement' ||
     (parent?.type === 'UnaryExpression' && parent.operator === 'void') ||
-    // What an executor answers is dropped.
+    // A promise drops the result of its executor.
     (parent?.type === 'ArrowFunctionExpression' &&
       parent.body === of &&
       parents[at + 1]?.type === 'NewExpression');
@@ -271,7 +271,7 @@ function waits(node: Node, _: readonly Node[], source: Source): string | null {
   return name === 'setTimeout' || name === 'setInterval' ? `${name}: use the virtual clock` : null;
 }
 
-/** What passes says nothing; why a test is left out is said under an `if`. */
+/** A passing test prints nothing; the reason for leaving out a test is printed under an `if`. */
 function chatter(node: Node, parents: readonly Node[]): string | null {
   if (node.type !== 'MemberExpression') return null;
   const [of, name] = [node.object as Node, (node.property as Node).name];

@@ -9,7 +9,7 @@ const scriptOf = async (shell: string): Promise<string> => {
   return out.join('\n');
 };
 
-/** What bash offers for a command line; the last word is the one being completed. */
+/** Completions of bash for a command line; the last word is the one being completed. */
 function completed(script: string, words: readonly string[]): readonly string[] {
   const line = `${script}
 COMP_WORDS=(guildhall ${words.map((word) => `'${word}'`).join(' ')})

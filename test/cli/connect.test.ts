@@ -12,7 +12,7 @@ import { run } from './arrange.ts';
 
 const TOKEN = 'MTEwMDAwMDAwMDAwMDAwMDAwMQ.aaaaaa.0123456789abcdefghijklmnopqrstuvwxyzABCDEFG';
 
-/** What a bot started with these lines asks first of all about the gateway. */
+/** The first gateway request of a bot started with these lines. */
 async function firstAsked(library: string): Promise<{ url: string; authorization: string | undefined }> {
   let asked = (_: { url: string; authorization: string | undefined }) => {};
   const heard = new Promise<{ url: string; authorization: string | undefined }>((resolve) => {

@@ -24,7 +24,7 @@ const START = ['start', '--log-level', 'silent', ...PORTS.flatMap((key) => ['--s
 /** A database that does not answer. */
 const NONE = 'postgres://127.0.0.1:9/none';
 
-/** What a start says that fails: a sentence, what to do, and nothing else. */
+/** The message of a start that fails: a sentence, what to do, and nothing else. */
 async function mistake(argv: readonly string[], env: Record<string, string> = {}): Promise<string> {
   const { exitCode, out, err } = await run(argv, { cwd: folder, env, createEngine });
   expect([exitCode, out, err.length]).toEqual([1, [], 1]);

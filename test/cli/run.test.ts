@@ -260,7 +260,7 @@ describe('guildhall start', () => {
     GUILDHALL_TOKEN_SECRET: SECRET,
     GUILDHALL_ADMIN_TOKEN: SECRET,
   };
-  /** What the test of an address that is not this machine's must not open. */
+  /** Settings for the test of a foreign address, so that it opens none of the usual ports. */
   const FREE_VOICE = ['voice_port=0', 'voice_udp_port=0', 'voice_webrtc_port=0'];
 
   test('does not open a public address without a database, a secret and an admin token', async () => {

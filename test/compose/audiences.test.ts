@@ -242,7 +242,7 @@ async function moderated(): Promise<void> {
   );
 }
 
-/** What a session was sent of that name. */
+/** Payloads of the dispatches of that name that a session received. */
 const heard = (session: string, name: string) =>
   sessions[session]!.received.slice(begun[session]).flatMap(({ t, d }) => (t === name ? [d] : []));
 const about = (d: Record<string, unknown>): unknown[] => [

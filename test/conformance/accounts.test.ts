@@ -18,7 +18,7 @@ const listed: Readonly<Record<string, AnyOperation>> = {
   ...lobbies,
   ...roleConnections,
 };
-/** Those that need a provider's word for a player, or a merge: `test/e2e/provisional.test.ts` has them. */
+/** Operations that need a provider's word for a player, or a merge: `test/e2e/provisional.test.ts` tests them. */
 const ELSEWHERE = new Set([
   'partner_sdk_token',
   'partner_sdk_unmerge_provisional_account',

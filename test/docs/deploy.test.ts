@@ -141,7 +141,7 @@ const modelOf = ({ apiVersion, kind }: Resource) => {
   return found;
 };
 
-/** What the compiler says of resources as values of the published types: of misspelt fields too, which the schemas take. */
+/** Compiler errors of resources as values of the published types: also misspelt fields, which the schemas accept. */
 function misspelt(all: readonly Resource[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'guildhall-chart-'));
   try {

@@ -74,7 +74,7 @@ const compose = parse(read('compose.yaml'), { merge: true }) as {
 };
 const shards = Object.entries(compose.services).filter(([, { image }]) => image === 'guildhall');
 
-/** What the image sets, which the composed cluster builds on. */
+/** Environment of the image, which the composed cluster builds on. */
 const dockerfile = read('Dockerfile');
 const imageEnvironment = Object.fromEntries(
   [...dockerfile.matchAll(/(GUILDHALL_[A-Z_]+)=(\S+)/g)].map(([, name = '', value = '']) => [name, value]),

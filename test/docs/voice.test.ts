@@ -11,7 +11,7 @@ import { ROOT } from '../support/source.ts';
 
 const page = readFileSync(join(ROOT, 'docs/voice.md'), 'utf8');
 
-/** What stands in the first column of the table with this head, in backticks or bare. */
+/** Texts in the first column of the table with this head, in backticks or bare. */
 function column(head: string): string[] {
   const table = page.slice(page.indexOf(`\n| ${head} |`)).split('\n\n')[0]!;
   return table
@@ -29,7 +29,7 @@ test('every setting of calls', () => {
 
 test('every reason for which a packet is dropped', () => {
   const named = column('reason').flatMap(quoted);
-  // Those of the socket's side come after the forwarder's.
+  // Drop reasons of the socket follow the forwarder's.
   expect(named).toEqual([...DROP_REASONS, 'send_failed', 'send_queue_full', 'bug']);
 });
 
@@ -61,7 +61,7 @@ test('every metric of calls', async () => {
   expect(named.sort()).toEqual(known.sort());
 });
 
-/** What the dots stand for: as much of the last name as makes a name that there is. */
+/** The part of the last name that the dots replace: the longest one that makes a known name. */
 function stemOf(last: string, ending: string, known: readonly string[]): string {
   const parts = last.split('_');
   for (let count = parts.length; count > 0; count -= 1) {

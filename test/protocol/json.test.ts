@@ -28,7 +28,7 @@ function textOf(value: unknown, blank: string): string {
   return `{${blank}${members.join(`,${blank}`)}}${blank}`;
 }
 
-/** What the reader makes of it: small integers are numbers. */
+/** The value as the reader returns it: small integers are numbers. */
 function meant(value: unknown): unknown {
   if (typeof value === 'bigint') return value >= -SAFE && value <= SAFE ? Number(value) : value;
   if (Array.isArray(value)) return value.map(meant);

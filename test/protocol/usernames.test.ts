@@ -118,7 +118,7 @@ describe('usernames', () => {
     for (const [shown, characters] of LOOKS)
       for (const character of characters)
         for (const [before, after] of AROUND) {
-          // What looks like `l` is taken for an `I` too, wherever the letters around it are capitals.
+          // A letter that looks like `l` also reads as `I`, wherever the letters around it are capitals.
           const plain = [shown, ...(shown === 'l' ? ['I'] : [])];
           const lookAlikes = [
             before + character + after,

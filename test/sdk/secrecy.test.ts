@@ -188,7 +188,7 @@ describe('the log', () => {
         (secret, before, after) => {
           const log = new Log(true);
           log.keepSecret(secret);
-          // What is put in its place may itself spell a short secret.
+          // The replacement `[secret]` may itself contain a short secret.
           for (const form of [secret, encodeURIComponent(secret)])
             if (!'[secret]'.includes(secret))
               expect(log.redact(`${before} ${form} ${after}`)).not.toContain(form);

@@ -96,7 +96,7 @@ describe('lobbies', () => {
     ]);
     expect(hear('LOBBY_MEMBER_REMOVE', { ...at, member: { user: user(PEER) } })).toEqual([]);
     expect(handles.lobby(LOBBY)!.lobbyMemberIds).toEqual([ME]);
-    // What is gone is shown as it was.
+    // A removed lobby keeps its last state.
     expect(handle.metadata).toEqual({ hp: '5' });
   });
 

@@ -29,7 +29,7 @@ const AT_ONCE = 4;
 const LIFE_MS = 60;
 const PARTITIONS = 16;
 const LEASE_MS = 10_000;
-/** What runs too late does so within this time, or is found as a handle that is left. */
+/** Late callbacks run within this time, or are found as a handle that is left. */
 const SETTLING_MS = 20;
 
 const postgres = databases().find(({ name }) => name === 'PostgreSQL');
@@ -42,7 +42,7 @@ function chance(): number {
   return seed / 2_147_483_647;
 }
 
-/** What every engine finds in the database. */
+/** The rows that every engine finds in the database. */
 let people: {
   readonly guildId: GuildId;
   readonly textId: ChannelId;

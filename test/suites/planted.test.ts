@@ -9,11 +9,11 @@ import { type SeedReport, seedsFrom, seedsOn, seedsThere } from '../sim/pool.ts'
 /** Seeds within which a bug is to be found. */
 const SEEDS = 60;
 const JOBS = 2;
-/** Of a machine that has other things to do as well. */
+/** Time limit on a machine that is busy with other work. */
 const PATIENCE_MS = 600_000;
 
 let main: URL;
-/** Those that pass while all bugs are asleep. */
+/** Seeds that pass while all bugs are asleep. */
 let clean: readonly number[];
 /** The rule that was broken first, null: none was, and how many seeds that took. */
 const hunted = new Map<string, { readonly rule: string | null; readonly seeds: number }>();

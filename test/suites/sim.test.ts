@@ -10,7 +10,7 @@ const PREEMPTED = 100;
 /** Seeds that are run once more. */
 const REPEATED = 20;
 const JOBS = 2;
-/** Of a machine that has other things to do as well. */
+/** Time limit on a machine that is busy with other work. */
 const PATIENCE_MS = 600_000;
 
 let main: URL;

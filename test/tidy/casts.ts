@@ -19,7 +19,7 @@ const CASTS: Counts = {
   transports: 85,
   compose: 1,
 };
-/** Those of them that make an id of a certain kind out of a string. */
+/** Casts among them that make an id of a certain kind out of a string. */
 const ID_CASTS: Counts = {
   actors: 17,
   bench: 11,

@@ -31,7 +31,7 @@ const beginsTimer = (callee: Node): boolean =>
     nameOf(callee) === 'add' &&
     /wheel$/i.test(nameOf(callee.object as Node)));
 
-/** What a node decides, or null. */
+/** The decision that a node makes, or null. */
 function decisionOf(node: Node, parents: readonly Node[]): string | null {
   if (node.type === 'NewExpression')
     return nameOf(node.callee as Node) === 'DispatchBody' ? 'dispatches' : null;

@@ -6,7 +6,7 @@ type Uses = Map<string, Set<'code' | 'test'>>;
 
 const isTest = (path: string): boolean => path.startsWith('test/');
 
-/** What runs a file without importing it. */
+/** Files that run without being imported. */
 const STARTED =
   /\.(test|bench|config)\.ts$|\.d\.ts$|^examples\/|^web\/docs\/main\.ts$|^bench\/[a-z/]+\/(host|crowd|load)\.ts$/;
 /** Exports that a tool takes by their names. */

@@ -30,7 +30,7 @@ const ROOT_ROOMS: Record<string, string> = {
 
 type Kind = 'type' | 'value';
 /**
- * Who may import whom, and how: the table of docs/architecture.md. `value` includes types. A room may always import
+ * Permitted imports between rooms: the table of docs/architecture.md. `value` includes types. A room may always import
  * itself; main with compose, bench, examples and test may import everything. A folder has a row of its own where
  * it differs from its room: services use the keyed mutex, the cache and the batched reads of `actors/runtime`, which
  * know no actor.

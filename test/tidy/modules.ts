@@ -4,7 +4,7 @@ import { type Node, type Source, visit } from '../support/source.ts';
 /** Stands for everything that a module exports. */
 export const ALL = '*';
 
-/** What one file takes from others and offers them. Paths are from the root. */
+/** Imports and exports of one file. Paths are from the root. */
 export interface Module {
   readonly path: string;
   readonly uses: readonly { readonly from: string; readonly names: readonly string[] }[];
@@ -24,7 +24,7 @@ interface Export {
   readonly origin: { readonly path: string; readonly name: string } | null;
 }
 
-/** What is built of a source: `dist/a.js` and `dist/fuzz/a.js` of `a.ts`. */
+/** Path of a built file, and its source: `dist/a.js` and `dist/fuzz/a.js` of `a.ts`. */
 const BUILT = /^(?:dist\/(?:fuzz\/)?)?(.*)\.(?:[mc]?js|tsx?)$/;
 
 /** The source that a text in the file `by` names, from there or from the root; null when it names none. */

@@ -37,7 +37,7 @@ const DECIDING_CALLS: ReadonlyMap<string, string> = new Map([
   ['blobs.delete', 'decides which files are kept'],
 ]);
 
-/** What a node decides that belongs to services or engine; null for none. */
+/** The decision of a node that belongs to services or engine; null for none. */
 function decisionOf(node: Node, parents: readonly Node[]): string | null {
   if (comparesApplications(node)) return 'decides who may use an application';
   if (node.type !== 'CallExpression') return null;

@@ -3,7 +3,7 @@ import { parse, type Source } from '../support/source.ts';
 
 /** A tag and its text, which ends where the next tag begins. */
 const TAG = /(?:^|\s)@source(?=\s|$)([\s\S]*?)(?=\n[\s*]*@|\s@source\b|$)/g;
-/** What a reader can open: an address, or an RFC by its number. */
+/** References that a reader can open: an address, or an RFC by its number. */
 const OPENABLE = /https:\/\/\w|\bRFC \d/;
 
 /** The `@source` tags of a file that name nothing a reader can open. */

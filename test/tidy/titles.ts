@@ -5,7 +5,7 @@ import { type Node, parse, type Source, visit } from '../support/source.ts';
 const CONTINUATION = /^(that|those|who|whom|whose|whoever|which|of|and|or|but|nor|than)\b/i;
 /** A predicate without what it denies: `is none`. */
 const NO_PREDICATE = /^(is|are|has|have) none\b|\b(is|are) none$/;
-/** What `test.each` puts a value in for, which may be any number of words. */
+/** Placeholders of `test.each`, whose values may be any number of words. */
 const PLACEHOLDER = /%[sdifjoOp]|\$\{|\$\w/;
 
 /**

@@ -107,7 +107,7 @@ function town() {
     },
     quit({ user }) {
       const client = clients.get(user);
-      // Who is cut off cannot say goodbye.
+      // A client whose connection was cut sends no close frame.
       if (!client?.online) return;
       client.session?.detach(client, false);
       clients.delete(user);
@@ -158,7 +158,7 @@ it('holds for any course of events', () => {
           }
         }
       }
-      // Whoever is not there any more is forgotten by media, and in the end nothing is left.
+      // Media forgets the absent members, and in the end no call is left.
       world.clock.advance(RESUME_WINDOW_MS);
       world.calls.close();
       expect(world.calls.size).toBe(0);

@@ -63,7 +63,7 @@ class RecordingRoom implements MediaRoom {
   readonly wants = new Map<number, { any: number; bySsrc: ReadonlyMap<number, number> }>();
   encryptedOnly = false;
   closed = false;
-  /** What `connectPeer` answers. */
+  /** The answer of `connectPeer`. */
   sdp: Promise<string | null> = Promise.resolve('v=0');
   readonly emit: (event: MediaEvent) => void;
   readonly #allot: () => number;

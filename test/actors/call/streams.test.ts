@@ -22,7 +22,7 @@ function arrange() {
   const live = new Set<string>();
   let ids = 5000n;
   const calls = {
-    /** Whom the calls let in. */
+    /** Whether the calls admit a member. */
     admits: (_seat: VoiceMember): boolean => true,
     voiceMemberOf: (serverId: string, userId: string) => voiceMembers.get(`${serverId} ${userId}`) ?? null,
     voiceJoined(voiceMember: VoiceMember): void {
@@ -57,7 +57,7 @@ function arrange() {
     streams,
     live,
     seats: voiceMembers,
-    /** What was told since this was last asked. */
+    /** Notifications since the last call of this function. */
     told: () => log.splice(0),
     place(userId: string, more: Partial<VoiceMember> = {}): void {
       streams.voiceJoined(voiceMember(userId, more));

@@ -138,7 +138,7 @@ export function routerOf(waitingMax?: number, catalogue: Catalogue = METHODS) {
   return { ...scene, scene, placement, router: router as unknown as AnyRouter };
 }
 
-/** What a promise has come to, once all that waits on nothing has run. */
+/** The state of a promise once everything that waits on nothing has run. */
 export async function outcome<T>(promise: Promise<T>): Promise<T | Error | 'waits'> {
   const settled = promise.catch((error: Error) => error);
   return Promise.race([settled, new Promise<'waits'>((resolve) => setImmediate(resolve, 'waits'))]);

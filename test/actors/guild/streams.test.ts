@@ -273,7 +273,7 @@ describe('a guild that is handed over', () => {
     guild.crash();
     await entered(bob);
     expect((await look()).voice_states.map(({ user_id }) => user_id)).toEqual([BOB]);
-    // Whoever has left voice is not in it for the next one either.
+    // Bob leaves voice, so that he is not in it in the next run either.
     await guild.call(
       'setVoiceState',
       { channelId: null, sessionId: 'b1', selfMute: false, selfDeaf: false, selfVideo: false },
@@ -360,7 +360,7 @@ describe('a command that is sent again', () => {
               const all = answers.get(key) ?? new Set();
               answers.set(key, all.add(JSON.stringify(reply)));
             },
-            // Whoever has no answer asks again.
+            // A client without an answer repeats its request.
             () => undefined,
           );
           under.push(answered);
@@ -474,7 +474,7 @@ describe('any interleaving of commands, sessions and owners', () => {
     });
   }
 
-  /** What there is of messages, from where it was given the guild up to where it was given the guild anew. */
+  /** Messages that the session is due: from each GUILD_CREATE it received up to the next one. */
   function dueTo({ heard, userId }: FollowingSession): string[] {
     const spans: { from: number | null; to: number }[] = [];
     for (const [kind, n] of heard) {

@@ -18,11 +18,11 @@ class CounterShell implements RegisteredShell<Counter> {
   readonly send: Send<Counter>;
   readonly log: string[];
   isBusy = false;
-  /** What is open: `finish` ends it. */
+  /** Whether the aggregate is open; `finish` ends it. */
   working = false;
   writing: (() => Promise<void>) | null = null;
   end: End | null = null;
-  /** What it hands over while it ends. */
+  /** Callback for the moment in which the aggregate hands over its state. */
   farewell: () => void = () => undefined;
 
   constructor(id: string, send: Send<Counter>, log: string[]) {

@@ -1,4 +1,4 @@
-// What an aggregate shows leaves in the order in which it was decided, whatever sets it off.
+// An aggregate's dispatches leave in the order of its decisions, whatever triggers them.
 import { expect, test } from 'vitest';
 import { OrderedCommits } from '../../../actors/runtime/work.ts';
 import type { Commit, Writer } from '../../../storage/ports.ts';

@@ -27,7 +27,7 @@ class Net {
   readonly losing = new Set<string>();
   readonly asked: string[] = [];
   readonly hearers = new Set<(change: OwnershipChange) => void>();
-  /** Of every shard. */
+  /** State of every shard. */
   state: ShardState = 'serving';
 
   constructor(count: number) {
@@ -63,7 +63,7 @@ class Net {
   }
 }
 
-/** What this shard does when it was held for dead and is back. */
+/** Starts the rejoin of a shard that was declared dead and has come back. */
 function returning(net: Net, self: ShardInfo, ports: Pick<RejoinPorts, 'router' | 'sessions'>) {
   const taken: TakenSession[] = [];
   const hearers = new Set<(change: OwnershipChange) => void>();
@@ -209,7 +209,7 @@ describe('a session that is resumed at another shard', () => {
     const kinds = await Promise.all(asked.map(async ({ outcome }) => (await outcome).kind));
     const homes = [a, b, c].map(({ house }) => house.sessions.size);
     expect(homes.reduce((sum, size) => sum + size)).toBe(1);
-    // Who asked second may have found it at the first one, and then that one's client is sent away.
+    // The second caller may find the session at the first one, whose client is then disconnected.
     expect(kinds.filter((kind) => kind === 'open').length).toBeGreaterThanOrEqual(1);
   });
 

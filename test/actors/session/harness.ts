@@ -150,7 +150,7 @@ export class FakeBackend implements SessionBackend {
     session.deliver(new DispatchBody('GUILD_CREATE', { id: guildId, members: this.guildMembers }, 0));
   }
 
-  /** What a reopened session is to be told; false: some of it cannot be had. */
+  /** Delivers the missed dispatches of a reopened session; false: some of them are lost. */
   reopening: (session: LiveSession, reopening: Reopening) => boolean = () => true;
 
   async reopen(session: LiveSession, reopening: Reopening): Promise<boolean> {

@@ -24,7 +24,7 @@ class Server {
   journal!: Journal;
   house!: ReturnType<typeof arrange>;
   dead!: CrashedJournals;
-  /** What another home lets go of. */
+  /** The result of taking the session from another home. */
   elsewhere: TakeResult | null = null;
   readonly #bytesMax: number;
 
@@ -33,7 +33,7 @@ class Server {
     this.start();
   }
 
-  /** What ran before is gone without a word. */
+  /** Starts a process after one that ended without closing anything. */
   start(): void {
     for (const folder of this.store.made.values()) folder.isWritten = false;
     this.run += 1;

@@ -117,7 +117,7 @@ function shard(net: Net, self: ShardInfo, place: string) {
     await net.pass(200);
     return taking;
   };
-  /** What keeps copies ends, and begins again over the same disk. */
+  /** Closes the replicas and opens them again over the same disk. */
   const startAgain = (): { readonly bytes: number } => {
     copies.close();
     return new JournalReplicas(ports);

@@ -29,7 +29,7 @@ import {
 const NOW_MS = 1_780_000_000_000;
 const at = (ms: number): string => new Date(ms).toISOString();
 
-/** What `recipients` must amount to, asked of each session by itself. */
+/** The result that `recipients` must have, computed for each session by itself. */
 function bruteForce(guild: Guild, { t, d, to }: Dispatch, nowMs: number): Map<string, boolean> {
   const { intent, permission, contentGated, ownWithoutIntent, ownAlways } = DISPATCH_ROWS[t];
   const full = new Map<string, boolean>();

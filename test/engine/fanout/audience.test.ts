@@ -157,7 +157,7 @@ describe('permissions', () => {
     const guild = house();
     const gone = guild.channels.get(id('31'))!;
     guild.channels.delete(id('31'));
-    // What nobody received of it before is not remembered as being for nobody.
+    // An empty audience before the change is not remembered.
     expect(reached(guild, { t: 'CHANNEL_UPDATE', d: gone, to: inRoom('31') })).toEqual([]);
     expect(reached(guild, { t: 'CHANNEL_DELETE', d: gone, to: inRoom('31') })).toEqual(['b']);
   });

@@ -90,7 +90,7 @@ const step = fc.record({
 
 const OF_THREADS = /Thread|createMessage|deleteChannel|updateChannel/;
 
-/** Who receives a message, a typing notice and a change of the channel or thread. */
+/** Recipients of a message, a typing notice and a change of the channel or thread. */
 function told(guild: Guild): unknown {
   return [...guild.channels.keys(), ...guild.threads.keys()].map((id) =>
     (['MESSAGE_CREATE', 'TYPING_START', 'CHANNEL_UPDATE'] as const).map((t) => {

@@ -253,7 +253,7 @@ describe('GUILD_CREATE', () => {
     expect(owns.channels.map(({ id }) => id)).toEqual(['50', '51']);
     // People's sessions have no intents to be gated by.
     expect(owns.presences).toHaveLength(1);
-    // Of a huge guild, be it who it may: its own and those in voice.
+    // A huge guild shows even its owner only the user's own presence and the presences of users in voice.
     expect(shown(75_001, 0, '2').presences).toEqual([]);
     expect(shown(75_001, 0, '21').presences).toHaveLength(1);
     expect(owns).toMatchObject({

@@ -392,7 +392,7 @@ describe('hierarchy', () => {
           });
           const [command, input] = act;
           const { code } = run(guild, command, { userId: targetId, ...input }, caller('20'));
-          // Of two roles in one position the older ranks higher; 200 is the older one.
+          // The older one of two roles in one position ranks higher; 200 is the older one.
           const above = !owner && actor >= target;
           expect(above).toBe(outranks(guild, uid('20'), uid(targetId)));
           expect(code).toBe(above ? undefined : 50013);

@@ -27,7 +27,7 @@ function arrange(everyone = READ | P.ADD_REACTIONS): void {
 beforeEach(() => arrange());
 
 const input = (emoji: string, more: object = {}) => ({ channelId: '50', messageId: id, emoji, ...more });
-/** What the database says when the owner asks it: by default that the user has not reacted. */
+/** The database's answer to the owner: by default that the user has not reacted. */
 const load = (emoji: string, userId: string, stored: boolean) => {
   const asked = reactions.commands.addReaction.needs?.(input(emoji) as never, guild, caller(userId));
   for (const one of asked?.reactions ?? []) keepReaction(guild, one, stored);
@@ -180,7 +180,7 @@ describe('reactions', () => {
         for (const { act, emoji: text, userId, stale } of steps) {
           const key = text === '❤' ? '❤️' : text;
           const users = model.get(key) ?? new Set();
-          // What the database says is right, or what it said before the aggregate's own doings.
+          // The database answers with the current state, or with the state before the aggregate's own changes.
           const stored = stale && act === 'remove' ? users.has(userId) : false;
           if (act === 'add') {
             add(text, userId, stored);

@@ -92,7 +92,7 @@ const steps = fc.array(
   { maxLength: 40 },
 ) as fc.Arbitrary<Step[]>;
 
-/** What a person would say of the thread, without looking at how it is done. */
+/** The thread as its users see it, independent of the implementation. */
 interface Model {
   members: Set<string>;
   alive: number;

@@ -248,7 +248,7 @@ describe('through any sequence of commands', () => {
       })),
   );
 
-  /** What a listener knows after the changes. */
+  /** Applies the changes to a listener's list of members. */
   function listen(known: Map<string, VoiceMember>, changes: readonly VoiceChange[]): void {
     for (const change of changes) {
       if (change.type === 'seated') known.set(change.voiceMember.userId, change.voiceMember);

@@ -11,7 +11,7 @@ const BOT = { scopes: ['bot', 'applications.commands'], permissions: '2048' };
 const COMMANDS = { scopes: ['applications.commands'], permissions: '0' };
 const ofType = (params: object) => ({ oauth2_install_params: params });
 
-/** What a link asks for, or the code of its refusal. */
+/** The request of a link, or the code of its refusal. */
 function linkOf(configured: object, more: Parameters<typeof asking>[0] = {}) {
   const given = { name: 'Game', ownerId: ANNA, flags: 0, verifyKey: 'a'.repeat(64) };
   const made = newApplication(GAME, BOT_ID, given);

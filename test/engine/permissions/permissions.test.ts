@@ -24,7 +24,7 @@ const ann = id<UserId>(10);
 const bob = id<UserId>(11);
 const readable = P.VIEW_CHANNEL | P.READ_MESSAGE_HISTORY;
 
-/** What ann may do in a channel of the given overwrites, holding roles 20 and 21. */
+/** Permissions of ann in a channel with these overwrites; she has the roles 20 and 21. */
 function inChannel(everyone: bigint, overwrites: APIOverwrite[], more: object = {}): bigint {
   const room = channel('30', overwrites, more);
   const guild = buildGuild({

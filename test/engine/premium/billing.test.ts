@@ -112,7 +112,7 @@ const firstPeriod: Billing = {
   ...{ paidUntilMs: START_MS + PERIOD_MS, endedMs: null },
 };
 
-/** What is true at the provider. It collects, or not, and ends what nobody pays. */
+/** The payment provider's state. It collects or does not, and ends subscriptions that nobody pays. */
 class Provider {
   billing = firstPeriod;
 

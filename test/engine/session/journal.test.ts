@@ -16,7 +16,7 @@ import {
 const SESSIONS = 4;
 const idOf = (handle: number): string => `session${handle}`;
 
-/** What happens in one tick. */
+/** An action in one tick. */
 type Step =
   | { readonly kind: 'open' | 'end' | 'change'; readonly handle: number }
   | {
@@ -43,7 +43,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 const ticks = fc.array(fc.array(step, { maxLength: 6 }), { minLength: 1, maxLength: 12 });
 
-/** What a session has been sent, by number from 1. */
+/** Dispatches that a session was sent, by number from 1. */
 interface Sent {
   readonly jsons: string[];
   presence: string;

@@ -34,7 +34,7 @@ const friends = (applicationId: ApplicationId | null = null) => [
   relation(B, A, RELATION.FRIEND, applicationId),
 ];
 
-/** What the tables below vary; A acts on B. */
+/** Inputs that the tables below vary; A acts on B. */
 interface Situation {
   readonly relations?: readonly StoredRelation[];
   readonly writtenBy?: readonly UserId[];
@@ -142,7 +142,7 @@ const ASKED: Record<keyof PrivateCommands, Asks> = {
   ringCall: 'ringing',
 };
 
-/** What is reacted to, and voted on. */
+/** The message that users react to and vote on. */
 const MESSAGE = storedMessage(ID, B, { poll: openPoll() });
 
 function stateOf({ relations = [], writtenBy = [], fromBot, toBot }: Situation): PrivateChannelState {

@@ -144,12 +144,12 @@ export class World {
     return this.medias.at(-1)!;
   }
 
-  /** What the voice server says. */
+  /** Sends a payload of the voice server. */
   voice(op: number, d: Json = {}): void {
     this.line.events.message(JSON.stringify({ op, d }));
   }
 
-  /** What the voice server heard with an opcode, on its newest connection. */
+  /** Payloads that the voice server received with an opcode, on its newest connection. */
   heard(op: number): Json[] {
     return this.line.sent.filter((each) => each.op === op).map(({ d }) => d);
   }

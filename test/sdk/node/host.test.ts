@@ -13,7 +13,7 @@ import { awaitRedirect } from '../../../sdk/node/redirect.ts';
 import { Client } from '../../../sdk/node.ts';
 
 describe('a redirect', () => {
-  /** What came back, for a request that says what browsers do not let pages say. */
+  /** Status of a request with headers that browsers do not let pages set. */
   const get = (port: string, path: string, host: string, method = 'GET') =>
     new Promise<number>((resolve, reject) => {
       const asked = request({ host: '127.0.0.1', port, path, method, headers: { host } }, (response) => {

@@ -38,7 +38,7 @@ const open = async (encoding: string) => {
 };
 
 describe('a request', () => {
-  /** What comes until the connection ends; browsers send such paths as they are. */
+  /** Bytes that arrive until the connection ends; the path is sent as it is, as browsers do. */
   async function asked(lines: string, host = '127.0.0.1'): Promise<string> {
     if (web === null) expect.unreachable('All ports from 6463 to 6472 are in use.');
     const socket = connect(web.port, '127.0.0.1');

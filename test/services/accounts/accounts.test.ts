@@ -231,7 +231,7 @@ describe('the second factor', () => {
     expect(await accounts.enableFactor(userId, { ...form, code: '000000' }, HOME)).toEqual(
       wrongField('code'),
     );
-    // What is in force is no offer, whoever brings it.
+    // The current secret is never accepted as a new one, whoever sends it.
     const stolen = memory.accounts.get(userId)!.factor!.sealed;
     expect(await accounts.enableFactor(userId, { ...form, sealed: stolen }, HOME)).toEqual(
       wrongField('code'),

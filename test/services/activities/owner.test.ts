@@ -20,7 +20,7 @@ const request = (userId: UserId, connectionId: string | null = 'one') => ({
 
 let clock: VirtualClock;
 let wheel: TimerWheel;
-/** What a database keeps. */
+/** Rows of the database. */
 let stored: Map<string, ActivityInstance>;
 let shown: number[];
 let faults: unknown[];

@@ -12,7 +12,7 @@ const [APP, BOT, OWNER] = ['10' as ApplicationId, '10' as UserId, '20' as UserId
 const OLD = 'https://old.test/';
 const ROUND_MS = 3 * 3_600_000;
 
-/** What became of an application whose URL was `OLD` when it was tested, and is `now` when the tests are over. */
+/** Tests an application's URL `OLD`, which is `now` by the end of the tests. @returns the rows and log lines written. */
 async function afterTests(now: string) {
   const clock = new VirtualClock();
   const made = newApplication(APP, BOT, { name: 'Lantern', ownerId: OWNER, flags: 0, verifyKey: 'a' });

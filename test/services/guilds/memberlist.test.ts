@@ -62,7 +62,7 @@ function arrange(others: number, between: (rows: Map<string, Member>, chunks: nu
 const idsOf = (chunks: readonly MembersChunk[]) =>
   chunks.flatMap(({ members }) => members.map((m) => m.user.id));
 
-/** What a client holds a series together by. */
+/** Expects the fields by which a client puts a series of chunks together. */
 function expectSeries(chunks: readonly MembersChunk[], count: number) {
   expect(chunks.map((chunk) => chunk.chunk_index)).toEqual(
     Array.from({ length: count }, (_, index) => index),

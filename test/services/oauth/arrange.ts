@@ -50,7 +50,7 @@ function createRows() {
   return { grants, chains, codes, devices, write };
 }
 
-/** What storage reads. */
+/** The reads of storage. */
 const storeOf = (rows: ReturnType<typeof createRows>, log: { reads: number }): OAuthPorts['store'] => ({
   async holdings(userId) {
     log.reads += 1;

@@ -87,7 +87,7 @@ describe('a name that is taken or looks like a taken one', () => {
     );
     expect(changes.filter((change) => change === null)).toHaveLength(2);
     expect(changes.filter((change) => change === TAKEN)).toHaveLength(3);
-    // Who was refused is there as before, and may have another name.
+    // The refused user is unchanged, and may have another name.
     const [left] = people.filter((_, at) => changes[at] !== null);
     expect(await refusalOf(invoke('update_my_user', { username: 'another.one' }, left!.user.id))).toBeNull();
   });

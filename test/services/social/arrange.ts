@@ -11,7 +11,7 @@ type House = Awaited<ReturnType<typeof openHouse>>;
 
 let names = 0;
 
-/** What REST handlers use, as far as these tests do. */
+/** The services of REST handlers that these tests use. */
 const servicesOf = (house: House) =>
   createServices({
     ...house,
@@ -106,7 +106,7 @@ export async function subscribe(
   await commitAsOwner(id, [{ type: 'applicationUpdated', application: { ...application, ...change } }]);
 }
 
-/** What came under a name, oldest first. */
+/** Payloads of the dispatches with this name, oldest first. */
 export const told = <T = Record<string, unknown>>(sink: RecordingSink, t: string): T[] =>
   sink.dispatches.filter((one) => one.t === t).map(({ d }) => d as T);
 

@@ -188,7 +188,7 @@ describe('presence', () => {
       client_status: { desktop: 'dnd' },
     });
     expect(told(catAt.sink, 'PRESENCE_UPDATE').at(-1)).toMatchObject({ status: 'dnd' });
-    // Who became friends a moment ago sees the other at once.
+    // A new friend sees the other's presence at once.
     const dan = await house.person();
     const danAt = await house.connect(dan);
     await house.befriend(dan, ann);

@@ -19,7 +19,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-/** What the database in `at` holds, or the fault that it does not open with. */
+/** The rows of the database in `at`, or the fault with which it does not open. */
 async function opened(at = directory): Promise<unknown> {
   const driver = await openPglite(at).catch((error) => error);
   if (driver instanceof Error) return driver;
@@ -79,7 +79,7 @@ test.each(DAMAGED)(
   async (name) => {
     const fault = await without(name, () => opened());
     expect(fault).toBeInstanceOf(StorageFault);
-    // Of a folder that held one file only, the folder is named.
+    // A folder that held one file only is named itself.
     expect(String(fault)).toMatch(new RegExp(`: ${name}|: ${dirname(name)} is empty`));
     expect(String(fault)).toMatch(/Restore the whole directory from a backup: .+; or, to begin/);
   },

@@ -20,7 +20,7 @@ async function opened(data: string): Promise<unknown> {
   return 'a database';
 }
 
-/** What a server leaves beside the database, each only after the database was made. */
+/** Files that a server leaves beside the database, each only after the database was made. */
 const BESIDE = [
   ...['blobs/attachments/1/2/cat.png~bytes', 'demo.json', 'journal/id', 'outbox/1-000000.eml'],
   ...['tls/authority.key.pem', 'database.made'],

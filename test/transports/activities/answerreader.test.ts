@@ -198,7 +198,7 @@ describe('an HTTP response', () => {
   });
 });
 
-/** What the parser of Node reads from the same bytes; null when it does not take them for a whole answer. */
+/** The answer that Node's parser reads from the same bytes; null when it does not find a whole answer. */
 function seenByNode(text: string, isHead: boolean): Promise<Pick<Seen, 'start' | 'body'> | null> {
   return new Promise((resolve) => {
     const socket = new Duplex({ read: () => undefined, write: (_, __, done) => done() });

@@ -149,7 +149,7 @@ test('behind a trusted proxy, each network that it names has at most 256 request
   handle = (_, answer) => (isOpen ? answer.end('done') : void held.push(answer));
   const agent = new http.Agent({ maxSockets: 1_000 });
   const asked = (forwarded: string) => statusOf(behind, { agent, headers: { 'x-forwarded-for': forwarded } });
-  // What the client wrote itself comes before what the proxy appends.
+  // The client's own forwarding header precedes the entry that the proxy appends.
   const many = Array.from({ length: 256 }, (_, at) => asked(`9.9.9.${at % 200}, 203.0.113.7`));
   await expect.poll(() => held.length, { timeout: PATIENCE_MS }).toBe(256);
   expect(await asked('8.8.8.8, 203.0.113.7')).toBe(503);

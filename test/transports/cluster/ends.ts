@@ -14,7 +14,7 @@ export async function closeAll(): Promise<void> {
 export interface End {
   readonly links: GrpcLinks;
   readonly shard: ShardInfo;
-  /** What others have told it, numbers and breaks, in order. */
+  /** Messages and breaks from other shards, in order. */
   readonly heard: unknown[];
   readonly broken: string[];
   readonly warnings: { readonly details: Record<string, unknown>; readonly text: string }[];

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { arrange, IDENTIFY } from './harness.ts';
 
-/** What comes of one payload in a session. */
+/** Sends one payload in a session. @returns the close code, and the calls that reach the engine. */
 async function sent(op: number, d: object, identify: object) {
   const arranged = arrange();
   const { wire, say } = arranged.connect();

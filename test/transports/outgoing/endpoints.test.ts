@@ -17,7 +17,7 @@ interface Seen {
 
 let server: Server;
 let seen: Seen[] = [];
-/** What the server does with a request. */
+/** The server's response to a request. */
 let answer: (response: ServerResponse, request: IncomingMessage) => void;
 
 beforeAll(async () => {

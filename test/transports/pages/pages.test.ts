@@ -133,7 +133,7 @@ describe('return addresses', () => {
     const form = { login: 'anna', password: PASSWORD, next: anna.hidden('next') };
     expect((await anna.post('/login', form)).headers.get('location')).toBe('/activate?user_code=ABCD');
     expect((await signIn(visitor(), '//evil.example')).headers.get('location')).toBe('/settings');
-    // What a form leads to by redirects is bound by the form's policy, all along: a consent may lead further.
+    // A form's policy binds every redirect that follows it, so the consent leads further by a refresh.
     const game = visitor();
     expect((await signIn(game, '/oauth2/authorize?client_id=1&state=2')).status).toBe(200);
     expect(game.text).toContain(

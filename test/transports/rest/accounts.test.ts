@@ -183,7 +183,7 @@ describe('a user with a password', () => {
     });
     expect(status).toBe(200);
     expect(asked.slice(1)).toEqual(['right', { username: 'lovelace' }]);
-    // What is left for the user itself: the name is the account's to change.
+    // Only the avatar is left for the user record: the name is the account's to change.
     expect(told).toEqual([{ avatar: null }]);
   });
 

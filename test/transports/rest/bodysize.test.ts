@@ -21,7 +21,7 @@ interface Schema {
 
 const IMAGE_TEXT = Math.ceil((IMAGE_BYTES_MAX * 4) / 3) + 64;
 const KEY_BYTES = 64;
-/** What a schema leaves open is read by the rules, which have bounds of their own. */
+/** Size of a field that the schema leaves open; the engine's rules bound it. */
 const ANY_BYTES = 1_024;
 const WIDE = 24;
 

@@ -8,7 +8,7 @@ import { HUMAN, pipelineOf } from '../../support/rest.ts';
 
 const built: Readonly<Record<string, AnyOperation>> = { ...operations, ...unlisted };
 
-/** What each scope opens over REST, by itself. */
+/** Operations that each scope by itself opens over REST. */
 const OPENS: Partial<Record<Scope, readonly string[]>> = {
   'account.global_name.update': ['update_my_account'],
   'activities.invites.write': ['send_user_message'],
@@ -155,7 +155,7 @@ const actingWith = (scopes: readonly Scope[]): Caller => ({
   },
 });
 
-/** What the operation answers an application with these scopes before it looks at anything else; null: it may go on. */
+/** The operation's first check of an application with these scopes; null: it passes. */
 const { pipeline } = pipelineOf(built, { limited: false });
 function refusedTo(id: string, scopes: readonly Scope[]): { status: number; body: unknown } | null {
   const context = { caller: actingWith(scopes), publicUrl: 'http://x', address: null };

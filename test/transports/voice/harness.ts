@@ -96,7 +96,7 @@ class FakeWire {
   readonly #wire = new GatewayWire();
 
   constructor(socket: VoiceSocket) {
-    // Of the socket only `closed` and `drained` are used there.
+    // The connection uses only `closed` and `drained` of the socket.
     this.#wire.socket = socket as never;
   }
 

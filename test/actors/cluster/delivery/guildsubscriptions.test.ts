@@ -51,7 +51,7 @@ describe('a followed guild', () => {
     house.home.frames('a', [house.frame(numberOf(1, 11), handle)]);
     house.followed.sessionReplaced(entered, GUILD, numberOf(1, 11));
     house.followed.sessionReplaced(other, GUILD, numberOf(1, 11));
-    // What the others here have heard meanwhile says nothing of this one.
+    // The cursors of the other sessions here do not move this session's cursor.
     house.home.frames('a', [house.frame(numberOf(1, 14))]);
     house.clock.advance(200);
     const question = await house.asked();
@@ -112,7 +112,7 @@ describe('a followed guild', () => {
     const again = await house.asked();
     const afters = again.wanted.map(({ session, after }) => [session.session.sessionId, after]);
     expect(Object.fromEntries(afters)).toEqual({ one: numberOf(2, 1), two: numberOf(1, 11) });
-    // What is told under the earlier talk finds nobody.
+    // A frame under the earlier peer epoch reaches no session.
     house.home.frames('b', [house.frame(numberOf(2, 2), ...handles)]);
     expect([house.heard(one.entered), house.heard(two)]).toEqual([['1:11', '1:12', '2:1'], ['1:11']]);
   });
@@ -330,7 +330,7 @@ describe('a followed guild', () => {
     const [first, second] = question.wanted;
     expect(first?.session).toBe(away.entered.session);
     second?.caughtUp?.(numberOf(2, 1));
-    // Who hears it was told by the guild itself.
+    // The guild itself has notified the sessions that receive its stream.
     house.followed.memberRemoved(GUILD, '1', numberOf(2, 1));
     await question.answer('gone');
     expect([house.heard(away.entered), house.heard(back.entered)]).toEqual([

@@ -48,7 +48,7 @@ function arrange(...homes: readonly string[]) {
       );
       change({ moved: [], gone, came: [] });
     },
-    /** What has been told since the last time, most of it in short. */
+    /** Frames since the last call, most of them abbreviated. */
     news(): object[] {
       clock.settle();
       return told.splice(0).map(({ to, frame }) => {

@@ -35,12 +35,12 @@ interface Cell {
   readonly changes: OwnershipChange[];
   /** Partitions that it serves now. */
   served(): number[];
-  /** What a change of hands waits for. */
+  /** A promise that the handover waits for. */
   readonly handing: { until: Promise<unknown> };
   idOf(partition: number): string;
 }
 
-/** What stands around all shards of a test. */
+/** Clock, database and epochs that all shards of a test share. */
 class Surroundings {
   readonly clock = new VirtualClock();
   readonly wheel = new TimerWheel(this.clock);
@@ -117,7 +117,7 @@ const tenancyOf = (
     log.push(`hand over ${owning.length}`);
     for (const [partition, id] of owning) {
       expect(ownership().owns(id)).toBe(false);
-      // What is under way may still be written.
+      // Commits that are under way may still be written.
       if (ownership().view.owners[partition]?.epoch) expect(ownership().fenceOf(id)).not.toBeNull();
     }
     await handing.until;

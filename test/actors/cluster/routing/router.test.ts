@@ -271,7 +271,7 @@ describe('a call', () => {
 });
 
 describe('a command', () => {
-  /** What happens to one attempt, and who owns the key afterwards. */
+  /** The fate of one attempt, and the owner of the key afterwards. */
   const step = fc.record({
     fate: fc.constantFrom(
       'done',

@@ -87,16 +87,16 @@ export class FakePage {
   readonly streams: FakeStream[] = [];
   readonly told: { readonly session: number; readonly type: string }[] = [];
   readonly changes = new Set<() => void>();
-  /** What the microphone does instead of opening. */
+  /** Error of the microphone when it does not open. */
   refusal: Error | null = null;
   /** How loud everything is. */
   level = 0;
   isTerminated = false;
-  /** What every audio context is. */
+  /** State of every audio context. */
   contextState = 'running';
   readonly stateListeners = new Set<() => void>();
   readonly gestures = new Map<string, () => void>();
-  /** What a context throws instead of taking a stream. */
+  /** Error that a context throws instead of taking a stream. */
   sourceRefusal: Error | null = null;
   /** The page's WebRTC connections, newest last. */
   readonly peers: FakePeer[] = [];
@@ -143,7 +143,7 @@ export class FakePage {
     },
   });
 
-  /** Whose sound is sent now; null: nothing. */
+  /** Name of the track that is sent now; null: none. */
   sent(): string | null {
     return this.peers.at(-1)!.transceivers[0]!.sender.track?.name ?? null;
   }
@@ -154,7 +154,7 @@ export class FakePage {
     peer.onconnectionstatechange?.();
   }
 
-  /** What the worker says. */
+  /** Posts a message of the worker. */
   say(data: object): void {
     this.#hear({ data });
   }

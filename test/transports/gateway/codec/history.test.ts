@@ -107,7 +107,7 @@ const opened = (count: number): Streams => {
   return streams;
 };
 
-/** What happens to the streams: `at` and `channel` are taken modulo what there is. */
+/** An action on the streams: `at` and `channel` are taken modulo the number of streams and channels. */
 interface Action {
   readonly what: 'send' | 'presence' | 'long' | 'private' | 'control' | 'join' | 'end' | 'flush';
   readonly text: string;

@@ -89,7 +89,7 @@ describe('an invite', () => {
       expect(codeOf(await given.invoke(operation, { params, as: '13' }))).toBe(50013);
     }
     for (const as of ['10', '12']) expect((await put(given, code, '1001', as)).status).toBe(204);
-    // Who may not change it does not learn either which ids are users'.
+    // A caller without the permission does not learn either which ids are users'.
     for (const as of ['11', '13'])
       for (const text of ['1001', '5', 'x'.repeat(40_000)])
         expect(codeOf(await put(given, code, text, as))).toBe(50013);
