@@ -316,13 +316,11 @@ export class SimLinks implements Links {
     for (let first = peer.flying[0]; first && first.atMs <= world.nowMs; first = peer.flying[0]) {
       const other = this.#standing(peer);
       if (!other) return;
-      const { bytes } = first;
       peer.flying.shift();
-      world.after(
-        0,
-        () => other.handler?.notified(this.shardId, this.#codec.unpackBatch(payloadOf(bytes)).frames),
-        other.host,
-      );
+      const { frames } = this.#codec.unpackBatch(payloadOf(first.bytes));
+      // Questions travel on their own here, with any delay, and so also before what was sent earlier.
+      const notices = frames.filter((frame) => frame.kind !== 'question');
+      world.after(0, () => other.handler?.notified(this.shardId, notices), other.host);
     }
   }
 

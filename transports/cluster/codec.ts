@@ -2,21 +2,41 @@ import { Packr } from 'msgpackr';
 import type { LinkExtension } from '../../actors/cluster/ports.ts';
 import type { LinkFrame } from '../../actors/placement/ports.ts';
 import { LinkFault, type LinkFaultKind, NotServed } from '../../protocol/faults.ts';
-import { DecodeFault, HEAD_BYTES_MAX, headed } from './packets.ts';
+import { CONTENT_BYTES_MAX, DecodeFault, HEAD_BYTES_MAX, headed } from './packets.ts';
 import { checkPayload } from './payloadcheck.ts';
 import { bytesOf, countOf, listOf, littleEndian, numbersOf, textOf } from './reading.ts';
 import { SECRETS } from './secrets.ts';
 import { ValueCodec } from './valuecodec.ts';
 
-/** A request frame. `token` identifies the sender. */
-export interface LinkRequest {
-  readonly token: Buffer;
+/** A request to another shard. */
+export interface LinkQuestion {
   readonly method: string;
   readonly key: string;
   readonly deadlineMs: number;
   readonly commandKey: string | null;
   readonly trace: string;
   readonly args: readonly unknown[];
+}
+
+/** A request as a unary call of link version 1. `token` identifies the sender. */
+export interface LinkRequest extends LinkQuestion {
+  readonly token: Buffer;
+}
+
+/**
+ * A request in a batch. `streamId` names the stream on which it was asked: a batch that is sent again on a later stream is
+ * not answered, because its sender has rejected the request.
+ */
+export interface QuestionFrame extends LinkQuestion {
+  readonly kind: 'question';
+  readonly streamId: number;
+  readonly id: number;
+}
+
+/** The encoded answer to a question. */
+export interface EncodedReply {
+  readonly id: number;
+  readonly answer: Buffer;
 }
 
 /** An encoded frame that waits to be sent. Frames are encoded at once, because their arguments may change later. */
@@ -38,13 +58,25 @@ export interface Codec {
   unpackRequest(payload: Buffer): LinkRequest;
   packAnswer(value: unknown): Buffer;
   packFault(fault: unknown): Buffer;
-  /** Returns the reply. @throws the fault that the other shard reported, or DecodeFault */
+  /** The answer of a reply. @throws TypeError for a value that cannot be encoded; RangeError when it is too large. */
+  encodeAnswer(value: unknown): Buffer;
+  encodeFault(fault: unknown): Buffer;
+  /** Returns the value of an answer. @throws the fault that the other shard reported, or DecodeFault */
   unpackAnswer(payload: Buffer): unknown;
   /** @throws TypeError for a value that cannot be encoded. */
   encodeFrame(frame: LinkFrame): EncodedFrame;
+  /** @throws TypeError for a value that cannot be encoded; RangeError when it is too large. */
+  encodeQuestion(streamId: number, id: number, question: LinkQuestion): EncodedFrame;
   packBatch(sequence: number, parcels: readonly EncodedFrame[]): Buffer;
   /** @throws DecodeFault */
-  unpackBatch(payload: Buffer): { readonly sequence: number; readonly frames: LinkFrame[] };
+  unpackBatch(payload: Buffer): {
+    readonly sequence: number;
+    readonly frames: readonly (LinkFrame | QuestionFrame)[];
+  };
+  /** Acknowledges all batches up to `taken`, and brings replies. */
+  packReplies(taken: number, replies: readonly EncodedReply[]): Buffer;
+  /** Also understands the acknowledgements of link version 1. @throws DecodeFault */
+  unpackReplies(payload: Buffer): { readonly taken: number; readonly replies: readonly EncodedReply[] };
 }
 
 /** `variableMapSize`: maps of any size. Records are off, because msgpackr compiles code from a peer's record definitions. */
@@ -93,52 +125,101 @@ export function createCodec(extensions: readonly LinkExtension[] = [SECRETS]): C
   return {
     pack: (value) => packed(values.flatten(value, 0)),
     unpack,
-    packRequest({ token, method, key, deadlineMs, commandKey, trace, args }) {
-      return packed([token, method, key, deadlineMs, commandKey, trace, values.flatten(args, 1)]);
-    },
+    packRequest: (question) => packed([question.token, ...questionParts(question, values)]),
     unpackRequest(payload) {
-      const [token, method, key, deadlineMs, commandKey, trace, args] = listOf(parsed(payload));
-      return {
-        token: bytesOf(token),
-        method: textOf(method),
-        key: textOf(key),
-        deadlineMs: countOf(deadlineMs),
-        commandKey: commandKey === null ? null : textOf(commandKey),
-        trace: textOf(trace),
-        args: values.revive(listOf(args)) as unknown[],
-      };
+      const [token, ...parts] = listOf(parsed(payload));
+      return { token: bytesOf(token), ...questionOf(parts, values) };
     },
     packAnswer: (value) => packed([0, values.flatten(value, 1)]),
     packFault: (fault) => packed(faultParts(fault)),
+    encodeAnswer: (value) => within(packr.pack([0, values.flatten(value, 1)])),
+    encodeFault: (fault) => packr.pack(faultParts(fault)),
     unpackAnswer(payload) {
       const [outcome, ...rest] = listOf(parsed(payload));
       if (outcome === 0) return values.revive(rest[0]);
       throw faultOf(rest);
     },
     encodeFrame: (frame) => encodedFrameOf(frame, (args) => packr.pack(values.flatten(args, 0))),
+    encodeQuestion(streamId, id, question) {
+      const bytes = within(packr.pack(questionParts(question, values)));
+      return { parts: [KINDS.question, streamId, id, bytes], bytes: FRAME_BYTES + bytes.length };
+    },
     packBatch,
     unpackBatch(payload) {
-      const [sequence, ...parts] = listOf(parsed(payload));
-      const frames = parts.map((each) => frameOf(listOf(each), (bytes) => listOf(unpack(bytes))));
+      const [sequence, ...all] = listOf(parsed(payload));
+      const frames = all.map((each) => {
+        const parts = listOf(each);
+        if (parts[0] !== KINDS.question) return frameOf(parts, (bytes) => listOf(unpack(bytes)));
+        const [, streamId, id, bytes] = parts;
+        const question = questionOf(listOf(parsed(bytesOf(bytes))), values);
+        return { kind: 'question' as const, streamId: countOf(streamId), id: countOf(id), ...question };
+      });
       return { sequence: countOf(sequence), frames };
     },
+    packReplies: (taken, replies) =>
+      packedWithin(
+        [taken, ...replies.flatMap(({ id, answer }) => [id, answer])],
+        replies.reduce((sum, { answer }) => sum + FRAME_BYTES + answer.length, FRAME_BYTES),
+      ),
+    unpackReplies,
   };
 }
 
-/** Encodes a batch with one copy of its frames, into a buffer of sufficient size. */
+const questionParts = (
+  { method, key, deadlineMs, commandKey, trace, args }: LinkQuestion,
+  values: ValueCodec,
+): unknown[] => [method, key, deadlineMs, commandKey, trace, values.flatten(args, 1)];
+
+function questionOf(parts: readonly unknown[], values: ValueCodec): LinkQuestion {
+  const [method, key, deadlineMs, commandKey, trace, args] = parts;
+  return {
+    method: textOf(method),
+    key: textOf(key),
+    deadlineMs: countOf(deadlineMs),
+    commandKey: commandKey === null ? null : textOf(commandKey),
+    trace: textOf(trace),
+    args: values.revive(listOf(args)) as unknown[],
+  };
+}
+
+/** @throws DecodeFault */
+function unpackReplies(payload: Buffer): { readonly taken: number; readonly replies: EncodedReply[] } {
+  const value = parsed(payload);
+  if (typeof value === 'number') return { taken: countOf(value), replies: [] };
+  const [taken, ...parts] = listOf(value);
+  const replies: EncodedReply[] = [];
+  for (let at = 0; at < parts.length; at += 2)
+    replies.push({ id: countOf(parts[at]), answer: bytesOf(parts[at + 1]) });
+  return { taken: countOf(taken), replies };
+}
+
+/** @throws RangeError when a packet has no room for these bytes. */
+function within(bytes: Buffer): Buffer {
+  if (bytes.length > CONTENT_BYTES_MAX)
+    throw new RangeError(`A value of ${bytes.length} bytes is too large for a link.`);
+  return bytes;
+}
+
 function packBatch(sequence: number, parcels: readonly EncodedFrame[]): Buffer {
-  let bytes = HEAD_BYTES_MAX + SLACK_BYTES;
+  let bytes = FRAME_BYTES;
   for (const parcel of parcels) bytes += parcel.bytes;
-  packr.useBuffer(Buffer.allocUnsafeSlow(bytes));
-  const batch: Buffer = packr.pack(
-    [sequence, ...parcels.map(({ parts }) => parts)],
-    RESERVE + HEAD_BYTES_MAX,
-  );
+  return packedWithin([sequence, ...parcels.map(({ parts }) => parts)], bytes);
+}
+
+/**
+ * Encodes a value of at most `bytes` bytes. What fits msgpackr's own buffer is copied out of it; anything larger is encoded
+ * into a buffer of its own, so that it is copied once.
+ */
+function packedWithin(value: unknown, bytes: number): Buffer {
+  if (bytes < SCRATCH_BYTES - SLACK_BYTES) return packed(value);
+  packr.useBuffer(Buffer.allocUnsafeSlow(HEAD_BYTES_MAX + SLACK_BYTES + bytes));
+  const batch: Buffer = packr.pack(value, RESERVE + HEAD_BYTES_MAX);
   packr.useBuffer(Buffer.allocUnsafeSlow(SCRATCH_BYTES));
   return headed(batch, HEAD_BYTES_MAX);
 }
 
-const KINDS = { dispatch: 0, following: 1, tell: 2 } as const;
+/** Frames of link version 1, and the question of version 2. */
+const KINDS = { dispatch: 0, following: 1, tell: 2, question: 3 } as const;
 /** Upper bound of the numbers, lengths and tokens of a frame. */
 const FRAME_BYTES = 64;
 

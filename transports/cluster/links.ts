@@ -101,7 +101,7 @@ export async function createLinks(options: LinksOptions): Promise<GrpcLinks> {
     },
     ...{ asksMax, clock, logger, onFault },
   };
-  const server = new LinkServer({ ...shared, tls });
+  const server = new LinkServer({ ...shared, tls, bytesMax: options.bytesMax });
   const { port } = await server.listen(options.host, options.port);
   return new ShardLinks(server, port, options.address ?? hostPort(options.host, port), self.id, {
     ...shared,

@@ -3,6 +3,9 @@ import type { MethodDefinition } from '@grpc/grpc-js';
 /** Largest packet of a link, in bytes: a request, its reply, or a batch. */
 export const PACKET_BYTES_MAX = 32 << 20;
 
+/** Largest frame of a batch, and largest answer, in bytes. The rest of the packet is for lengths and names. */
+export const CONTENT_BYTES_MAX = PACKET_BYTES_MAX - (1 << 16);
+
 /** Most bytes of the head of a packet. */
 export const HEAD_BYTES_MAX = 6;
 

@@ -1,10 +1,10 @@
-import { type ChannelCredentials, Client, type ClientDuplexStream, Metadata, status } from '@grpc/grpc-js';
+import { type ChannelCredentials, Client, type ClientDuplexStream, Metadata } from '@grpc/grpc-js';
 import type { Logger } from 'pino';
 import type { AskContext, LinkFrame, ShardInfo } from '../../actors/placement/ports.ts';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import { LinkFault } from '../../protocol/faults.ts';
 import { messageOf } from '../../protocol/thrown.ts';
-import type { Codec } from './codec.ts';
+import type { Codec, LinkQuestion } from './codec.ts';
 import {
   type Greeting,
   type HandshakeAnswer,
@@ -13,8 +13,10 @@ import {
   packHandshake,
   unpackHandshakeAnswer,
 } from './handshake.ts';
-import { LINK_SERVICE, PACKET_BYTES_MAX } from './packets.ts';
+import { CONTENT_BYTES_MAX, LINK_SERVICE } from './packets.ts';
+import { PendingAsks } from './pendingasks.ts';
 import { SendQueue } from './sendqueue.ts';
+import { UnaryAsks } from './unaryasks.ts';
 
 export interface PeerDeps {
   readonly greeting: Greeting;
@@ -47,6 +49,12 @@ export interface PeerMetrics {
   readonly refusals: number;
 }
 
+/** A request that is encoded, and how it is sent: `send` resolves with the answer. */
+interface EncodedAsk {
+  readonly bytes: number;
+  send(): Promise<Buffer>;
+}
+
 /** How long a peer may take to answer a handshake, and to acknowledge a stream. */
 const HANDSHAKE_MS = 5000;
 const RETRY_MS = { first: 50, most: 2000 };
@@ -58,14 +66,22 @@ const WARN_ATTEMPTS = 4;
 
 const UNTRUSTED = /certificate|\bssl\b|\btls\b|alert|self.signed|altname/i;
 
-/** The link to one run of another shard: one connection for requests and the stream of frames. */
+/**
+ * The link to one run of another shard: one connection with one stream. Frames and requests share its order, its numbering
+ * and its flow control; acknowledgements and replies come back on it.
+ */
 export class Peer {
   readonly shard: ShardInfo;
   readonly #deps: PeerDeps;
   readonly #client: Client;
   readonly #sendQueue: SendQueue;
-  readonly #calls = new Set<{ cancel(): void }>();
+  readonly #pending: PendingAsks;
+  readonly #unary: UnaryAsks;
   #token: Buffer | null = null;
+  /** The link version of both shards. */
+  #version = 0;
+  /** Number of the current stream. */
+  #streamId = 0;
   #stream: ClientDuplexStream<Buffer, Buffer> | null = null;
   /** Whether the peer has acknowledged the stream; requests may be sent then too. */
   #ready = false;
@@ -87,6 +103,8 @@ export class Peer {
     this.#deps = deps;
     this.#client = new Client(shard.address, deps.credentials, deps.channelOptions);
     this.#sendQueue = new SendQueue({ bytesMax: deps.bytesMax, pack: deps.codec.packBatch });
+    this.#pending = new PendingAsks(deps.clock);
+    this.#unary = new UnaryAsks(this.#client);
     this.#handshake();
   }
 
@@ -96,7 +114,7 @@ export class Peer {
       connected: this.#ready,
       waitingBytes: this.#sendQueue.waitingBytes + this.#askBytes,
       bytesMax: 2 * this.#deps.bytesMax,
-      asksUnderWay: this.#calls.size,
+      asksUnderWay: this.#pending.size + this.#unary.size,
       asks: this.#asks,
       tells: this.#tells,
       breaks: this.#breaks,
@@ -106,35 +124,20 @@ export class Peer {
 
   /** Sends a request. @throws LinkFault, and the fault that the peer reports. */
   async ask(method: string, args: readonly unknown[], context: AskContext): Promise<unknown> {
-    const { codec, asksMax, bytesMax, clock } = this.#deps;
+    const { codec, asksMax, bytesMax } = this.#deps;
     if (!this.#ready || this.#token === null)
       throw new LinkFault('unreachable', `Not connected to ${this.shard.id}.`);
-    const packet = codec.packRequest({ ...context, token: this.#token, method, args });
-    if (this.#calls.size >= asksMax || this.#askBytes + packet.length > bytesMax)
-      throw new LinkFault('overloaded', `Too many requests to ${this.shard.id} are in progress.`);
+    const question = { ...context, method, args };
+    const { bytes, send } =
+      this.#version === 1 ? this.#unaryCall(question, this.#token) : this.#streamed(question);
+    const isTooMuch = this.#askBytes + bytes > bytesMax;
+    if (isTooMuch || this.#pending.size + this.#unary.size >= asksMax) throw this.#overloaded();
     this.#asks += 1;
-    this.#askBytes += packet.length;
-    const { path, requestSerialize, responseDeserialize } = LINK_SERVICE.Ask;
-    const deadline = clock.now() + context.deadlineMs;
+    this.#askBytes += bytes;
     try {
-      const payload = await new Promise<Buffer>((resolve, reject) => {
-        const call = this.#client.makeUnaryRequest(
-          path,
-          requestSerialize,
-          responseDeserialize,
-          packet,
-          { deadline },
-          (error, answer) => {
-            this.#calls.delete(call);
-            if (error) reject(this.#lostAnswer(method, error));
-            else resolve(answer ?? Buffer.alloc(0));
-          },
-        );
-        this.#calls.add(call);
-      });
-      return codec.unpackAnswer(payload);
+      return codec.unpackAnswer(await send());
     } finally {
-      this.#askBytes -= packet.length;
+      this.#askBytes -= bytes;
     }
   }
 
@@ -142,40 +145,50 @@ export class Peer {
   tell(frame: LinkFrame): void {
     const parcel = this.#deps.codec.encodeFrame(frame);
     this.#tells += 1;
-    if (parcel.bytes > PACKET_BYTES_MAX - (1 << 16)) {
+    if (parcel.bytes > CONTENT_BYTES_MAX) {
       const what = frame.kind === 'tell' ? frame.method : frame.kind;
       this.#deps.onFault(what, new RangeError(`A frame of ${parcel.bytes} bytes is too large for a link.`));
       return;
     }
     if (!this.#sendQueue.add(parcel)) this.#break('The send queue overflowed: the peer is too slow.');
-    else if (this.#ready && !this.#flushes) {
-      this.#flushes = true;
-      this.#deps.clock.defer(() => {
-        this.#flushes = false;
-        this.#flush();
-      });
-    }
+    else if (this.#ready) this.#flushLater();
   }
 
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
     const isMissing = this.#sendQueue.waitingBytes > 0;
-    this.#timer?.cancel();
-    this.#ready = false;
-    this.#stream?.cancel();
-    this.#stream = null;
-    for (const call of [...this.#calls]) call.cancel();
+    this.#dropStream();
+    this.#unary.cancel();
     this.#client.close();
     this.#sendQueue.endGeneration();
     if (isMissing) this.#tellBroken();
   }
 
-  /** The fault of a request without a reply. Whether the peer has executed it is unknown, whatever the status code. */
-  #lostAnswer(method: string, { code, details }: { code: number; details: string }): LinkFault {
-    if (code === status.DEADLINE_EXCEEDED)
-      return new LinkFault('timeout', `${this.shard.id} did not answer ${method} in time.`);
-    return new LinkFault('lost', `The reply of ${this.shard.id} to ${method} was lost: ${details}`);
+  #streamed(question: LinkQuestion): EncodedAsk {
+    const id = this.#asks + 1;
+    const frame = this.#deps.codec.encodeQuestion(this.#streamId, id, question);
+    const send = (): Promise<Buffer> => {
+      if (!this.#sendQueue.add(frame)) throw this.#overloaded();
+      this.#flushLater();
+      return this.#pending.wait(id, question.deadlineMs, () => this.#timeout(question));
+    };
+    return { bytes: frame.bytes, send };
+  }
+
+  #unaryCall(question: LinkQuestion, token: Buffer): EncodedAsk {
+    const packet = this.#deps.codec.packRequest({ ...question, token });
+    const deadline = this.#deps.clock.now() + question.deadlineMs;
+    const send = () => this.#unary.send(packet, deadline, () => this.#timeout(question));
+    return { bytes: packet.length, send };
+  }
+
+  #timeout({ method }: LinkQuestion): LinkFault {
+    return new LinkFault('timeout', `${this.shard.id} did not answer ${method} in time.`);
+  }
+
+  #overloaded(): LinkFault {
+    return new LinkFault('overloaded', `Too many requests to ${this.shard.id} are in progress.`);
   }
 
   #handshake(): void {
@@ -211,7 +224,7 @@ export class Peer {
         wrong.why,
         answer.ok ? wrong.message : `The shard refused the handshake: ${wrong.message}`,
       );
-    else if (answer.ok) this.#begin(answer.token);
+    else if (answer.ok) this.#begin(answer.token, answer.greeting.versions.newest);
   }
 
   /** Why the answering shard is not the expected one, or null if it is. */
@@ -222,11 +235,13 @@ export class Peer {
     return handshakeRefusal(this.#deps.greeting, other);
   }
 
-  #begin(token: Buffer): void {
+  #begin(token: Buffer, newest: number): void {
     const { path, requestSerialize, responseDeserialize } = LINK_SERVICE.Tell;
     const stream = this.#client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize);
     this.#token = token;
+    this.#version = Math.min(newest, this.#deps.greeting.versions.newest);
     this.#stream = stream;
+    this.#streamId += 1;
     this.#isFull = false;
     const lost = (reason: string) => {
       if (this.#stream === stream) this.#lost(reason);
@@ -241,19 +256,27 @@ export class Peer {
     });
     stream.on('error', ({ message }: Error) => lost(message));
     stream.on('end', () => lost('The peer ended the stream.'));
-    stream.write(this.#deps.codec.pack([token, this.#sendQueue.generation]));
+    const first = [token, this.#sendQueue.generation];
+    stream.write(this.#deps.codec.pack(this.#version === 1 ? first : [...first, this.#streamId]));
     this.#timer = this.#deps.clock.setTimer(() => {
       if (!this.#ready) lost('The peer did not acknowledge the stream in time.');
     }, HANDSHAKE_MS);
   }
 
-  /** Handles a packet of the peer: the first is the last batch the peer has, further ones are acknowledgements. */
+  /** Handles a packet of the peer: the first is the last batch the peer has, further ones are acknowledgements and replies. */
   #received(payload: Buffer): void {
-    const sequence = numberIn(this.#deps.codec, payload);
-    if (sequence === null) this.#lost('The peer sent a malformed acknowledgement.');
-    else if (!this.#ready) this.#takenUp(sequence);
-    else if (this.#sendQueue.taken(sequence)) this.#flush();
+    let packet: ReturnType<Codec['unpackReplies']>;
+    try {
+      packet = this.#deps.codec.unpackReplies(payload);
+    } catch {
+      this.#lost('The peer sent a malformed acknowledgement.');
+      return;
+    }
+    const { taken, replies } = packet;
+    if (!this.#ready) this.#takenUp(taken);
+    else if (this.#sendQueue.taken(taken)) this.#flush();
     else this.#lost('The peer acknowledged batches that were not sent.');
+    for (const { id, answer } of replies) this.#pending.answered(id, answer);
   }
 
   #takenUp(sequence: number): void {
@@ -267,6 +290,16 @@ export class Peer {
     this.#timer?.cancel();
     this.#deps.logger.info({ shard: this.shard.id, address: this.shard.address }, 'Linked to a shard.');
     this.#flush();
+  }
+
+  /** Sends at the end of the tick what is queued by then. */
+  #flushLater(): void {
+    if (this.#flushes) return;
+    this.#flushes = true;
+    this.#deps.clock.defer(() => {
+      this.#flushes = false;
+      this.#flush();
+    });
   }
 
   #flush(): void {
@@ -312,6 +345,7 @@ export class Peer {
     this.#ready = false;
     this.#timer?.cancel();
     stream?.cancel();
+    this.#pending.reject(new LinkFault('lost', `The stream to ${this.shard.id} ended before the reply.`));
   }
 
   #notReached(details: string): void {
@@ -345,14 +379,5 @@ export class Peer {
     const most = delayMs === REFUSED_RETRY_MS ? delayMs : Math.min(delayMs, RETRY_MS.most);
     this.#timer?.cancel();
     this.#timer = this.#deps.clock.setTimer(() => this.#handshake(), most * (0.5 + this.#deps.random() / 2));
-  }
-}
-
-function numberIn(codec: Codec, payload: Buffer): number | null {
-  try {
-    const value = codec.unpack(payload);
-    return typeof value === 'number' ? value : null;
-  } catch {
-    return null;
   }
 }

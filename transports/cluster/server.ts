@@ -10,11 +10,11 @@ import {
 } from '@grpc/grpc-js';
 import type { Logger } from 'pino';
 import type { LinkHandler } from '../../actors/cluster/ports.ts';
-import type { ShardInfo } from '../../actors/placement/ports.ts';
+import type { LinkFrame, ShardInfo } from '../../actors/placement/ports.ts';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
 import { messageOf } from '../../protocol/thrown.ts';
-import type { Codec, LinkRequest } from './codec.ts';
+import type { Codec, LinkQuestion, LinkRequest, QuestionFrame } from './codec.ts';
 import {
   type Greeting,
   type HandshakeAnswer,
@@ -25,6 +25,7 @@ import {
 } from './handshake.ts';
 import { DecodeFault, LINK_SERVICE } from './packets.ts';
 import { PreAuthSockets } from './preauth.ts';
+import { ReplyQueue } from './replyqueue.ts';
 
 /** Certificates for links, PEM. Both ends of a link must present one signed by `ca`. */
 export interface LinkTls {
@@ -39,6 +40,8 @@ interface LinkServerDeps {
   readonly tls: LinkTls | null;
   readonly channelOptions: Readonly<Record<string, string | number>>;
   readonly asksMax: number;
+  /** Most bytes of replies that wait for one peer to read them. */
+  readonly bytesMax: number;
   readonly clock: Clock;
   readonly logger: Pick<Logger, 'warn' | 'error'>;
   readonly onFault: (where: string, fault: unknown, details?: object) => void;
@@ -51,12 +54,20 @@ interface InboundPeer {
   readonly token: Buffer;
   /** Its requests in progress. */
   asks: number;
-  stream: ServerDuplexStream<Buffer, Buffer> | null;
+  stream: InboundStream | null;
   /** Generation of the stream that it sends. */
   generation: number;
   /** Batches of that generation that were received. */
   taken: number;
-  acknowledges: boolean;
+}
+
+interface InboundStream {
+  readonly call: ServerDuplexStream<Buffer, Buffer>;
+  /** The number that the peer gave it; null for a stream of link version 1, which carries no requests. */
+  readonly id: number | null;
+  readonly replies: ReplyQueue;
+  /** For each of its requests in progress, what ends the count of it. */
+  readonly asks: Set<() => void>;
 }
 
 const PEERS_MAX = 4096;
@@ -64,6 +75,8 @@ const PEERS_MAX = 4096;
 const ANSWERED_MAX_MS = 1_000;
 const SENT_MS = 20;
 const CONNECTIONS_MAX = 8192;
+/** Longest delay of a timer. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
 /** Certificates are requested but checked in code, so that a rejected one can be logged with its reason. */
 const TLS_OPTIONS = {
   requestCert: true,
@@ -237,8 +250,7 @@ export class LinkServer {
       if (peer.instance === instance) return peer;
       // The earlier run has ended, whatever it has sent.
       this.#peers.delete(key);
-      peer.stream?.end();
-      peer.stream = null;
+      this.#endStream(peer);
       this.#broken(peer);
     }
     if (this.#peers.size >= PEERS_MAX) {
@@ -255,7 +267,6 @@ export class LinkServer {
       stream: null,
       generation: 0,
       taken: 0,
-      acknowledges: false,
     };
     this.#peers.set(token.toString('latin1'), peer);
     return peer;
@@ -265,8 +276,9 @@ export class LinkServer {
     return Buffer.isBuffer(token) ? this.#peers.get(token.toString('latin1')) : undefined;
   }
 
+  /** Handles a request that is a unary call, as in link version 1. */
   async #ask(call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): Promise<void> {
-    const { codec, asksMax } = this.#deps;
+    const { codec } = this.#deps;
     let question: LinkRequest;
     try {
       question = codec.unpackRequest(call.request);
@@ -275,24 +287,50 @@ export class LinkServer {
       return done(null, codec.packFault(new LinkFault('failed', 'Malformed request frame.')));
     }
     const peer = this.#known(question.token);
-    if (!peer || this.#handler === null)
-      return done(
-        null,
-        codec.packFault(
-          new LinkFault(
-            'unreachable',
-            'The sender of the request has completed no handshake with this shard.',
-          ),
-        ),
-      );
-    if (peer.asks >= asksMax)
-      return done(null, codec.packFault(new LinkFault('overloaded', 'Too many requests are in progress.')));
+    const refusal = this.#refusalOf(peer);
+    if (!peer || refusal) return done(null, codec.packFault(refusal));
     const release = this.#occupied(peer);
     // Released early on cancellation: after the deadline, or when the sender is gone, no answer is needed.
     call.on('cancelled', release);
-    const answer = await this.#answer(this.#handler, peer.shardId, question);
+    const answer = await this.#answer(peer, question, codec.packAnswer, codec.packFault);
     release();
     done(null, answer);
+  }
+
+  /** Handles a request of a batch. */
+  async #asked(peer: InboundPeer, stream: InboundStream, question: QuestionFrame): Promise<void> {
+    const { codec, clock } = this.#deps;
+    const { id, streamId, deadlineMs } = question;
+    // The sender has rejected it when its earlier stream ended.
+    if (streamId !== stream.id) return;
+    const refusal = this.#refusalOf(peer);
+    if (refusal) return void stream.replies.add({ id, answer: codec.encodeFault(refusal) });
+    const release = this.#occupied(peer);
+    const settle = (): void => {
+      release();
+      timer.cancel();
+      stream.asks.delete(settle);
+    };
+    // The sender waits no longer than the deadline.
+    const timer = clock.setTimer(settle, Math.min(deadlineMs, TIMER_MAX_MS));
+    stream.asks.add(settle);
+    const answer = await this.#answer(peer, question, codec.encodeAnswer, codec.encodeFault);
+    settle();
+    if (stream.replies.add({ id, answer })) return;
+    const fault = new LinkFault('lost', 'The reply was dropped: its reader is too slow.');
+    stream.replies.add({ id, answer: codec.encodeFault(fault) });
+  }
+
+  /** Why no request of this peer is accepted now, or null. */
+  #refusalOf(peer: InboundPeer | undefined): LinkFault | null {
+    if (!peer || this.#handler === null)
+      return new LinkFault(
+        'unreachable',
+        'The sender of the request has completed no handshake with this shard.',
+      );
+    if (peer.asks >= this.#deps.asksMax)
+      return new LinkFault('overloaded', 'Too many requests are in progress.');
+    return null;
   }
 
   /** Counts a request in progress until the returned function is called. */
@@ -307,76 +345,105 @@ export class LinkServer {
     };
   }
 
-  async #answer(handler: LinkHandler, from: string, question: LinkRequest): Promise<Buffer> {
-    const { codec, onFault } = this.#deps;
+  /** Never rejects: a fault is encoded as one. */
+  async #answer(
+    { shardId }: InboundPeer,
+    question: LinkQuestion,
+    encode: (value: unknown) => Buffer,
+    encodeFault: (fault: unknown) => Buffer,
+  ): Promise<Buffer> {
     const { method, args, key, deadlineMs, commandKey, trace } = question;
-    const context = { key, deadlineMs, commandKey, trace };
     try {
-      return codec.packAnswer(await handler.ask(from, method, args, context));
+      return encode(await this.#handler?.ask(shardId, method, args, { key, deadlineMs, commandKey, trace }));
     } catch (fault) {
       const isOurs = fault instanceof LinkFault || fault instanceof NotServed;
-      if (!isOurs) onFault(method, fault, { from, trace });
-      return codec.packFault(fault);
+      if (!isOurs) this.#deps.onFault(method, fault, { from: shardId, trace });
+      return encodeFault(fault);
     }
   }
 
-  #receive(stream: ServerDuplexStream<Buffer, Buffer>): void {
+  #receive(call: ServerDuplexStream<Buffer, Buffer>): void {
     let peer: InboundPeer | null = null;
     const end = () => {
-      if (peer?.stream === stream) peer.stream = null;
-      stream.end();
+      if (peer?.stream?.call === call) this.#endStream(peer);
+      else call.end();
     };
-    stream.on('data', (payload: Buffer) => {
-      if (peer === null) peer = this.#begun(stream, payload);
-      else if (peer.stream === stream) this.#take(peer, payload);
+    call.on('data', (payload: Buffer) => {
+      if (peer === null) peer = this.#begun(call, payload);
+      else if (peer.stream?.call === call) this.#take(peer, peer.stream, payload);
     });
-    stream.on('end', end);
-    stream.on('cancelled', end);
-    stream.on('error', end);
+    call.on('end', end);
+    call.on('cancelled', end);
+    call.on('error', end);
+  }
+
+  #endStream(peer: InboundPeer): void {
+    const { stream } = peer;
+    peer.stream = null;
+    stream?.replies.close();
+    stream?.call.end();
+    // The sender has rejected its requests when the stream ended.
+    for (const settle of [...(stream?.asks ?? [])]) settle();
   }
 
   /** Handles the first packet of a stream: it names the sender, and its generation tells whether the stream continues. */
-  #begun(stream: ServerDuplexStream<Buffer, Buffer>, payload: Buffer): InboundPeer | null {
-    const { codec } = this.#deps;
-    const [token, generation] = firstOf(codec, payload);
+  #begun(call: ServerDuplexStream<Buffer, Buffer>, payload: Buffer): InboundPeer | null {
+    const { codec, clock, bytesMax } = this.#deps;
+    const [token, generation, id = null] = firstOf(codec, payload);
     const peer = this.#known(token);
-    if (!peer || !Number.isSafeInteger(generation)) {
-      stream.end();
+    if (!peer || !isCount(generation) || !(id === null || isCount(id))) {
+      call.end();
       return null;
     }
-    peer.stream?.end();
-    peer.stream = stream;
+    this.#endStream(peer);
+    const pack = id === null ? (taken: number) => codec.pack(taken) : codec.packReplies;
+    peer.stream = { call, id, replies: new ReplyQueue(call, { clock, pack, bytesMax }), asks: new Set() };
     if (peer.generation !== generation) {
-      peer.generation = generation as number;
+      peer.generation = generation;
       peer.taken = 0;
       this.#broken(peer);
     }
-    stream.write(codec.pack(peer.taken));
+    peer.stream.replies.acknowledge(peer.taken);
     return peer;
   }
 
-  #take(peer: InboundPeer, payload: Buffer): void {
-    const { codec, clock, onFault } = this.#deps;
-    const { stream } = peer;
+  #take(peer: InboundPeer, stream: InboundStream, payload: Buffer): void {
     try {
-      const { sequence, frames } = codec.unpackBatch(payload);
+      const { sequence, frames } = this.#deps.codec.unpackBatch(payload);
       if (sequence !== peer.taken + 1) throw new DecodeFault(`Batch ${sequence} follows ${peer.taken}.`);
       peer.taken = sequence;
-      this.#handler?.notified(peer.shardId, frames);
+      this.#deliver(peer, stream, frames);
     } catch (fault) {
-      onFault('told', fault);
+      this.#deps.onFault('told', fault);
       // A malformed batch counts as received, since resending would not help; its content is reported as missing.
       if (fault instanceof DecodeFault) {
         peer.taken += 1;
         this.#broken(peer);
       }
     }
-    if (peer.acknowledges) return;
-    peer.acknowledges = true;
-    clock.defer(() => {
-      peer.acknowledges = false;
-      if (peer.stream === stream) stream?.write(codec.pack(peer.taken));
-    });
+    stream.replies.acknowledge(peer.taken);
+  }
+
+  /** Hands on frames in their order: a request finds what was sent before it. */
+  #deliver(peer: InboundPeer, stream: InboundStream, frames: readonly (LinkFrame | QuestionFrame)[]): void {
+    let notices: LinkFrame[] = [];
+    for (const frame of frames) {
+      if (frame.kind !== 'question') notices.push(frame);
+      else {
+        this.#notified(peer, notices);
+        notices = [];
+        void this.#asked(peer, stream, frame);
+      }
+    }
+    this.#notified(peer, notices);
+  }
+
+  #notified({ shardId }: InboundPeer, frames: readonly LinkFrame[]): void {
+    try {
+      if (frames.length > 0) this.#handler?.notified(shardId, frames);
+    } catch (fault) {
+      this.#deps.onFault('told', fault);
+    }
   }
 
   #broken({ shardId }: InboundPeer): void {
@@ -384,6 +451,8 @@ export class LinkServer {
     this.#handler?.broken(shardId);
   }
 }
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
 function firstOf(codec: Codec, payload: Buffer): readonly unknown[] {
   try {

@@ -1,4 +1,4 @@
-// Goal: what version 1 of the link has sent stays readable: shards of two program versions work together in a rolling upgrade.
+// Goal: what the versions of the link have sent stays readable: shards of two program versions work together in a rolling upgrade.
 import { describe, expect, test } from 'vitest';
 import type { LinkFrame } from '../../../actors/placement/ports.ts';
 import { LinkFault, NotServed } from '../../../protocol/faults.ts';
@@ -42,7 +42,7 @@ const frames: readonly LinkFrame[] = [
   },
 ];
 
-/** As that version has packed them. Never to be changed: what is sent otherwise is another version of the link. */
+/** As version 1 has packed them. Never to be changed: what is sent otherwise is another version of the link. */
 const SENT = {
   hello: 'CiyWqWd1aWxkaGFsbAEBp3NoYXJkLTCwMDAxMTIyMzNhYWJiY2NkZKUwLjEuMA==',
   welcome: 'CkCTw8QQMDEyMzQ1Njc4OWFiY2RlZpapZ3VpbGRoYWxsAQGnc2hhcmQtMLAwMDExMjIzM2FhYmJjY2RkpTAuMS4w',
@@ -58,11 +58,18 @@ const SENT = {
     'AACVAQOzMTM5MDAwMDAwMDAwMDAwMDAwMQPLQggAAAA4AACVAqx1c2VyLmRlbGl2ZXKzMTM5MDAwMDAwMDAwMDAwMDAwMsQRkYGhAJIBkZKhYYGh' +
     'AJICkQEA',
 };
+/** What version 2 has packed otherwise. Never to be changed either. */
+const SENT_2 = {
+  begin: 'ChWTxBAwMTIzNDU2Nzg5YWJjZGVmAwU=',
+  questions:
+    'CrYBkwqVAqx1c2VyLmRlbGl2ZXKzMTM5MDAwMDAwMDAwMDAwMDAwMsQRkYGhAJIBkZKhYYGhAJICkQEAlAMFTcR3lq1ndWlsZC5jb21tYW5kszEzOTAwMDAwMDAwMDAwMDAwMDHNE4ija2V5pXRyYWNlk61jcmVhdGVNZXNzYWdlhKdjb250ZW50pWhlbGxvomF0gaEAkgMApGJpdHPYQgAAAAAAAABAAAAAAAAAAACkbm9uZdQAAMA=',
+  replies: 'CjaVCk3EGpIAgqJva8OldmFsdWWTAaN0d2/EBXRocmVlTsQUkwGobm90T3duZXKoQW5vdGhlci4=',
+};
 const sent = (name: keyof typeof SENT): Buffer => Buffer.from(SENT[name], 'base64');
 const payload = (name: keyof typeof SENT): Buffer => payloadOf(sent(name));
 
-test('this version of the link is the one of these packets, or understands it', () => {
-  expect(LINK_VERSIONS.oldest).toBe(1);
+test('the versions of the link are those of these packets', () => {
+  expect(LINK_VERSIONS).toEqual({ newest: 2, oldest: 1 });
 });
 
 describe('what version 1 has sent', () => {
@@ -88,8 +95,7 @@ describe('what version 1 has sent', () => {
     );
   });
 
-  test('is sent so, as long as it is the newest', () => {
-    expect(LINK_VERSIONS.newest).toBe(1);
+  test('is sent so to a shard of that version', () => {
     const parcels = frames.map((frame) => codec.encodeFrame(frame));
     const now: Record<keyof typeof SENT, Buffer> = {
       hello: packHandshake(codec, greeting),
@@ -103,6 +109,42 @@ describe('what version 1 has sent', () => {
     };
     for (const [name, packet] of Object.entries(now))
       expect([name, packet.toString('base64')]).toEqual([name, SENT[name as keyof typeof SENT]]);
+  });
+});
+
+describe('what version 2 has sent', () => {
+  const { token: _, ...asked } = question;
+  const packed = (): Record<keyof typeof SENT_2, Buffer> => ({
+    begin: codec.pack([token, 3, 5]),
+    questions: codec.packBatch(10, [codec.encodeFrame(frames[2]!), codec.encodeQuestion(5, 77, asked)]),
+    replies: codec.packReplies(10, [
+      { id: 77, answer: codec.encodeAnswer(answer) },
+      { id: 78, answer: codec.encodeFault(new LinkFault('notOwner', 'Another.')) },
+    ]),
+  });
+  const payload = (name: keyof typeof SENT_2): Buffer => payloadOf(Buffer.from(SENT_2[name], 'base64'));
+
+  test('is understood', () => {
+    expect(codec.unpack(payload('begin'))).toEqual([token, 3, 5]);
+    expect(codec.unpackBatch(payload('questions'))).toMatchObject({
+      sequence: 10,
+      frames: [frames[2], { kind: 'question', streamId: 5, id: 77, ...asked }],
+    });
+    const { taken, replies } = codec.unpackReplies(payload('replies'));
+    expect([taken, replies.map(({ id }) => id)]).toEqual([10, [77, 78]]);
+    expect(codec.unpackAnswer(replies[0]!.answer)).toEqual(answer);
+    expect(() => codec.unpackAnswer(replies[1]!.answer)).toThrow(
+      expect.objectContaining({ kind: 'notOwner' }),
+    );
+  });
+
+  test('is sent so', () => {
+    for (const [name, packet] of Object.entries(packed()))
+      expect([name, packet.toString('base64')]).toEqual([name, SENT_2[name as keyof typeof SENT_2]]);
+  });
+
+  test('acknowledges in the words of version 1 as well', () => {
+    expect(codec.unpackReplies(payloadOf(codec.pack(12)))).toEqual({ taken: 12, replies: [] });
   });
 });
 

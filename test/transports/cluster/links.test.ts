@@ -2,14 +2,27 @@
 import { hostname } from 'node:os';
 import { afterEach, describe, expect, test } from 'vitest';
 import { LinkFault, NotServed } from '../../../protocol/faults.ts';
-import { closeAll, context, type End, linked, numbers, open, pair, road, tell, until } from './ends.ts';
+import { LINK_VERSIONS } from '../../../transports/cluster/handshake.ts';
+import {
+  closeAll,
+  context,
+  type End,
+  linked,
+  numbers,
+  type Options,
+  open as openEnd,
+  pair as openPair,
+  road,
+  tell,
+  until,
+} from './ends.ts';
 
 afterEach(closeAll);
 
 describe('notifications between shards', () => {
   test('arrive in order, and wait while the shards are not linked', async () => {
-    const a = await open({ id: 'a' });
-    const b = await open({ id: 'b' });
+    const a = await openEnd({ id: 'a' });
+    const b = await openEnd({ id: 'b' });
     a.links.follow([b.shard]);
     for (const n of numbers(100)) a.links.tell('b', tell(n));
     await until(() => linked(a));
@@ -24,8 +37,8 @@ describe('notifications between shards', () => {
   });
 
   test('continue after an interrupted connection: none is lost, doubled or out of order', async () => {
-    const a = await open({ id: 'a' });
-    const b = await open({ id: 'b' });
+    const a = await openEnd({ id: 'a' });
+    const b = await openEnd({ id: 'b' });
     const way = await road(b.shard.address);
     a.links.follow([{ ...b.shard, address: way.address }]);
     await until(() => linked(a));
@@ -42,8 +55,8 @@ describe('notifications between shards', () => {
 
   test('are dropped when their queue exceeds its bound, which both shards learn before anything newer arrives', async () => {
     const bytesMax = 1 << 20;
-    const a = await open({ id: 'a', bytesMax });
-    const b = await open({ id: 'b' });
+    const a = await openEnd({ id: 'a', bytesMax });
+    const b = await openEnd({ id: 'b' });
     const way = await road(b.shard.address);
     a.links.follow([{ ...b.shard, address: way.address }]);
     await until(() => linked(a));
@@ -72,13 +85,20 @@ describe('notifications between shards', () => {
   });
 
   test('to an unknown shard are counted as strays', async () => {
-    const a = await open({ id: 'a' });
+    const a = await openEnd({ id: 'a' });
     a.links.tell('nobody', tell(1));
     expect(a.links.metrics().strays).toBe(1);
   });
 });
 
-describe('a request to another shard', () => {
+describe.each([
+  ['over the stream', LINK_VERSIONS],
+  ['by unary calls, as link version 1 has them', { newest: 1, oldest: 1 }],
+])('a request to another shard, %s', (_, versions) => {
+  const open = (options: Options) => openEnd({ versions, ...options });
+  const pair = (options: Partial<Options> = {}, first: Partial<Options> = {}) =>
+    openPair({ versions, ...options }, { versions, ...first });
+
   test('is answered, many at a time', async () => {
     const [a] = await pair();
     const answers = await Promise.all(
@@ -200,11 +220,11 @@ describe('a request to another shard', () => {
 
 describe('a shard', () => {
   test('is linked again when it returns as another instance', async () => {
-    const [a, b] = await pair();
+    const [a, b] = await openPair();
     a.links.tell('b', tell(1));
     await until(() => b.heard.length === 1);
     await b.links.close();
-    const again = await open({ id: 'b', self: { id: 'b', instance: 'b-2', version: '0.1.0' } });
+    const again = await openEnd({ id: 'b', self: { id: 'b', instance: 'b-2', version: '0.1.0' } });
     a.links.follow([again.shard]);
     a.links.tell('b', tell(2));
     await until(() => again.heard.length === 1);
@@ -213,8 +233,8 @@ describe('a shard', () => {
   });
 
   test('stays linked when another instance of it that is no member tries to connect', async () => {
-    const b = await open({ id: 'b' });
-    const run = (n: number) => open({ id: 'a', self: { id: 'a', instance: `a-${n}`, version: '0.1.0' } });
+    const b = await openEnd({ id: 'b' });
+    const run = (n: number) => openEnd({ id: 'a', self: { id: 'a', instance: `a-${n}`, version: '0.1.0' } });
     const [zombie, a] = [await run(1), await run(2)];
     b.links.follow([a.shard]);
     a.links.follow([b.shard]);
@@ -228,11 +248,11 @@ describe('a shard', () => {
   });
 
   test('breaks off the notifications of its earlier instance when it returns as another instance', async () => {
-    const [a, b] = await pair();
+    const [a, b] = await openPair();
     a.links.tell('b', tell(1));
     await until(() => b.heard.length === 1);
     await a.links.close();
-    const again = await open({ id: 'a', self: { id: 'a', instance: 'a-2', version: '0.1.0' } });
+    const again = await openEnd({ id: 'a', self: { id: 'a', instance: 'a-2', version: '0.1.0' } });
     again.links.follow([b.shard]);
     again.links.tell('b', tell(2));
     await until(() => b.heard.length === 3);
@@ -240,8 +260,8 @@ describe('a shard', () => {
   });
 
   test('is not linked when its instance differs from the one in the directory', async () => {
-    const a = await open({ id: 'a' });
-    const b = await open({ id: 'b' });
+    const a = await openEnd({ id: 'a' });
+    const b = await openEnd({ id: 'b' });
     a.links.follow([{ ...b.shard, instance: 'b-0' }]);
     await until(() => (a.links.metrics().peers[0]?.refusals ?? 0) > 2);
     expect(linked(a)).toBe(false);
@@ -249,15 +269,15 @@ describe('a shard', () => {
   });
 
   test('is advertised under the host name of its machine when it listens on all interfaces', async () => {
-    const { links } = await open({ id: 'a', host: '0.0.0.0' });
+    const { links } = await openEnd({ id: 'a', host: '0.0.0.0' });
     expect(links.address).toBe(`${hostname()}:${links.port}`);
-    const named = await open({ id: 'b', address: 'shard-b.example:7000' });
+    const named = await openEnd({ id: 'b', address: 'shard-b.example:7000' });
     expect(named.links.address).toBe('shard-b.example:7000');
   });
 
   test('is linked as soon as it begins to serve', async () => {
-    const a = await open({ id: 'a' });
-    const b = await open({ id: 'b', serves: false });
+    const a = await openEnd({ id: 'a' });
+    const b = await openEnd({ id: 'b', serves: false });
     a.links.follow([b.shard]);
     a.links.tell('b', tell(1));
     await until(() => (a.links.metrics().peers[0]?.refusals ?? 0) > 0);

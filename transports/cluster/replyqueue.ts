@@ -1,0 +1,94 @@
+import type { Clock } from '../../actors/runtime/clock.ts';
+import type { EncodedReply } from './codec.ts';
+
+/** The part of a gRPC stream that is written to. */
+interface Writable {
+  write(packet: Buffer): boolean;
+  once(event: 'drain', run: () => void): unknown;
+}
+
+interface ReplyQueueOptions {
+  readonly clock: Pick<Clock, 'defer'>;
+  readonly pack: (taken: number, replies: readonly EncodedReply[]) => Buffer;
+  /** Most bytes of replies that wait while the stream is full. */
+  readonly bytesMax: number;
+}
+
+/** The replies of a tick are sent in packets of about this size. */
+const PACKET_BYTES = 1 << 20;
+
+/** What is sent back on a stream: acknowledgements and replies, put together per tick. It waits while the stream is full. */
+export class ReplyQueue {
+  readonly #stream: Writable;
+  readonly #options: ReplyQueueOptions;
+  #replies: EncodedReply[] = [];
+  #bytes = 0;
+  #taken = 0;
+  #acknowledges = false;
+  #isScheduled = false;
+  #isFull = false;
+  #isClosed = false;
+
+  constructor(stream: Writable, options: ReplyQueueOptions) {
+    this.#stream = stream;
+    this.#options = options;
+  }
+
+  /** Acknowledges all batches up to this one. */
+  acknowledge(taken: number): void {
+    this.#taken = taken;
+    this.#acknowledges = true;
+    this.#schedule();
+  }
+
+  /** Queues a reply. @returns false on overflow: the reply is not kept. */
+  add(reply: EncodedReply): boolean {
+    if (this.#bytes + reply.answer.length > this.#options.bytesMax) return false;
+    this.#replies.push(reply);
+    this.#bytes += reply.answer.length;
+    this.#schedule();
+    return true;
+  }
+
+  /** Drops what was not sent. */
+  close(): void {
+    this.#isClosed = true;
+    this.#replies = [];
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#isFull || this.#isClosed) return;
+    this.#isScheduled = true;
+    this.#options.clock.defer(() => {
+      this.#isScheduled = false;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    while (!this.#isFull && !this.#isClosed && (this.#acknowledges || this.#replies.length > 0)) {
+      this.#acknowledges = false;
+      if (this.#stream.write(this.#options.pack(this.#taken, this.#next()))) continue;
+      this.#isFull = true;
+      this.#stream.once('drain', () => {
+        this.#isFull = false;
+        this.#flush();
+      });
+    }
+  }
+
+  /** The replies of the next packet, which are removed from the queue. */
+  #next(): readonly EncodedReply[] {
+    const replies = this.#replies;
+    let bytes = 0;
+    let count = 0;
+    for (const { answer } of replies) {
+      if (count > 0 && bytes + answer.length > PACKET_BYTES) break;
+      bytes += answer.length;
+      count += 1;
+    }
+    this.#bytes -= bytes;
+    this.#replies = count === replies.length ? [] : replies.slice(count);
+    return count === replies.length ? replies : replies.slice(0, count);
+  }
+}
