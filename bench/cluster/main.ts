@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { measureDrops } from './drops.ts';
+import { measureLinks } from './links.ts';
 import { measureSlow } from './slow.ts';
 import { measureStorm } from './storm.ts';
 
@@ -16,6 +17,8 @@ const { values, positionals } = parseArgs({
     rounds: { type: 'string', default: '3' },
     disconnects: { type: 'string', default: '10000' },
     seed: { type: 'string', default: '1' },
+    /** For `links`: requests of each run. */
+    requests: { type: 'string', default: '20000' },
   },
 });
 const [sessions, perSecond] = [Number(values.sessions), Number(values.rate)];
@@ -23,6 +26,7 @@ const parts: Readonly<Record<string, () => Promise<object>>> = {
   storm: () => measureStorm({ sessions, perSecond, killsOwner: values.owner }),
   slow: () =>
     measureSlow({ sessions, perSecond, seconds: Number(values.seconds), rounds: Number(values.rounds) }),
+  links: () => measureLinks({ requests: Number(values.requests), rounds: Number(values.rounds) }),
   drops: () => measureDrops(Number(values.disconnects), Number(values.seed)),
 };
 for (const [name, measure] of Object.entries(parts))

@@ -9,6 +9,7 @@ import { Secret } from '../../../protocol/secret.ts';
 import { StorageFault } from '../../../storage/database/driver.ts';
 import { createCodec } from '../../../transports/cluster/codec.ts';
 import {
+  CONTENT_BYTES_MAX,
   DecodeFault,
   HEAD_BYTES_MAX,
   headed,
@@ -235,12 +236,63 @@ describe('batches', () => {
   });
 });
 
+describe('requests on the stream, and their replies', () => {
+  const asked = fc.record({
+    method: text,
+    key: text,
+    deadlineMs: count,
+    commandKey: fc.option(text),
+    trace: text,
+    args: fc.array(value, { maxLength: 4 }),
+  });
+
+  test('arrive among the frames of a batch as they were, within the computed size', () => {
+    fc.assert(
+      fc.property(count, count, fc.array(fc.oneof(frame, asked), { maxLength: 12 }), (streamId, id, all) => {
+        const parcels = all.map((each) =>
+          'kind' in each ? codec.encodeFrame(each) : codec.encodeQuestion(streamId, id, each),
+        );
+        const batch = codec.packBatch(7, parcels);
+        expect(batch.length).toBeLessThanOrEqual(
+          parcels.reduce((sum, { bytes }) => sum + bytes, HEAD_BYTES_MAX + 16),
+        );
+        const { frames } = codec.unpackBatch(payloadOf(batch));
+        expect(frames).toEqual(
+          all.map((each) => ('kind' in each ? each : { kind: 'question', streamId, id, ...each })),
+        );
+      }),
+    );
+  });
+
+  test('bring back values and faults under their numbers', () => {
+    fc.assert(
+      fc.property(count, fc.array(fc.tuple(count, value), { maxLength: 12 }), (taken, answers) => {
+        const replies = answers.map(([id, each]) => ({ id, answer: codec.encodeAnswer(each) }));
+        const read = codec.unpackReplies(payloadOf(codec.packReplies(taken, replies)));
+        expect(read.taken).toBe(taken);
+        expect(read.replies.map(({ id, answer }) => [id, codec.unpackAnswer(answer)])).toEqual(answers);
+      }),
+    );
+    const answer = codec.encodeFault(new LinkFault('notOwner', 'why'));
+    const { replies } = codec.unpackReplies(payloadOf(codec.packReplies(1, [{ id: 2, answer }])));
+    expect(() => codec.unpackAnswer(replies[0]!.answer)).toThrow(LinkFault);
+  });
+
+  test('are rejected by their sender when they are too large', () => {
+    const large = Buffer.alloc(CONTENT_BYTES_MAX + 1);
+    expect(() => codec.encodeAnswer(large)).toThrow(RangeError);
+    const question = { method: 'm', key: 'k', deadlineMs: 1, commandKey: null, trace: 't', args: [large] };
+    expect(() => codec.encodeQuestion(1, 1, question)).toThrow(RangeError);
+  });
+});
+
 describe('bytes that no shard has written', () => {
   const readers: readonly ((payload: Buffer) => unknown)[] = [
     codec.unpack,
     codec.unpackRequest,
     codec.unpackAnswer,
     codec.unpackBatch,
+    codec.unpackReplies,
   ];
   const allClean = (payload: Buffer): boolean =>
     readers.every((read) =>
