@@ -1,12 +1,18 @@
 // The answering process of the measurement of links: `node echo.js CONTENDER`. Sends its port, and its CPU time when asked.
 import { createServer, type ServerHttp2Stream } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js';
 import { systemClock } from '../../actors/runtime/clock.ts';
 import { createLinks } from '../../transports/cluster/links.ts';
-import { answersTo, type Contender, ECHO_SERVICE, linkOptions, REQUEST_BYTES } from './echoing.ts';
+import {
+  answersTo,
+  CONTENDERS,
+  type Contender,
+  ECHO_SERVICE,
+  linkOptions,
+  REQUEST_BYTES,
+} from './echoing.ts';
 
-const CONTENDERS: Readonly<Record<Contender, () => Promise<number>>> = {
+const SERVE: Readonly<Record<Contender, () => Promise<number>>> = {
   http2: serveHttp2,
   'grpc unary': serveGrpc,
   'grpc stream': serveGrpc,
@@ -29,7 +35,9 @@ async function serveHttp2(): Promise<number> {
     stream.on('error', () => undefined);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return (server.address() as AddressInfo).port;
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The server listens on no port.');
+  return address.port;
 }
 
 function serveGrpc(): Promise<number> {
@@ -57,10 +65,11 @@ async function serveLink(newest: number): Promise<number> {
   return links.port;
 }
 
-const serve = CONTENDERS[process.argv[2] as Contender];
+const contender = CONTENDERS.find((each) => each === process.argv[2]);
+if (contender === undefined) throw new RangeError('Name one of the contenders.');
 process.on('message', () => process.send?.({ cpuUs: cpuUs() }));
 process.on('disconnect', () => process.exit());
-process.send?.({ port: await serve() });
+process.send?.({ port: await SERVE[contender]() });
 
 function cpuUs(): number {
   const { user, system } = process.cpuUsage();

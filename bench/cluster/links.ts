@@ -43,6 +43,11 @@ const CONNECT: Readonly<Record<Contender, (port: number) => Promise<Asker>>> = {
   'link 2': (port) => askLink(port, 2),
 };
 
+const ANSWERER: ShardInfo = {
+  ...{ id: 'answerer', instance: 'answerer-1', version: '0', address: '', adminUrl: null, host: '' },
+  ...{ pid: 1, weight: 1, worker: 0, startedMs: 0, draining: false },
+};
+
 /** Requests that wait for answers, which come in their order. */
 function inOrder() {
   const waiting: (() => void)[] = [];
@@ -105,8 +110,7 @@ async function askGrpcStream(port: number): Promise<Asker> {
 
 async function askLink(port: number, newest: number): Promise<Asker> {
   const links = await createLinks(linkOptions('asker', newest, systemClock));
-  const shard = { id: 'answerer', instance: 'answerer-1', version: '0', address: `127.0.0.1:${port}` };
-  links.follow([shard as ShardInfo]);
+  links.follow([{ ...ANSWERER, address: `127.0.0.1:${port}` }]);
   await until('linked', 10_000, () => links.metrics().peers[0]?.connected === true);
   return {
     ask: () => links.ask('answerer', 'guild.command', ARGS, CONTEXT),
@@ -132,15 +136,15 @@ function cpuUs(): number {
 
 async function childCpuUs(child: ChildProcess): Promise<number> {
   child.send('cpu');
-  const [{ cpuUs }] = (await once(child, 'message')) as [{ readonly cpuUs: number }];
-  return cpuUs;
+  const [message] = await once(child, 'message');
+  return Number(message.cpuUs);
 }
 
 /** CPU time of both processes per request, µs. */
 async function costUs(contender: Contender, requests: number, atOnce: number): Promise<number> {
   const child = fork(fileURLToPath(new URL('echo.js', import.meta.url)), [contender]);
-  const [{ port }] = (await once(child, 'message')) as [{ readonly port: number }];
-  const { ask, close } = await CONNECT[contender](port);
+  const [message] = await once(child, 'message');
+  const { ask, close } = await CONNECT[contender](Number(message.port));
   await spend(ask, requests / 4, atOnce);
   const before = cpuUs() + (await childCpuUs(child));
   await spend(ask, requests, atOnce);

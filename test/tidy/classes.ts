@@ -35,7 +35,7 @@ const FIELDS: Counts = {
   'transports BodyStream': 17,
   'transports EtcdDirectory': 17,
   'transports GatewaySocket': 18,
-  'transports Peer': 19,
+  'transports Peer': 17,
 };
 /** Classes with more methods, accessors and private ones included. The numbers only shrink. */
 const METHODS: Counts = {

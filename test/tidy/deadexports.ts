@@ -87,7 +87,6 @@ const TESTED = [
   'sdk/pkce.ts base64Url',
   'sdk/voice/sdp.ts midsOf',
   'transports/admin/host.ts namedHost',
-  'transports/cluster/packets.ts payloadOf',
   'transports/http/cdn.ts targetOf',
   'transports/http/wellknown.ts discoveryDocument',
   'transports/rest/resources/messages.files.ts safeFilename',

@@ -2,9 +2,9 @@ import { type ChannelCredentials, Client, type ClientDuplexStream, Metadata } fr
 import type { Logger } from 'pino';
 import type { AskContext, LinkFrame, ShardInfo } from '../../actors/placement/ports.ts';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
-import { LinkFault } from '../../protocol/faults.ts';
 import { messageOf } from '../../protocol/thrown.ts';
-import type { Codec, LinkQuestion } from './codec.ts';
+import { type AskStream, Asks } from './asks.ts';
+import type { Codec, EncodedFrame } from './codec.ts';
 import {
   type Greeting,
   type HandshakeAnswer,
@@ -14,9 +14,7 @@ import {
   unpackHandshakeAnswer,
 } from './handshake.ts';
 import { CONTENT_BYTES_MAX, LINK_SERVICE } from './packets.ts';
-import { PendingAsks } from './pendingasks.ts';
 import { SendQueue } from './sendqueue.ts';
-import { UnaryAsks } from './unaryasks.ts';
 
 export interface PeerDeps {
   readonly greeting: Greeting;
@@ -49,12 +47,6 @@ export interface PeerMetrics {
   readonly refusals: number;
 }
 
-/** A request that is encoded, and how it is sent: `send` resolves with the answer. */
-interface EncodedAsk {
-  readonly bytes: number;
-  send(): Promise<Buffer>;
-}
-
 /** How long a peer may take to answer a handshake, and to acknowledge a stream. */
 const HANDSHAKE_MS = 5000;
 const RETRY_MS = { first: 50, most: 2000 };
@@ -75,15 +67,11 @@ export class Peer {
   readonly #deps: PeerDeps;
   readonly #client: Client;
   readonly #sendQueue: SendQueue;
-  readonly #pending: PendingAsks;
-  readonly #unary: UnaryAsks;
-  #token: Buffer | null = null;
-  /** The link version of both shards. */
-  #version = 0;
+  readonly #asks: Asks;
   /** Number of the current stream. */
   #streamId = 0;
   #stream: ClientDuplexStream<Buffer, Buffer> | null = null;
-  /** Whether the peer has acknowledged the stream; requests may be sent then too. */
+  /** Whether the peer has acknowledged the stream. */
   #ready = false;
   #isFull = false;
   #flushes = false;
@@ -91,8 +79,6 @@ export class Peer {
   /** Consecutive failed attempts. */
   #attempts = 0;
   #closed = false;
-  #askBytes = 0;
-  #asks = 0;
   #tells = 0;
   #breaks = 0;
   #refusals = 0;
@@ -103,8 +89,12 @@ export class Peer {
     this.#deps = deps;
     this.#client = new Client(shard.address, deps.credentials, deps.channelOptions);
     this.#sendQueue = new SendQueue({ bytesMax: deps.bytesMax, pack: deps.codec.packBatch });
-    this.#pending = new PendingAsks(deps.clock);
-    this.#unary = new UnaryAsks(this.#client);
+    this.#asks = new Asks({
+      ...deps,
+      shardId: shard.id,
+      client: this.#client,
+      queue: (frame) => this.#queue(frame),
+    });
     this.#handshake();
   }
 
@@ -112,10 +102,10 @@ export class Peer {
     return {
       shardId: this.shard.id,
       connected: this.#ready,
-      waitingBytes: this.#sendQueue.waitingBytes + this.#askBytes,
+      waitingBytes: this.#sendQueue.waitingBytes + this.#asks.bytes,
       bytesMax: 2 * this.#deps.bytesMax,
-      asksUnderWay: this.#pending.size + this.#unary.size,
-      asks: this.#asks,
+      asksUnderWay: this.#asks.size,
+      asks: this.#asks.total,
       tells: this.#tells,
       breaks: this.#breaks,
       refusals: this.#refusals,
@@ -124,21 +114,7 @@ export class Peer {
 
   /** Sends a request. @throws LinkFault, and the fault that the peer reports. */
   async ask(method: string, args: readonly unknown[], context: AskContext): Promise<unknown> {
-    const { codec, asksMax, bytesMax } = this.#deps;
-    if (!this.#ready || this.#token === null)
-      throw new LinkFault('unreachable', `Not connected to ${this.shard.id}.`);
-    const question = { ...context, method, args };
-    const { bytes, send } =
-      this.#version === 1 ? this.#unaryCall(question, this.#token) : this.#streamed(question);
-    const isTooMuch = this.#askBytes + bytes > bytesMax;
-    if (isTooMuch || this.#pending.size + this.#unary.size >= asksMax) throw this.#overloaded();
-    this.#asks += 1;
-    this.#askBytes += bytes;
-    try {
-      return codec.unpackAnswer(await send());
-    } finally {
-      this.#askBytes -= bytes;
-    }
+    return this.#asks.ask(method, args, context);
   }
 
   /** Queues a frame. @throws TypeError for a value that cannot be encoded. */
@@ -150,8 +126,7 @@ export class Peer {
       this.#deps.onFault(what, new RangeError(`A frame of ${parcel.bytes} bytes is too large for a link.`));
       return;
     }
-    if (!this.#sendQueue.add(parcel)) this.#break('The send queue overflowed: the peer is too slow.');
-    else if (this.#ready) this.#flushLater();
+    if (!this.#queue(parcel)) this.#break('The send queue overflowed: the peer is too slow.');
   }
 
   close(): void {
@@ -159,36 +134,22 @@ export class Peer {
     this.#closed = true;
     const isMissing = this.#sendQueue.waitingBytes > 0;
     this.#dropStream();
-    this.#unary.cancel();
+    this.#asks.close();
     this.#client.close();
     this.#sendQueue.endGeneration();
     if (isMissing) this.#tellBroken();
   }
 
-  #streamed(question: LinkQuestion): EncodedAsk {
-    const id = this.#asks + 1;
-    const frame = this.#deps.codec.encodeQuestion(this.#streamId, id, question);
-    const send = (): Promise<Buffer> => {
-      if (!this.#sendQueue.add(frame)) throw this.#overloaded();
-      this.#flushLater();
-      return this.#pending.wait(id, question.deadlineMs, () => this.#timeout(question));
-    };
-    return { bytes: frame.bytes, send };
-  }
-
-  #unaryCall(question: LinkQuestion, token: Buffer): EncodedAsk {
-    const packet = this.#deps.codec.packRequest({ ...question, token });
-    const deadline = this.#deps.clock.now() + question.deadlineMs;
-    const send = () => this.#unary.send(packet, deadline, () => this.#timeout(question));
-    return { bytes: packet.length, send };
-  }
-
-  #timeout({ method }: LinkQuestion): LinkFault {
-    return new LinkFault('timeout', `${this.shard.id} did not answer ${method} in time.`);
-  }
-
-  #overloaded(): LinkFault {
-    return new LinkFault('overloaded', `Too many requests to ${this.shard.id} are in progress.`);
+  /** Queues a frame, to be sent at the end of the tick. @returns false on overflow. */
+  #queue(frame: EncodedFrame): boolean {
+    if (!this.#sendQueue.add(frame)) return false;
+    if (this.#flushes || !this.#ready) return true;
+    this.#flushes = true;
+    this.#deps.clock.defer(() => {
+      this.#flushes = false;
+      this.#flush();
+    });
+    return true;
   }
 
   #handshake(): void {
@@ -238,16 +199,16 @@ export class Peer {
   #begin(token: Buffer, newest: number): void {
     const { path, requestSerialize, responseDeserialize } = LINK_SERVICE.Tell;
     const stream = this.#client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize);
-    this.#token = token;
-    this.#version = Math.min(newest, this.#deps.greeting.versions.newest);
     this.#stream = stream;
     this.#streamId += 1;
+    const version = Math.min(newest, this.#deps.greeting.versions.newest);
+    const link = { version, token, id: this.#streamId };
     this.#isFull = false;
     const lost = (reason: string) => {
       if (this.#stream === stream) this.#lost(reason);
     };
     stream.on('data', (payload: Buffer) => {
-      if (this.#stream === stream) this.#received(payload);
+      if (this.#stream === stream) this.#received(payload, link);
     });
     stream.on('drain', () => {
       if (this.#stream !== stream) return;
@@ -257,14 +218,14 @@ export class Peer {
     stream.on('error', ({ message }: Error) => lost(message));
     stream.on('end', () => lost('The peer ended the stream.'));
     const first = [token, this.#sendQueue.generation];
-    stream.write(this.#deps.codec.pack(this.#version === 1 ? first : [...first, this.#streamId]));
+    stream.write(this.#deps.codec.pack(version === 1 ? first : [...first, link.id]));
     this.#timer = this.#deps.clock.setTimer(() => {
       if (!this.#ready) lost('The peer did not acknowledge the stream in time.');
     }, HANDSHAKE_MS);
   }
 
   /** Handles a packet of the peer: the first is the last batch the peer has, further ones are acknowledgements and replies. */
-  #received(payload: Buffer): void {
+  #received(payload: Buffer, link: AskStream): void {
     let packet: ReturnType<Codec['unpackReplies']>;
     try {
       packet = this.#deps.codec.unpackReplies(payload);
@@ -273,33 +234,24 @@ export class Peer {
       return;
     }
     const { taken, replies } = packet;
-    if (!this.#ready) this.#takenUp(taken);
+    if (!this.#ready) this.#takenUp(taken, link);
     else if (this.#sendQueue.taken(taken)) this.#flush();
     else this.#lost('The peer acknowledged batches that were not sent.');
-    for (const { id, answer } of replies) this.#pending.answered(id, answer);
+    for (const { id, answer } of replies) this.#asks.answered(id, answer);
   }
 
-  #takenUp(sequence: number): void {
+  #takenUp(sequence: number, link: AskStream): void {
     if (!this.#sendQueue.begin(sequence)) {
       this.#break('The peer lost its position in the stream.');
       return;
     }
     this.#ready = true;
+    this.#asks.begin(link);
     this.#attempts = 0;
     this.#lastWarning = '';
     this.#timer?.cancel();
     this.#deps.logger.info({ shard: this.shard.id, address: this.shard.address }, 'Linked to a shard.');
     this.#flush();
-  }
-
-  /** Sends at the end of the tick what is queued by then. */
-  #flushLater(): void {
-    if (this.#flushes) return;
-    this.#flushes = true;
-    this.#deps.clock.defer(() => {
-      this.#flushes = false;
-      this.#flush();
-    });
   }
 
   #flush(): void {
@@ -345,7 +297,7 @@ export class Peer {
     this.#ready = false;
     this.#timer?.cancel();
     stream?.cancel();
-    this.#pending.reject(new LinkFault('lost', `The stream to ${this.shard.id} ended before the reply.`));
+    this.#asks.end();
   }
 
   #notReached(details: string): void {

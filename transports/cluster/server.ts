@@ -10,11 +10,11 @@ import {
 } from '@grpc/grpc-js';
 import type { Logger } from 'pino';
 import type { LinkHandler } from '../../actors/cluster/ports.ts';
-import type { LinkFrame, ShardInfo } from '../../actors/placement/ports.ts';
+import type { ShardInfo } from '../../actors/placement/ports.ts';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
-import { LinkFault, NotServed } from '../../protocol/faults.ts';
+import { LinkFault, type LinkFaultKind } from '../../protocol/faults.ts';
 import { messageOf } from '../../protocol/thrown.ts';
-import type { Codec, LinkQuestion, LinkRequest, QuestionFrame } from './codec.ts';
+import type { Codec, LinkRequest } from './codec.ts';
 import {
   type Greeting,
   type HandshakeAnswer,
@@ -23,9 +23,9 @@ import {
   packHandshakeAnswer,
   unpackHandshake,
 } from './handshake.ts';
-import { DecodeFault, LINK_SERVICE } from './packets.ts';
+import { InboundPeer } from './inboundpeer.ts';
+import { LINK_SERVICE } from './packets.ts';
 import { PreAuthSockets } from './preauth.ts';
-import { ReplyQueue } from './replyqueue.ts';
 
 /** Certificates for links, PEM. Both ends of a link must present one signed by `ca`. */
 export interface LinkTls {
@@ -47,36 +47,11 @@ interface LinkServerDeps {
   readonly onFault: (where: string, fault: unknown, details?: object) => void;
 }
 
-/** One run of another shard that has completed its handshake. */
-interface InboundPeer {
-  readonly shardId: string;
-  readonly instance: string;
-  readonly token: Buffer;
-  /** Its requests in progress. */
-  asks: number;
-  stream: InboundStream | null;
-  /** Generation of the stream that it sends. */
-  generation: number;
-  /** Batches of that generation that were received. */
-  taken: number;
-}
-
-interface InboundStream {
-  readonly call: ServerDuplexStream<Buffer, Buffer>;
-  /** The number that the peer gave it; null for a stream of link version 1, which carries no requests. */
-  readonly id: number | null;
-  readonly replies: ReplyQueue;
-  /** For each of its requests in progress, what ends the count of it. */
-  readonly asks: Set<() => void>;
-}
-
 const PEERS_MAX = 4096;
 /** How long a shard that ends waits for its answers, and for the last one to be on the wire. */
 const ANSWERED_MAX_MS = 1_000;
 const SENT_MS = 20;
 const CONNECTIONS_MAX = 8192;
-/** Longest delay of a timer. */
-const TIMER_MAX_MS = 2 ** 31 - 1;
 /** Certificates are requested but checked in code, so that a rejected one can be logged with its reason. */
 const TLS_OPTIONS = {
   requestCert: true,
@@ -103,7 +78,6 @@ export class LinkServer {
   #handler: LinkHandler | null = null;
   #refusals = 0;
   #breaks = 0;
-  #asks = 0;
 
   constructor(deps: LinkServerDeps) {
     this.#deps = deps;
@@ -112,7 +86,7 @@ export class LinkServer {
     this.#server.addService(LINK_SERVICE, {
       Hello: (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) =>
         this.#handshake(call, done),
-      Ask: (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) => void this.#ask(call, done),
+      Ask: (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) => this.#ask(call, done),
       Tell: (stream: ServerDuplexStream<Buffer, Buffer>) => this.#receive(stream),
     });
   }
@@ -120,6 +94,12 @@ export class LinkServer {
   /** Handshakes refused, incoming streams broken, requests in progress. */
   get metrics(): { readonly refusals: number; readonly breaks: number; readonly asksUnderWay: number } {
     return { refusals: this.#refusals, breaks: this.#breaks, asksUnderWay: this.#asks };
+  }
+
+  get #asks(): number {
+    let asks = 0;
+    for (const peer of this.#peers.values()) asks += peer.asks;
+    return asks;
   }
 
   /** Sets the runs that are members; another run of the same shard cannot replace them. */
@@ -250,24 +230,22 @@ export class LinkServer {
       if (peer.instance === instance) return peer;
       // The earlier run has ended, whatever it has sent.
       this.#peers.delete(key);
-      this.#endStream(peer);
-      this.#broken(peer);
+      peer.retire();
     }
     if (this.#peers.size >= PEERS_MAX) {
-      const idle = [...this.#peers].find(([, { stream, asks }]) => stream === null && asks === 0);
+      const idle = [...this.#peers].find(([, each]) => each.isIdle);
       if (!idle) return null;
       this.#peers.delete(idle[0]);
     }
     const token = randomBytes(16);
-    const peer: InboundPeer = {
-      shardId,
-      instance,
-      token,
-      asks: 0,
-      stream: null,
-      generation: 0,
-      taken: 0,
-    };
+    const peer = new InboundPeer(shardId, instance, token, {
+      ...this.#deps,
+      handler: () => this.#handler,
+      onBroken: () => {
+        this.#breaks += 1;
+        this.#handler?.broken(shardId);
+      },
+    });
     this.#peers.set(token.toString('latin1'), peer);
     return peer;
   }
@@ -277,182 +255,43 @@ export class LinkServer {
   }
 
   /** Handles a request that is a unary call, as in link version 1. */
-  async #ask(call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): Promise<void> {
+  #ask(call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): void {
     const { codec } = this.#deps;
+    const refuse = (kind: LinkFaultKind, why: string) =>
+      done(null, codec.packFault(new LinkFault(kind, why)));
     let question: LinkRequest;
     try {
       question = codec.unpackRequest(call.request);
     } catch (fault) {
       this.#deps.onFault('ask', fault);
-      return done(null, codec.packFault(new LinkFault('failed', 'Malformed request frame.')));
+      refuse('failed', 'Malformed request frame.');
+      return;
     }
     const peer = this.#known(question.token);
-    const refusal = this.#refusalOf(peer);
-    if (!peer || refusal) return done(null, codec.packFault(refusal));
-    const release = this.#occupied(peer);
-    // Released early on cancellation: after the deadline, or when the sender is gone, no answer is needed.
-    call.on('cancelled', release);
-    const answer = await this.#answer(peer, question, codec.packAnswer, codec.packFault);
-    release();
-    done(null, answer);
+    if (peer) void peer.answerUnary(call, question, done);
+    else refuse('unreachable', 'The sender of the request has completed no handshake with this shard.');
   }
 
-  /** Handles a request of a batch. */
-  async #asked(peer: InboundPeer, stream: InboundStream, question: QuestionFrame): Promise<void> {
-    const { codec, clock } = this.#deps;
-    const { id, streamId, deadlineMs } = question;
-    // The sender has rejected it when its earlier stream ended.
-    if (streamId !== stream.id) return;
-    const refusal = this.#refusalOf(peer);
-    if (refusal) return void stream.replies.add({ id, answer: codec.encodeFault(refusal) });
-    const release = this.#occupied(peer);
-    const settle = (): void => {
-      release();
-      timer.cancel();
-      stream.asks.delete(settle);
-    };
-    // The sender waits no longer than the deadline.
-    const timer = clock.setTimer(settle, Math.min(deadlineMs, TIMER_MAX_MS));
-    stream.asks.add(settle);
-    const answer = await this.#answer(peer, question, codec.encodeAnswer, codec.encodeFault);
-    settle();
-    if (stream.replies.add({ id, answer })) return;
-    const fault = new LinkFault('lost', 'The reply was dropped: its reader is too slow.');
-    stream.replies.add({ id, answer: codec.encodeFault(fault) });
-  }
-
-  /** Why no request of this peer is accepted now, or null. */
-  #refusalOf(peer: InboundPeer | undefined): LinkFault | null {
-    if (!peer || this.#handler === null)
-      return new LinkFault(
-        'unreachable',
-        'The sender of the request has completed no handshake with this shard.',
-      );
-    if (peer.asks >= this.#deps.asksMax)
-      return new LinkFault('overloaded', 'Too many requests are in progress.');
-    return null;
-  }
-
-  /** Counts a request in progress until the returned function is called. */
-  #occupied(peer: InboundPeer): () => void {
-    peer.asks += 1;
-    this.#asks += 1;
-    let left = 1;
-    return () => {
-      peer.asks -= left;
-      this.#asks -= left;
-      left = 0;
-    };
-  }
-
-  /** Never rejects: a fault is encoded as one. */
-  async #answer(
-    { shardId }: InboundPeer,
-    question: LinkQuestion,
-    encode: (value: unknown) => Buffer,
-    encodeFault: (fault: unknown) => Buffer,
-  ): Promise<Buffer> {
-    const { method, args, key, deadlineMs, commandKey, trace } = question;
-    try {
-      return encode(await this.#handler?.ask(shardId, method, args, { key, deadlineMs, commandKey, trace }));
-    } catch (fault) {
-      const isOurs = fault instanceof LinkFault || fault instanceof NotServed;
-      if (!isOurs) this.#deps.onFault(method, fault, { from: shardId, trace });
-      return encodeFault(fault);
-    }
-  }
-
+  /** Handles a stream, whose first packet names its sender. */
   #receive(call: ServerDuplexStream<Buffer, Buffer>): void {
     let peer: InboundPeer | null = null;
     const end = () => {
-      if (peer?.stream?.call === call) this.#endStream(peer);
+      if (peer) peer.ended(call);
       else call.end();
     };
     call.on('data', (payload: Buffer) => {
-      if (peer === null) peer = this.#begun(call, payload);
-      else if (peer.stream?.call === call) this.#take(peer, peer.stream, payload);
+      if (peer) peer.received(call, payload);
+      else {
+        const [token, ...rest] = firstOf(this.#deps.codec, payload);
+        peer = this.#known(token) ?? null;
+        if (!peer?.begin(call, rest)) call.end();
+      }
     });
     call.on('end', end);
     call.on('cancelled', end);
     call.on('error', end);
   }
-
-  #endStream(peer: InboundPeer): void {
-    const { stream } = peer;
-    peer.stream = null;
-    stream?.replies.close();
-    stream?.call.end();
-    // The sender has rejected its requests when the stream ended.
-    for (const settle of [...(stream?.asks ?? [])]) settle();
-  }
-
-  /** Handles the first packet of a stream: it names the sender, and its generation tells whether the stream continues. */
-  #begun(call: ServerDuplexStream<Buffer, Buffer>, payload: Buffer): InboundPeer | null {
-    const { codec, clock, bytesMax } = this.#deps;
-    const [token, generation, id = null] = firstOf(codec, payload);
-    const peer = this.#known(token);
-    if (!peer || !isCount(generation) || !(id === null || isCount(id))) {
-      call.end();
-      return null;
-    }
-    this.#endStream(peer);
-    const pack = id === null ? (taken: number) => codec.pack(taken) : codec.packReplies;
-    peer.stream = { call, id, replies: new ReplyQueue(call, { clock, pack, bytesMax }), asks: new Set() };
-    if (peer.generation !== generation) {
-      peer.generation = generation;
-      peer.taken = 0;
-      this.#broken(peer);
-    }
-    peer.stream.replies.acknowledge(peer.taken);
-    return peer;
-  }
-
-  #take(peer: InboundPeer, stream: InboundStream, payload: Buffer): void {
-    try {
-      const { sequence, frames } = this.#deps.codec.unpackBatch(payload);
-      if (sequence !== peer.taken + 1) throw new DecodeFault(`Batch ${sequence} follows ${peer.taken}.`);
-      peer.taken = sequence;
-      this.#deliver(peer, stream, frames);
-    } catch (fault) {
-      this.#deps.onFault('told', fault);
-      // A malformed batch counts as received, since resending would not help; its content is reported as missing.
-      if (fault instanceof DecodeFault) {
-        peer.taken += 1;
-        this.#broken(peer);
-      }
-    }
-    stream.replies.acknowledge(peer.taken);
-  }
-
-  /** Hands on frames in their order: a request finds what was sent before it. */
-  #deliver(peer: InboundPeer, stream: InboundStream, frames: readonly (LinkFrame | QuestionFrame)[]): void {
-    let notices: LinkFrame[] = [];
-    for (const frame of frames) {
-      if (frame.kind !== 'question') notices.push(frame);
-      else {
-        this.#notified(peer, notices);
-        notices = [];
-        void this.#asked(peer, stream, frame);
-      }
-    }
-    this.#notified(peer, notices);
-  }
-
-  #notified({ shardId }: InboundPeer, frames: readonly LinkFrame[]): void {
-    try {
-      if (frames.length > 0) this.#handler?.notified(shardId, frames);
-    } catch (fault) {
-      this.#deps.onFault('told', fault);
-    }
-  }
-
-  #broken({ shardId }: InboundPeer): void {
-    this.#breaks += 1;
-    this.#handler?.broken(shardId);
-  }
 }
-
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
 function firstOf(codec: Codec, payload: Buffer): readonly unknown[] {
   try {
