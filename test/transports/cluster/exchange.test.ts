@@ -76,6 +76,25 @@ describe('a request over the stream', () => {
     expect(b.links.metrics().asksUnderWay).toBe(0);
   });
 
+  test('that its sender has rejected is not executed later, although its batch is sent again', async () => {
+    const executed: unknown[] = [];
+    const a = await open({ id: 'a' });
+    const b = await open({ id: 'b', ask: async (_, __, [n]) => executed.push(n) });
+    const way = await road(b.shard.address);
+    a.links.follow([{ ...b.shard, address: way.address }]);
+    await until(() => linked(a));
+    way.hold();
+    const asked = a.links.ask('b', 'm', [1], context()).catch((fault: unknown) => fault);
+    a.links.tell('b', tell(1));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    way.cut();
+    expect(await asked).toMatchObject({ kind: 'lost' });
+    way.release();
+    await until(() => b.heard.length === 1);
+    expect(await a.links.ask('b', 'm', [2], context())).toBe(1);
+    expect(executed).toEqual([2]);
+  });
+
   test('is overloaded where the queue has no room for it, and breaks nothing', async () => {
     const a = await open({ id: 'a', bytesMax: 1 << 20 });
     const b = await open({ id: 'b' });
