@@ -76,7 +76,7 @@ describe('a request over the stream', () => {
     expect(b.links.metrics().asksUnderWay).toBe(0);
   });
 
-  test('that its sender has rejected is not executed later, although its batch is sent again', async () => {
+  test('is not executed after its sender has rejected it, although its batch is sent again', async () => {
     const executed: unknown[] = [];
     const a = await open({ id: 'a' });
     const b = await open({ id: 'b', ask: async (_, __, [n]) => executed.push(n) });
