@@ -128,10 +128,10 @@ const KEYS_MAX = 500;
  *
  * @returns Answers undefined for a key that `read` does not answer; rejects with what `read` rejects with.
  */
-export function batchReads<Value>(
-  read: (keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>,
-): (key: string) => Promise<Value | undefined> {
-  let waiting = new Map<string, PromiseWithResolvers<Value | undefined>>();
+export function batchReads<Value, Key extends string = string>(
+  read: (keys: readonly Key[]) => Promise<ReadonlyMap<Key, Value>>,
+): (key: Key) => Promise<Value | undefined> {
+  let waiting = new Map<Key, PromiseWithResolvers<Value | undefined>>();
   let running = false;
 
   async function run(): Promise<void> {

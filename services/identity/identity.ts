@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Routing } from '../../actors/placement/routing.ts';
-import { type Cache, type CacheUsage, createCache } from '../../actors/runtime/cache.ts';
+import { batchReads, type Cache, type CacheUsage, createCache } from '../../actors/runtime/cache.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import type { StoredToken, UserFact } from '../../engine/user/facts.ts';
@@ -65,8 +65,13 @@ interface TokenCacheBounds {
 
 /** Caches the tokens of recently seen users. */
 function createTokenCache(ports: TokenCachePorts, bounds: TokenCacheBounds): Cache<UserId, CachedTokens> {
+  const stored = batchReads<StoredToken[], UserId>(async (userIds) => {
+    const byUser = new Map(userIds.map((userId): [UserId, StoredToken[]] => [userId, []]));
+    for (const token of await ports.users.tokens(userIds)) byUser.get(token.userId)?.push(token);
+    return byUser;
+  });
   async function load(userId: UserId): Promise<CachedTokens> {
-    const tokens = await ports.users.tokens(userId);
+    const tokens = (await stored(userId)) ?? [];
     const isBot = tokens.some((token) => token.kind === 'bot');
     const application = isBot ? await ports.applications.byBot(userId) : null;
     return {
@@ -233,7 +238,7 @@ export function createIdentity(ports: IdentityPorts, bounds: TokenCacheBounds = 
   /** Revokes all stored tokens and adds the given facts in one commit. Runs in order, so that two rotations leave one token. */
   function replace(userId: UserId, added: readonly UserFact[]): Promise<void> {
     return mutex(userId, async () => {
-      const earlier = await ports.users.tokens(userId);
+      const earlier = await ports.users.tokens([userId]);
       await ports.commit(userId, [...earlier.map(revocation), ...added]);
       revoked(userId, null);
     });
@@ -257,7 +262,7 @@ export function createIdentity(ports: IdentityPorts, bounds: TokenCacheBounds = 
     async issue(userId, kind) {
       const { token, fact } = prepare(userId, kind);
       await mutex(userId, async () => {
-        const earlier = await ports.users.tokens(userId);
+        const earlier = await ports.users.tokens([userId]);
         const evicted = earlier.slice(0, Math.max(0, earlier.length + 1 - TOKENS_MAX));
         await ports.commit(userId, [...evicted.map(revocation), fact]);
         forget(userId);

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Routing } from '../../actors/placement/routing.ts';
-import { type CacheBounds, createCache } from '../../actors/runtime/cache.ts';
+import { batchReads, type CacheBounds, createCache } from '../../actors/runtime/cache.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import { webhookEvent } from '../../engine/application/webhookevents.ts';
@@ -80,26 +80,28 @@ function tokensOf(userId: UserId, held: Holdings, shared: SharedScopes): CachedT
   });
 }
 
+function cachedGrants(userId: UserId, held: Holdings, shared: SharedScopes): CachedGrants {
+  const granted = held.grants.map(({ applicationId, scopes }) => ({ applicationId, scopes: shared(scopes) }));
+  return { granted, tokens: tokensOf(userId, held, shared) };
+}
+
 /** Compares two hexadecimal SHA-256 hashes in constant time. */
 export const sameHash = (a: string, b: string): boolean =>
   timingSafeEqual(Buffer.from(a, 'hex'), Buffer.from(b, 'hex'));
+
+/** Reads what a user has granted; concurrent reads share a query. */
+function holdingsReader(store: Pick<OAuthStore, 'holdings'>): (userId: UserId) => Promise<Holdings> {
+  const read = batchReads<Holdings, UserId>((userIds) => store.holdings(userIds));
+  return async (userId) => (await read(userId)) ?? { grants: [], chains: [], codes: [] };
+}
 
 /** Caches the grants and tokens of users, and changes those of one user in order. */
 export function createGrantCache(ports: GrantCachePorts, bounds: CacheBounds = BOUNDS) {
   const mutex = keyedMutex<UserId>();
   const shared = createSharedScopes();
-  const cache = createCache<UserId, CachedGrants>(
-    async (userId) => {
-      const held = await ports.store.holdings(userId);
-      const granted = held.grants.map(({ applicationId, scopes }) => ({
-        applicationId,
-        scopes: shared(scopes),
-      }));
-      return { granted, tokens: tokensOf(userId, held, shared) };
-    },
-    bounds,
-    ports.nowMs,
-  );
+  const holdings = holdingsReader(ports.store);
+  const load = async (userId: UserId) => cachedGrants(userId, await holdings(userId), shared);
+  const cache = createCache<UserId, CachedGrants>(load, bounds, ports.nowMs);
   const forget = ports.routing.tellAll('oauth.forget', (userId: UserId) => cache.forget(userId));
   ports.routing.onMoved((moved) => cache.forgetAll(moved));
 
@@ -112,7 +114,7 @@ export function createGrantCache(ports: GrantCachePorts, bounds: CacheBounds = B
 
     grantors: (applicationId: ApplicationId, limit: number) => ports.store.grantors(applicationId, limit),
 
-    holdings: (userId: UserId): Promise<Holdings> => ports.store.holdings(userId),
+    holdings,
 
     /** The scopes that a user has granted an application; null without a grant. */
     async granted(userId: UserId, applicationId: ApplicationId): Promise<Scopes | null> {
@@ -142,7 +144,7 @@ export function createGrantCache(ports: GrantCachePorts, bounds: CacheBounds = B
       decide: (held: Holdings) => { readonly value: Value; readonly facts: readonly StoredFact[] },
     ): Promise<Value> {
       return mutex(userId, async () => {
-        const { value, facts } = decide(await ports.store.holdings(userId));
+        const { value, facts } = decide(await holdings(userId));
         if (facts.length === 0) return value;
         try {
           await ports.commit(userId, facts);

@@ -52,7 +52,7 @@ export function showingOf({
       const [user] = await storage.users.get([userId]);
       if (!user) throw unknown('user', userId);
       const guildIds = await storage.users.guildIds(userId);
-      const tokens = await storage.users.tokens(userId);
+      const tokens = await storage.users.tokens([userId]);
       return { user, guildIds, tokens: tokens.length, banned: await isBanned(userId) };
     },
 

@@ -54,14 +54,20 @@ export const oauthStatements: StatementTable<OAuthFacts> = {
 
 /** Reads all three kinds at once, because a token check of a user who is not cached needs them all. */
 const HOLDINGS = `
-SELECT 'grant' AS kind, data FROM oauth_grants WHERE user_id = $1
-UNION ALL SELECT 'chain', data FROM oauth_chains WHERE user_id = $1
-UNION ALL SELECT 'code', data FROM oauth_codes WHERE user_id = $1`;
+SELECT 'grant' AS kind, data FROM oauth_grants WHERE user_id = ANY($1::bigint[])
+UNION ALL SELECT 'chain', data FROM oauth_chains WHERE user_id = ANY($1::bigint[])
+UNION ALL SELECT 'code', data FROM oauth_codes WHERE user_id = ANY($1::bigint[])`;
 
 type HoldingRow =
   | { readonly kind: 'grant'; readonly data: Grant }
   | { readonly kind: 'chain'; readonly data: Chain }
   | { readonly kind: 'code'; readonly data: Code };
+
+const nothingHeld = (): { grants: Grant[]; chains: Chain[]; codes: Code[] } => ({
+  grants: [],
+  chains: [],
+  codes: [],
+});
 
 export const oauthStore = (sql: Sql): OAuthStore => {
   const device = async (where: string, value: string): Promise<DeviceRequest | null> => {
@@ -69,13 +75,15 @@ export const oauthStore = (sql: Sql): OAuthStore => {
     return (await sql.query<{ data: DeviceRequest }>(text, [value]))[0]?.data ?? null;
   };
   return {
-    holdings: async (userId) => {
-      const held = await sql.query<HoldingRow>(HOLDINGS, [userId]);
-      return {
-        grants: held.flatMap((row) => (row.kind === 'grant' ? [row.data] : [])),
-        chains: held.flatMap((row) => (row.kind === 'chain' ? [row.data] : [])),
-        codes: held.flatMap((row) => (row.kind === 'code' ? [row.data] : [])),
-      };
+    holdings: async (userIds) => {
+      const held = new Map(userIds.map((userId) => [userId, nothingHeld()]));
+      for (const { kind, data } of await sql.query<HoldingRow>(HOLDINGS, [userIds])) {
+        const { grants, chains, codes } = held.get(data.userId) ?? nothingHeld();
+        if (kind === 'grant') grants.push(data);
+        else if (kind === 'chain') chains.push(data);
+        else codes.push(data);
+      }
+      return held;
     },
     // No index for this: it is rarely needed, when an application gets a parent, and stops after the first rows.
     grantors: async (applicationId, limit) => {

@@ -3,8 +3,8 @@ import type { Holdings } from '../../engine/oauth/holdings.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 
 export interface OAuthStore {
-  /** All grants of a user, with tokens and codes; empty lists without any. */
-  holdings(userId: UserId): Promise<Holdings>;
+  /** All grants of each user, with tokens and codes; empty lists for a user without any. */
+  holdings(userIds: readonly UserId[]): Promise<ReadonlyMap<UserId, Holdings>>;
   /** Any users who authorized the application, at most `limit`. */
   grantors(applicationId: ApplicationId, limit: number): Promise<UserId[]>;
   /** Looks up a device request by the hash of its device code. */

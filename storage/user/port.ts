@@ -19,7 +19,7 @@ export interface UserStore {
   temporaryGuilds(userId: UserId): Promise<TemporaryMembership[]>;
   /** How many guilds the user owns. */
   ownedGuildCount(userId: UserId): Promise<number>;
-  tokens(userId: UserId): Promise<StoredToken[]>;
+  tokens(userIds: readonly UserId[]): Promise<StoredToken[]>;
   /** All users, ascending by id, for the operator's listing. */
   list(after: UserId | null, limit: number): Promise<APIUser[]>;
 }

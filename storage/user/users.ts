@@ -106,10 +106,10 @@ export const userStore = (sql: Sql): UserStore => ({
     const [row] = await sql.query<{ count: string }>(OWNED, [userId]);
     return Number(row?.count ?? 0);
   },
-  tokens: (userId) =>
+  tokens: (userIds) =>
     sql.query<StoredToken>(
-      'SELECT id, user_id AS "userId", kind, hash FROM tokens WHERE user_id = $1 ORDER BY id',
-      [userId],
+      'SELECT id, user_id AS "userId", kind, hash FROM tokens WHERE user_id = ANY($1::bigint[]) ORDER BY id',
+      [userIds],
     ),
   list: async (after: UserId | null, limit) => {
     const text = 'SELECT data FROM users WHERE id > $1 ORDER BY id LIMIT $2';

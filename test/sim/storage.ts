@@ -119,7 +119,7 @@ const userStore = (line: DatabaseLine) => {
     guildIds: (id) => [...(database.memberships.get(id) ?? [])].sort() as never,
     temporaryGuilds: never,
     ownedGuildCount: () => 0,
-    tokens: (id) => database.tokens.get(id) ?? [],
+    tokens: (ids) => ids.flatMap((id) => database.tokens.get(id) ?? []),
   });
 };
 
@@ -168,6 +168,14 @@ const premiumStore = (line: DatabaseLine) =>
     ...{ due: never, skus: never, nextDueMs: () => null, forgetOrders: () => 0, skusWithPerks: never },
   });
 
+const oauthStore = (line: DatabaseLine) =>
+  storeOf<Storage['oauth']>(line, 'oauth', {
+    holdings: (userIds) => {
+      const { holdings } = line.database;
+      return new Map(userIds.map((id) => [id, holdings.get(id) ?? { grants: [], chains: [], codes: [] }]));
+    },
+  });
+
 /** The Storage port of one process over the database of the simulation. */
 export function simStorage(
   line: DatabaseLine,
@@ -197,9 +205,7 @@ export function simStorage(
       childrenOf: never,
       bannedUntil: () => undefined,
     }),
-    oauth: storeOf<Storage['oauth']>(line, 'oauth', {
-      holdings: (userId) => database.holdings.get(userId) ?? { grants: [], chains: [], codes: [] },
-    }),
+    oauth: oauthStore(line),
     lobbies: lobbyStore(line),
     webhookEvents: storeOf<Storage['webhookEvents']>(line, 'webhookEvents', {
       count: () => 0,

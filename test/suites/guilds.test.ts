@@ -371,9 +371,9 @@ describe.each(databases())('guilds on $name', (kind) => {
       { type: 'tokenIssued', token },
       { type: 'tokenIssued', token: { ...token, id: '501' } },
     );
-    expect(await users.tokens(id('10'))).toEqual([token, { ...token, id: '501' }]);
+    expect(await users.tokens([id('10')])).toEqual([token, { ...token, id: '501' }]);
     await commit(writer, '10', { type: 'tokenRevoked', tokenId: '500' });
-    expect((await users.tokens(id('10'))).map((each) => each.id)).toEqual(['501']);
+    expect((await users.tokens([id('10')])).map((each) => each.id)).toEqual(['501']);
     expect((await users.list(id('13'), 10)).map((each) => each.id)).toEqual(['14', '15']);
     expect(await users.get(ids('11', '99'))).toEqual([user('11')]);
     const app = application('600', '15');

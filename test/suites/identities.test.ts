@@ -83,7 +83,7 @@ describe.each(databases())('identities on $name', (kind) => {
     expect(await store().usernameTaken('USER10')).toBe(true);
     await write({ type: 'provisionalDeleted', userId: USER });
     expect(await fresh.storage.users.get([USER])).toEqual([]);
-    expect(await fresh.storage.users.tokens(USER)).toEqual([]);
+    expect(await fresh.storage.users.tokens([USER])).toEqual([]);
     expect(await store().usernameTaken('user10')).toBe(false);
   });
 

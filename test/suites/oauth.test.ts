@@ -41,6 +41,7 @@ const device = (more: Partial<DeviceRequest> = {}): DeviceRequest => ({
 describe.each(databases())('authorizations on $name', (kind) => {
   let fresh: Awaited<ReturnType<typeof openFresh>>;
   const store = () => fresh.storage.oauth;
+  const held = async (userId: Grant['userId']) => (await store().holdings([userId])).get(userId);
   const write = (...facts: StoredFact[]) => commit(fresh.storage.writer, ANNA, ...facts);
 
   beforeAll(async () => {
@@ -60,13 +61,17 @@ describe.each(databases())('authorizations on $name', (kind) => {
       { type: 'codeWritten', code: code() },
       { type: 'grantWritten', grant: grant({ userId: BERT }) },
     );
-    expect(await store().holdings(ANNA)).toEqual({ grants: [grant()], chains: [chain()], codes: [code()] });
-    expect(await store().holdings(BERT)).toEqual({
+    expect(await held(ANNA)).toEqual({ grants: [grant()], chains: [chain()], codes: [code()] });
+    expect(await held(BERT)).toEqual({
       grants: [grant({ userId: BERT })],
       chains: [],
       codes: [],
     });
-    expect(await store().holdings(id('12'))).toEqual({ grants: [], chains: [], codes: [] });
+    expect(await held(id('12'))).toEqual({ grants: [], chains: [], codes: [] });
+    const both = await store().holdings([BERT, ANNA]);
+    expect([...both.keys()]).toEqual([BERT, ANNA]);
+    expect(both.get(ANNA)?.codes).toEqual([code()]);
+    expect(both.get(BERT)?.codes).toEqual([]);
   });
 
   test('the users who authorized an application are listed up to a limit', async () => {
@@ -91,7 +96,7 @@ describe.each(databases())('authorizations on $name', (kind) => {
       { type: 'codeWritten', code: code() },
     );
     await write({ type: 'codeWritten', code: code({ chainId: '2', install: null }) });
-    expect(await store().holdings(ANNA)).toEqual({
+    expect(await held(ANNA)).toEqual({
       grants: [wider],
       chains: [next],
       codes: [code({ chainId: '2', install: null })],
@@ -109,7 +114,7 @@ describe.each(databases())('authorizations on $name', (kind) => {
       { type: 'codeEnded', userId: ANNA, codeId: '3' },
       { type: 'chainEnded', userId: BERT, chainId: '4' },
     );
-    expect(await store().holdings(ANNA)).toEqual({ grants: [], chains: [chain({ id: '4' })], codes: [] });
+    expect(await held(ANNA)).toEqual({ grants: [], chains: [chain({ id: '4' })], codes: [] });
   });
 
   test('deleting a grant deletes its chains and codes, of that user and application only', async () => {
@@ -122,12 +127,12 @@ describe.each(databases())('authorizations on $name', (kind) => {
       { type: 'chainWritten', chain: chain({ id: '6', userId: BERT }) },
     );
     await write({ type: 'grantEnded', userId: ANNA, applicationId: GAME });
-    expect(await store().holdings(ANNA)).toEqual({
+    expect(await held(ANNA)).toEqual({
       grants: [grant({ applicationId: OTHER })],
       chains: [chain({ id: '5', applicationId: OTHER })],
       codes: [],
     });
-    expect((await store().holdings(BERT)).chains).toHaveLength(1);
+    expect((await held(BERT))?.chains).toHaveLength(1);
   });
 
   test('a device request is found by either code, and deleted when it expires or is answered', async () => {

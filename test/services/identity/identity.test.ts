@@ -34,9 +34,9 @@ function arrange(bounds?: { users_max: number; lookups_max: number }) {
     {
       users: {
         get: async (userIds) => userIds.flatMap((userId) => people.get(userId) ?? []),
-        tokens: async (userId) => {
+        tokens: async (userIds) => {
           log.reads++;
-          const seen = [...(stored.get(userId) ?? [])];
+          const seen = userIds.flatMap((userId) => stored.get(userId) ?? []);
           const held = gate;
           gate = Promise.resolve();
           await held;

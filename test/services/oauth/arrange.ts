@@ -52,11 +52,16 @@ function createRows() {
 
 /** The reads of storage. */
 const storeOf = (rows: ReturnType<typeof createRows>, log: { reads: number }): OAuthPorts['store'] => ({
-  async holdings(userId) {
+  async holdings(userIds) {
     log.reads += 1;
-    const of = <Row extends { userId: UserId }>(all: Map<string, Row>) =>
+    const of = <Row extends { userId: UserId }>(all: Map<string, Row>, userId: UserId) =>
       [...all.values()].filter((row) => row.userId === userId);
-    return { grants: of(rows.grants), chains: of(rows.chains), codes: of(rows.codes) };
+    return new Map(
+      userIds.map((id) => [
+        id,
+        { grants: of(rows.grants, id), chains: of(rows.chains, id), codes: of(rows.codes, id) },
+      ]),
+    );
   },
   grantors: async (applicationId, limit) =>
     [...rows.grants.values()]
