@@ -12,6 +12,7 @@ import { createApplicationAccess } from '../services/applications/access.ts';
 import { createAppCommands } from '../services/applications/appcommands.ts';
 import { createCommandIndexes } from '../services/applications/commandindex.ts';
 import { createCommandNotices } from '../services/applications/commandnotices.ts';
+import { committingApplications } from '../services/applications/commits.ts';
 import { createApplicationEmojis } from '../services/applications/emojis.ts';
 import { type ChannelDirectory, channelCalls, createLinkRefusal } from '../services/channels/channels.ts';
 import { createExpressions } from '../services/channels/expressions.ts';
@@ -184,10 +185,7 @@ export function createServices(ports: ServicePorts): Services {
     appCommands: createAppCommands({
       ...ports,
       notices: createCommandNotices({ ...ports, onFault: (error) => ports.onFault(error, 'commands') }),
-      commitAsOwner: async (ownerId, facts) => {
-        await ports.commitAsOwner(ownerId, facts);
-        ports.interactions.forget(ownerId);
-      },
+      commitAsOwner: committingApplications(ports.commitAsOwner, (id) => ports.interactions.forget(id)),
     }),
     authorizeRequests: ports.authorizeRequests,
     oauth: ports.oauth,

@@ -2,25 +2,24 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { routed } from '../actors/cluster/routing/routed.ts';
 import { FreshLobbies } from '../actors/lobby/fresh.ts';
-import { Games } from '../actors/lobby/games.ts';
+import { type GamePorts, Games } from '../actors/lobby/games.ts';
 import { lobbyMachine } from '../actors/lobby/lobby.machine.ts';
 import { LobbyShell } from '../actors/lobby/lobby.shell.ts';
 import { Registry } from '../actors/runtime/registry.ts';
 import { TimerWheel } from '../actors/runtime/wheel.ts';
 import { isPublic } from '../config/config.ts';
-import { SYSTEM } from '../engine/kernel/authority.ts';
 import type { LobbyState } from '../engine/lobby/lobby.ts';
 import { createPasswordHasher } from '../media/crypto/passwords.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
-import type { ApplicationId, UserId } from '../protocol/ids.ts';
 import { assembleAccounts } from '../services/accounts/accounts.ts';
 import { withoutBanned } from '../services/accounts/bans.ts';
 import type { Accounts, Mailer, Passwords } from '../services/accounts/ports.ts';
 import { countingRefusals } from '../services/accounts/refusedsignins.ts';
 import { type ServedActivities, startRunningActivities } from '../services/activities/running.ts';
+import { committingApplications } from '../services/applications/commits.ts';
 import { type Endpoints, startEndpoints } from '../services/applications/endpoints.ts';
 import { createMessageFiles } from '../services/channels/messagefiles.ts';
-import { createGuildClock } from '../services/guilds/guildclock.ts';
+import { startGuildClocks } from '../services/guilds/guildclock.ts';
 import { inviteCode } from '../services/guilds/invitecode.ts';
 import { SearchIndex } from '../services/guilds/searchindex.ts';
 import { type ServedInteractions, startInteractions } from '../services/interactions/interactions.ts';
@@ -30,13 +29,14 @@ import { secretHasher } from '../services/lobbies/secrets.ts';
 import { Matchmaker } from '../services/matchmaking/matchmaker.ts';
 import type { Matchmaking } from '../services/matchmaking/ports.ts';
 import { oauthGuilds } from '../services/oauth/guilds.ts';
-import { installedBy } from '../services/oauth/install.ts';
+import { hasInstalled } from '../services/oauth/install.ts';
 import { createOAuth as assemble } from '../services/oauth/oauth.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
+import { createRevocation } from '../services/oauth/revocation.ts';
+import { playerNotices } from '../services/players/notices.ts';
 import type { Provisional } from '../services/players/ports.ts';
 import { startProvisional } from '../services/players/start.ts';
 import { PollDeadlines } from '../services/polls/deadlines.ts';
-import { channelsOfPairs } from '../services/privatechannels/pairs.ts';
 import {
   accountRoutes,
   LOBBY_ROUTES,
@@ -45,20 +45,9 @@ import {
   PROVISIONAL_ROUTES,
   SOCIAL_ROUTES,
 } from '../services/routes.ts';
-import { createActivities } from '../services/social/activities.ts';
-import { createDirectMessages } from '../services/social/directmessages.ts';
-import { createFriendCache } from '../services/social/friendcache.ts';
-import { createFriends } from '../services/social/friends.ts';
-import { createHeadlessSessions } from '../services/social/headlesssessions.ts';
-import { UnstoredInvites } from '../services/social/invites.ts';
-import { JoinSecrets, joinSecretLookup, recordActivities } from '../services/social/joinsecrets.ts';
-import { createShowInvite } from '../services/social/messagerules.ts';
 import type { Social } from '../services/social/ports.ts';
-import { createRelationships } from '../services/social/relationships.ts';
-import { createRoleConnections } from '../services/social/roleconnections.ts';
-import { createUserSettings } from '../services/social/settings.ts';
+import { assembleSocial } from '../services/social/social.ts';
 import { Crossposts } from '../services/webhooks/crossposts.ts';
-import type { Storage } from '../storage/ports.ts';
 import { residentMetrics } from '../transports/admin/residentmetrics.ts';
 import { createAnswerReader } from '../transports/http/endpointanswers.ts';
 import { createOutbox } from '../transports/mail/outbox.ts';
@@ -129,11 +118,14 @@ const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The authorization was
 export function createOAuth(context: ServiceContext): OAuth {
   const { storage, nextId, randomBytes, clock, guilds } = context;
   const { applications, teams, users, settings } = storage;
-  const closeSessions = context.routing.tellAll(
-    'oauth.revoked',
-    (userId: UserId, applicationId: ApplicationId) =>
+  const revocation = createRevocation({
+    routing: context.routing,
+    closeSessions: (userId, applicationId) =>
       context.sessions().closeSessionsOfGrant(userId, applicationId, REVOKED),
-  );
+    activities: () => context.features().social.activities,
+    provisional: () => context.features().provisional,
+    onFault: (error) => context.onFault(error, 'deauthorized'),
+  });
   const oauth = assemble({
     security: context.security,
     ...{ applications, teams, users, settings, nextId, randomBytes, routing: context.routing },
@@ -144,16 +136,7 @@ export function createOAuth(context: ServiceContext): OAuth {
     publicUrl: context.publicUrl,
     isBanned: (userId) => context.features().provisional.isBanned(userId),
     merge: (order) => context.features().provisional.merge(order),
-    revoked(userId, applicationId) {
-      closeSessions(userId, applicationId);
-      context.features().social.activities.takeBack(userId, applicationId);
-    },
-    // Follow-up work of a revocation reports its own faults, so that the revocation does not look failed.
-    deauthorized: (userId, applicationId) =>
-      context
-        .features()
-        .provisional.deauthorized(userId, applicationId)
-        .catch((fault: unknown) => context.onFault(fault, 'deauthorized')),
+    ...revocation,
     ...oauthGuilds(guilds, users),
   });
   return routed(oauth, oauthRoutes(applications), context.routing);
@@ -166,10 +149,9 @@ export function createEndpoints(context: ServiceContext): Endpoints {
   const { config, clock, identity, onFault } = context;
   const endpoints = startEndpoints({
     ...context,
-    commitAsOwner: async (ownerId, facts) => {
-      await context.commitAsOwner(ownerId, facts);
-      context.features().interactions.forget(ownerId);
-    },
+    commitAsOwner: committingApplications(context.commitAsOwner, (id) =>
+      context.features().interactions.forget(id),
+    ),
     transport: createEndpointTransport({
       privateOrigins: originsOf(config.endpoints_private),
       allowsLoopback: !isPublic(config),
@@ -230,10 +212,7 @@ export function createProvisional(context: ServiceContext): Provisional {
     mergeables: () => [context.features().lobbies, context.features().social],
     commit: context.commitAsOwner,
     routing: context.routing,
-    notify(userId, t, d, among) {
-      notifier.notify(userId, t, d, { own: true, applications: among ?? 'all' });
-      context.hooks.tap.see(t, d, userId);
-    },
+    notify: playerNotices(notifier, context.hooks.tap),
     wheel: context.wheel,
     onFault: (error) => onFault(error, 'provisional'),
     nextId: context.nextId,
@@ -245,76 +224,17 @@ export function createProvisional(context: ServiceContext): Provisional {
 }
 
 /** Relationships and the features that depend on them. */
-export function createSocial(context: ServiceContext): Social {
-  const { storage, users, clock, commit, wheel, randomBytes, routing, notifier } = context;
-  const friendCache = createFriendCache(storage.relationships, routing);
-  const joinSecrets = new JoinSecrets();
-  const unstoredInvites = new UnstoredInvites();
-  const channels = channelsOfPairs(context);
-  const onFault = (error: unknown) => context.onFault(error, 'social');
-  const common = {
-    storage,
-    friendCache,
-    joinSecrets: joinSecretLookup(joinSecrets, routing),
-    unstoredInvites,
-    commit,
-    notifier,
-    routing,
-    onFault,
-    listeners: (userId: UserId) => users.listeners(userId),
-    nowMs: () => clock.now(),
-    monotonicMs: () => clock.monotonic(),
-    related: (a: ApplicationId, b: ApplicationId) => context.features().provisional.related(a, b),
-    hasAuthorized: async (userId: UserId, applicationId: ApplicationId) =>
-      (await context.features().oauth.granted(userId, applicationId)) !== null,
-  };
-  const { introduce, ...friends } = createFriends({ ...common, relationships: () => relationships });
-  const { merge, unmerge, ...relationships } = createRelationships({
-    ...common,
-    ...storage,
-    commitAndNotify: context.commitAndNotify,
-    introduce,
-    tap: context.hooks.tap,
-    relationsChanged: channels.relationsChanged,
-  });
-
-  const social: Social = {
-    ...friends,
-    relationships,
-    messages: createDirectMessages({
-      ...common,
-      inPrivate: context.inPrivate,
-      open: context.openPrivate,
+export const createSocial = (context: ServiceContext): Social =>
+  routed(
+    assembleSocial({
+      ...context,
       contactPolicy: context.config.direct_messages_from,
-      showInvite: createShowInvite(common),
-      env: () => ({ nowMs: clock.now(), nextId: context.nextId }),
-      isProvisional: (userId) => context.features().provisional.isProvisional(userId),
+      tap: context.hooks.tap,
+      onFault: (error) => context.onFault(error, 'social'),
     }),
-    activities: {
-      ...createActivities({ ...common, guildIds: (userId) => notifier.guildIdsOf(userId) }),
-      ...createHeadlessSessions({
-        ...{ ...common, joinSecrets, users, wheel, randomBytes },
-        presenceChanged: appearing(context, friends),
-      }),
-    },
-    roleConnections: createRoleConnections({ ...storage, commit }),
-    settings: createUserSettings({ ...storage, commit }),
-
-    acting: recordActivities(joinSecrets, () => clock.now()),
-    ended: ({ sessionId }) => joinSecrets.end(sessionId),
-
-    blocks: (userId, other) => friendCache.blocks(userId, other),
-    friends: (userId, other, applicationId) => friendCache.friends(userId, other, applicationId),
-    merge: (from, to) => merge(from, to).then(() => channels.move(from, to)),
-    unmerge,
-    // Sessions of the game are not notified: they ended with its tokens.
-    async forgetGame(applicationId) {
-      await commit(applicationId, [{ type: 'gameRelationsForgotten', applicationId }]);
-      friendCache.forgetAll();
-    },
-  };
-  return routed(social, SOCIAL_ROUTES, context.routing);
-}
+    SOCIAL_ROUTES,
+    context.routing,
+  );
 
 /** Delivery of published messages to following channels. */
 export function createCrossposts({
@@ -340,25 +260,8 @@ export function createSearchIndex({ storage, wheel, onFault }: ServiceContext): 
 }
 
 /** Timed changes of guilds: scheduled events begin and end, quiet threads are archived. */
-export function createGuildClocks({ storage, guilds, routing, wheel, clock, onFault }: ServiceContext) {
-  const started = (
-    where: string,
-    store: Pick<Storage['threads'], 'due' | 'nextDueMs'>,
-    command: 'settleScheduledEvents' | 'archiveThreads',
-  ) => {
-    const guildClock = createGuildClock({
-      ...{ store, routing, wheel, nowMs: () => clock.now() },
-      settle: (guildId) => guilds.call(guildId, command, {}, SYSTEM),
-      onFault: (error) => onFault(error, where),
-    });
-    guildClock.start();
-    return guildClock;
-  };
-  return {
-    eventClock: started('scheduled events', storage.scheduledEvents, 'settleScheduledEvents'),
-    threadClock: started('threads', storage.threads, 'archiveThreads'),
-  };
-}
+export const createGuildClocks = (context: ServiceContext) =>
+  startGuildClocks({ ...context, nowMs: () => context.clock.now() });
 
 /** The clock that ends polls. */
 export function createPolls(context: ServiceContext): PollDeadlines {
@@ -403,8 +306,7 @@ export function createInteractions(context: ServiceContext, { sender }: Endpoint
     applicationChanged: (id) => context.features().lobbies.applicationChanged(id),
     launchActivity: ({ ownerId, guildId, channelId, applicationId, userId }) =>
       context.features().runningActivities.launch({ ownerId, guildId, channelId, applicationId, userId }),
-    hasInstalled: async (userId, applicationId) =>
-      (await installedBy(context.features().oauth)(userId)).includes(applicationId),
+    hasInstalled: (userId, applicationId) => hasInstalled(context.features().oauth)(userId, applicationId),
     nowMs: () => clock.now(),
     onFault: (error) => onFault(error, 'interactions'),
   });
@@ -416,21 +318,16 @@ export function createInteractions(context: ServiceContext, { sender }: Endpoint
   return interactions;
 }
 
-/** Sends the presence of a user without a session to guilds and friends. */
-const appearing =
-  ({ publishPresence, users }: ServiceContext, { presented }: Pick<Social, 'presented'>) =>
-  (userId: UserId, presence: Parameters<Social['presented']>[1]): void => {
-    publishPresence(userId, users.guildIds(userId), presence);
-    presented(userId, presence);
-  };
-
 /** Shortest interval of game ticks, and how late a tick may run. */
 const GAME_TICK_MS = 10;
 const UINT32 = 2 ** 32;
 
-const gamesOf = ({ clock, randomBytes, onFault }: ServiceContext, wheel: TimerWheel): Games =>
+const gamesOf = (
+  { clock, randomBytes, onFault }: ServiceContext,
+  { wheel, lobbies }: Pick<GamePorts, 'wheel' | 'lobbies'>,
+): Games =>
   new Games({
-    wheel,
+    ...{ wheel, lobbies },
     monotonic: () => clock.monotonic(),
     nowMs: () => clock.now(),
     random: () => Buffer.from(randomBytes(4)).readUInt32LE() / UINT32,
@@ -441,8 +338,8 @@ export function createLobbies(context: ServiceContext): Pick<Features, 'lobbies'
   const { config, aggregate, clock, wheel, storage, logger, randomBytes, onFault } = context;
   const fresh = new FreshLobbies();
   const gameWheel = new TimerWheel(clock, GAME_TICK_MS);
-  const games = gamesOf(context, gameWheel);
-  const registry = new Registry<LobbyState, LobbyShell>({
+  const games = gamesOf(context, { wheel: gameWheel, lobbies: () => registry.shells() });
+  const registry: Registry<LobbyState, LobbyShell> = new Registry({
     machine: lobbyMachine,
     backlogMax: config.guild_backlog_max,
     idleMs: config.user_idle_ms,
@@ -478,9 +375,6 @@ export function createLobbies(context: ServiceContext): Pick<Features, 'lobbies'
     help: 'Members of lobbies who have a session open.',
     read: () => assembly.membersConnected(),
   });
-  games.onDefined = () => {
-    for (const shell of registry.shells()) shell.play();
-  };
   const { lobbies } = assembly;
   const matchmaking: Matchmaking = new Matchmaker({
     ...{ lobbies, clock, wheel, nextId: context.nextId },

@@ -12,6 +12,8 @@ export interface GamePorts {
   readonly nowMs: () => number;
   /** At least 0, below 1. */
   readonly random: () => number;
+  /** The resident lobbies: those that wait for a game begin it when it is defined. */
+  readonly lobbies: () => Iterable<{ play(): void }>;
   /** Receives what a handler threw. */
   readonly onFault: (error: unknown, lobbyId: string) => void;
 }
@@ -20,8 +22,6 @@ export interface GamePorts {
 export class Games {
   readonly ports: GamePorts;
   readonly #handlers = new Map<string, LobbyHandlers<unknown>>();
-  /** Called for a new name: lobbies that wait for the game begin it. */
-  onDefined: (name: string) => void = () => {};
 
   constructor(ports: GamePorts) {
     this.ports = ports;
@@ -36,7 +36,7 @@ export class Games {
     if (tickMs !== undefined && !(tickMs >= TICK_MS.min && tickMs <= TICK_MS.max))
       throw new RangeError(`tickMs is from ${TICK_MS.min} to ${TICK_MS.max}.`);
     this.#handlers.set(name, handlers);
-    this.onDefined(name);
+    for (const lobby of this.ports.lobbies()) lobby.play();
   }
 
   get(name: string | null): LobbyHandlers<unknown> | undefined {

@@ -57,3 +57,9 @@ export const installedBy =
   ({ grants }: Pick<OAuth, 'grants'>) =>
   async (userId: UserId): Promise<readonly ApplicationId[]> =>
     (await grants(userId)).flatMap(({ applicationId, userInstall }) => (userInstall ? [applicationId] : []));
+
+/** Whether a user has installed an application to the account. */
+export const hasInstalled =
+  (oauth: Pick<OAuth, 'grants'>) =>
+  async (userId: UserId, applicationId: ApplicationId): Promise<boolean> =>
+    (await installedBy(oauth)(userId)).includes(applicationId);

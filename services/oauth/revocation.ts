@@ -1,0 +1,31 @@
+import type { Routing } from '../../actors/placement/routing.ts';
+import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { Provisional } from '../players/ports.ts';
+import type { Activities } from '../social/ports.ts';
+import type { OAuthPorts } from './oauth.ts';
+
+interface RevocationPorts {
+  readonly routing: Pick<Routing, 'tellAll'>;
+  /** Closes the sessions of this shard that act for the user. */
+  readonly closeSessions: (userId: UserId, applicationId: ApplicationId) => void;
+  readonly activities: () => Pick<Activities, 'takeBack'>;
+  readonly provisional: () => Pick<Provisional, 'deauthorized'>;
+  readonly onFault: (error: unknown) => void;
+}
+
+/**
+ * Ends what an application does for a user after the authorization is revoked: sessions of all shards, headless
+ * sessions, and the provisional account.
+ */
+export function createRevocation(ports: RevocationPorts): Pick<OAuthPorts, 'revoked' | 'deauthorized'> {
+  const closeSessions = ports.routing.tellAll('oauth.revoked', ports.closeSessions);
+  return {
+    revoked(userId, applicationId) {
+      closeSessions(userId, applicationId);
+      ports.activities().takeBack(userId, applicationId);
+    },
+    // Follow-up work of a revocation reports its own faults, so that the revocation does not look failed.
+    deauthorized: (userId, applicationId) =>
+      ports.provisional().deauthorized(userId, applicationId).catch(ports.onFault),
+  };
+}
