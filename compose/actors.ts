@@ -1,5 +1,6 @@
 import type { VoiceListener } from '../actors/call/ports.ts';
 import { createMembership } from '../actors/cluster/delivery/membership.ts';
+import { type Cluster, standaloneCluster } from '../actors/cluster/shard.ts';
 import type { Signing } from '../actors/runtime/aggregate.ports.ts';
 import { createSupervisor } from '../actors/runtime/supervisor.ts';
 import type { RequestHandlers } from '../actors/session/backend.ts';
@@ -20,7 +21,6 @@ import type { Blobs } from '../storage/blob/blobs.ts';
 import type { Storage } from '../storage/ports.ts';
 import { stripeCalls } from '../transports/payments/stripe.http.ts';
 import { createStripe } from '../transports/payments/stripe.ts';
-import { type Cluster, standaloneCluster } from './cluster.ts';
 import type { Features, ServiceContext } from './context.ts';
 import {
   createAccounts,
@@ -129,7 +129,7 @@ export function createActors(
     clusterSessions?.close();
     closeFeatures(features);
     tags.stop();
-    for (const registry of Object.values(owners.registries)) registry.close();
+    owners.closeOwners();
   };
   return { ...context, ...sessionActors, membership, founding, authenticate, features, close };
 }

@@ -1,49 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { type HandoverParticipant, handoverOf } from '../actors/cluster/membership/handover.ts';
-import { createOwnership, type ShardOwnership } from '../actors/cluster/membership/ownership.ts';
-import type { Directory, Links } from '../actors/cluster/ports.ts';
-import { routingOver } from '../actors/cluster/routing/routed.ts';
-import { createRouter } from '../actors/cluster/routing/router.ts';
-import type { Placement } from '../actors/placement/ports.ts';
-import { standalone } from '../actors/placement/standalone.ts';
+import type { Directory } from '../actors/cluster/ports.ts';
+import { type Cluster, createShard, standaloneCluster } from '../actors/cluster/shard.ts';
+import { Lifetime } from '../actors/runtime/clock.ts';
 import { VERSION } from '../actors/runtime/version.ts';
 import type { Config } from '../config/config.ts';
 import type { EngineOptions } from '../embedding.ts';
 import * as lease from '../engine/placement/lease.ts';
 import type { Metric } from '../protocol/metrics.ts';
 import { openJournals } from '../storage/journal/openjournals.ts';
-import type { Journals } from '../storage/journal/port.ts';
 import type { Storage } from '../storage/ports.ts';
 import { readLinkTls } from '../transports/cluster/certificates.ts';
 import { SoloDirectory } from '../transports/cluster/directory.solo.ts';
 import type { GrpcLinks } from '../transports/cluster/links.ts';
 import { bytesWaiting, linkMetrics } from '../transports/cluster/metrics.ts';
 import type { Foundation } from './foundation.ts';
-
-/** The cluster as its shards use it. In a standalone process this process owns everything. */
-export interface Cluster extends Placement {
-  /** Null while this process is alone. */
-  readonly links: Links | null;
-  readonly directory: Directory | null;
-  /** Actors that take part in handovers, by kind; each service registers its own. */
-  readonly participants: Map<string, HandoverParticipant>;
-  /** Whether this shard may work on an aggregate now. Null while the process is alone and always may. */
-  readonly admits: ((id: string) => boolean) | null;
-  /** Run before this shard rejoins the cluster after it has lost its membership. */
-  readonly beforeRejoin?: Set<() => Promise<void>>;
-  /** Where session journals are written. Null or absent: no journals. */
-  readonly journals?: Journals | null;
-}
-
-/** A standalone process: it owns everything and has no peers. */
-export const standaloneCluster = (): Cluster => ({
-  ...standalone(),
-  links: null,
-  directory: null,
-  participants: new Map(),
-  admits: null,
-});
 
 /** The cluster with the operations that start and stop it. */
 export interface OpenCluster extends Cluster {
@@ -67,13 +38,6 @@ interface ClusterPorts {
 
 const INSTANCE_BYTES = 8;
 
-const WHY: Readonly<Record<string, string>> = {
-  joining: 'This shard is not in the cluster yet.',
-  suspended: 'The directory has not been heard of for too long: nothing is decided here.',
-  draining: 'This shard gives away what it owns.',
-  left: 'This shard has left the cluster.',
-};
-
 /**
  * Opens the cluster of the configured directory, or a standalone one. The shard becomes a member by `enter`.
  *
@@ -86,58 +50,46 @@ export async function openCluster(
 ): Promise<OpenCluster> {
   const { config } = foundation;
   if (directory === null) return openAlone(config);
+  const opened = new Lifetime(foundation.clock);
+  opened.own(() => directory.close());
+  return opened.openAll(() => openShard(foundation, directory, ports, opened));
+}
+
+async function openShard(
+  foundation: Foundation,
+  directory: Directory,
+  { storage }: ClusterPorts,
+  opened: Lifetime,
+): Promise<OpenCluster> {
+  const { config, randomBytes, worker } = foundation;
   const self = identityOf(foundation);
-  let journals: Journals | null = null;
-  let links: GrpcLinks;
-  try {
-    journals = await openJournals(foundation, self);
-    links = await linksOf(foundation, self);
-  } catch (error) {
-    journals?.writer.close();
-    await directory.close();
-    throw error;
-  }
-  const participants = new Map<string, HandoverParticipant>();
-  const handover = handoverOf(participants);
-  const beforeRejoin = new Set<() => Promise<void>>();
-  const ownership = ownershipOf(foundation, ports, { self, links, directory, handover, beforeRejoin });
-  ownership.onChange(({ came, gone }) => {
-    if (came.length + gone.length > 0) links.follow(ownership.view.shards);
-  });
-  const router = createRouter({
-    ...{ ownership, links },
-    clock: foundation.clock,
-    wheel: foundation.wheel,
-    randomBytes: foundation.randomBytes,
-    deadlineMs: config.command_deadline_ms,
-    answers: (key) => {
-      const fence = ownership.heldUnder(key);
-      return fence !== null && ports.storage.cluster.isLast(fence);
+  const links = await linksOf(foundation, self);
+  opened.own(() => links.close());
+  const journals = await openJournals(foundation, self);
+  const shard = createShard({
+    ...{ ...foundation, links, directory, store: storage.cluster },
+    self: { ...self, address: links.address },
+    numbered(number) {
+      worker.number = number;
     },
-    onFault: (where, fault) => foundation.onFault(fault, where),
+    random: () => chanceOf(randomBytes),
+    handoverTimeoutMs: config.handover_timeout_ms,
+    deadlineMs: config.command_deadline_ms,
   });
+  const { ownership, router, handover } = shard;
+  opened.own(() => router.close());
+  opened.own(() => ownership.close());
+  opened.own(() => handover.abandon(() => true));
   links.serve(router.handler);
-  foundation.metrics.push(...metricsOf({ ownership, router, links }, config));
+  foundation.metrics.push(...metricsOf(shard, config));
   return {
-    ...{ ownership, router, links, directory, participants, journals, beforeRejoin },
-    routing: routingOver({ ownership, router }),
+    ...{ ...shard, journals },
     id: config.cluster_id,
     partitions: directory.partitions,
-    admits: (id) => ownership.owns(id),
     enter: (adminUrl) => ownership.start(adminUrl),
     lagMs: () => ownership.lagMs,
     linkBytes: () => bytesWaiting(links),
-    unready() {
-      const why = WHY[ownership.state];
-      return why === undefined ? {} : { cluster: why };
-    },
-    async close() {
-      handover.abandon(() => true);
-      await ownership.close();
-      router.close();
-      await links.close();
-      await directory.close();
-    },
+    close: () => opened.close(),
   };
 }
 
@@ -239,59 +191,15 @@ async function linksOf({ config, clock, logger, onFault }: Foundation, self: Sel
   });
 }
 
-const ownershipOf = (
-  { config, clock, wheel, randomBytes, worker, onFault }: Foundation,
-  { storage }: ClusterPorts,
-  {
-    self,
-    links,
-    directory,
-    handover,
-    beforeRejoin,
-  }: {
-    readonly self: Self;
-    readonly links: GrpcLinks;
-    readonly directory: Directory;
-    readonly handover: ReturnType<typeof handoverOf>;
-    readonly beforeRejoin: ReadonlySet<() => Promise<void>>;
-  },
-): ShardOwnership =>
-  createOwnership({
-    ...{ directory, handover, clock, wheel },
-    numbered(number) {
-      worker.number = number;
-    },
-    self: { ...self, address: links.address },
-    store: storage.cluster,
-    random: () => chanceOf(randomBytes),
-    handoverTimeoutMs: config.handover_timeout_ms,
-    async beforeRejoin() {
-      await Promise.all([...beforeRejoin].map((run) => run()));
-    },
-    onFault: (error, what) => onFault(error, `cluster: ${what}`),
-  });
-
-function metricsOf(
-  {
-    ownership,
-    router,
-    links,
-  }: {
-    readonly ownership: ShardOwnership;
-    readonly router: ReturnType<typeof createRouter>;
-    readonly links: GrpcLinks;
-  },
+const metricsOf = (
+  { ownership, router, links, partitionsOwned }: ReturnType<typeof createShard<GrpcLinks>>,
   { link_bytes_max }: Config,
-): Metric[] {
-  const self = ownership.self.instance;
-  const owned = () => ownership.view.owners.filter((owner) => owner?.instance === self).length;
-  return [
-    { name: 'guildhall_partitions_owned', help: 'Partitions that this shard owns.', read: owned },
-    {
-      name: 'guildhall_epoch_lag_ms',
-      help: 'For how long partitions that are to be owned here are not served yet.',
-      read: () => ownership.lagMs,
-    },
-    ...linkMetrics(links, router, link_bytes_max),
-  ];
-}
+): Metric[] => [
+  { name: 'guildhall_partitions_owned', help: 'Partitions that this shard owns.', read: partitionsOwned },
+  {
+    name: 'guildhall_epoch_lag_ms',
+    help: 'For how long partitions that are to be owned here are not served yet.',
+    read: () => ownership.lagMs,
+  },
+  ...linkMetrics(links, router, link_bytes_max),
+];

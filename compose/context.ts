@@ -1,5 +1,6 @@
 import type { VoiceListener } from '../actors/call/ports.ts';
 import type { PublishPresence } from '../actors/cluster/delivery/presences.ts';
+import type { Cluster } from '../actors/cluster/shard.ts';
 import type { Games } from '../actors/lobby/games.ts';
 import type { AggregatePorts, Signing } from '../actors/runtime/aggregate.ports.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
@@ -27,7 +28,6 @@ import type { Crossposts } from '../services/webhooks/crossposts.ts';
 import type { Blobs } from '../storage/blob/blobs.ts';
 import type { Storage, StoredFact } from '../storage/ports.ts';
 import type { createHooks } from '../transports/rest/hooks.ts';
-import type { Cluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
 import type { createResidents, OwnerAccess } from './owners.ts';
 

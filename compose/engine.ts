@@ -1,10 +1,11 @@
 import { createClusterControl } from '../actors/cluster/membership/status.ts';
-import { withTimeout } from '../actors/runtime/timeout.ts';
+import { Lifetime, systemClock } from '../actors/runtime/clock.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import { sessionViews } from '../actors/session/views.ts';
 import type { Engine, EngineOptions } from '../embedding.ts';
 import { interactions } from '../sdk/interactions/embedded.ts';
 import { createSignInCodes, type SignInCodes } from '../services/accounts/signincodes.ts';
+import { drain } from '../services/operator/drain.ts';
 import { createInspection } from '../services/operator/inspection.ts';
 import { createOperator } from '../services/operator/operator.ts';
 import type { Storage } from '../storage/ports.ts';
@@ -24,9 +25,6 @@ import { rulesMsOf } from './owners.ts';
 import { openStores, type Stores } from './stores.ts';
 import { callControl, createVoice, type Voice } from './voice.ts';
 
-/** Part of the drain time reserved for handovers. */
-const HANDOVER_SHARE = 0.3;
-
 /**
  * Creates an engine: stores, actors, rules and, once it listens, the network. It has no globals, handles no signals and
  * never ends the process, so one process can run several.
@@ -34,32 +32,37 @@ const HANDOVER_SHARE = 0.3;
  * @throws StorageFault when the database does not open.
  * @throws RangeError for an unknown option, or for unknown or invalid settings, which the message names.
  */
-export async function createEngine(options: EngineOptions = {}): Promise<Engine> {
+export const createEngine = async (options: EngineOptions = {}): Promise<Engine> =>
+  (await assembleEngine(options)).engine;
+
+/** As `createEngine`, with the voice of the engine, for tests of faults that no public interface causes. */
+export async function assembleEngine(options: EngineOptions = {}) {
   checkOptions(options);
   const foundation = foundationOf(options);
-  const { config, lifetime } = foundation;
+  const { lifetime } = foundation;
   const directory = await directoryOf(foundation, options);
-  const stores = await openStores(config, options, foundation);
-  let cluster: OpenCluster | null = null;
-  try {
-    cluster = await openCluster(foundation, directory, { storage: stores.storage });
-    return engineOver(foundation, stores, cluster, options);
-  } catch (error) {
-    await cluster?.close();
-    await lifetime.close();
-    await stores.storage.close();
-    throw error;
-  }
+  /** The stores close last, because background work of the foundation's lifetime uses them. */
+  const whole = new Lifetime(systemClock);
+  return whole.openAll(async () => {
+    const stores = await openStores(foundation, options, whole);
+    whole.own(() => lifetime.close());
+    const cluster = await openCluster(foundation, directory, stores);
+    // For a failure of the next step; a running engine closes the cluster before its actors.
+    lifetime.own(() => cluster.close());
+    return engineOver({ ...foundation, stores, cluster, whole }, options);
+  });
+}
+
+interface EnginePorts extends Foundation {
+  readonly stores: Stores;
+  readonly cluster: OpenCluster;
+  readonly whole: Lifetime;
 }
 
 /** Connects stores and network. All background work ends with the foundation's lifetime. */
-function engineOver(
-  foundation: Foundation,
-  { storage, blobs, secret }: Stores,
-  cluster: OpenCluster,
-  options: EngineOptions,
-): Engine {
+function engineOver({ stores, cluster, whole, ...foundation }: EnginePorts, options: EngineOptions) {
   const { config, clock, nextId, randomBytes } = foundation;
+  const { storage, blobs, secret } = stores;
   const signer = createUrlSigner(Buffer.from(secret));
   const signUrl = (url: string) => signer.sign(url, clock.now());
   const actors = createActors(foundation, storage, {
@@ -98,7 +101,7 @@ function engineOver(
     ...{ ...foundation, ...common, api, voice, watch, signInCodes, httpMetrics: metrics.http },
     sharedPort: options.sharedPort ?? false,
   });
-  return {
+  const engine: Engine = {
     config,
     api: api.api,
     ...interactions({ call: api.call, listen: hooks.on }),
@@ -108,7 +111,7 @@ function engineOver(
       updateApplication: services.applications.update,
       appCommands: services.appCommands,
     }),
-    ...lifeOf({ ...foundation, ...{ cluster, network, actors, voice, storage } }),
+    ...lifeOf({ ...foundation, ...{ cluster, network, actors, voice, storage, whole } }),
     ...{ calls: callControl(voice), chaos: foundation.chaos, inspect: inspectionOf(actors, storage) },
     lobbies: lobbyControl(actors.features),
     cluster: createClusterControl({ cluster, clock, sessions }),
@@ -121,6 +124,7 @@ function engineOver(
       ...{ ...cluster.unready(), ...network.unready() },
     }),
   };
+  return { engine, voice };
 }
 
 const inspectionOf = (
@@ -141,6 +145,7 @@ interface Living extends Foundation {
   readonly actors: ReturnType<typeof createActors>;
   readonly voice: Voice | null;
   readonly storage: Storage;
+  readonly whole: Lifetime;
 }
 
 function lifeOf({
@@ -153,6 +158,7 @@ function lifeOf({
   actors,
   voice,
   storage,
+  whole,
 }: Living): Pick<Engine, 'listen' | 'drain' | 'close'> {
   // In reverse order: the sockets close first, then the services that they use.
   lifetime.own(() => actors.close());
@@ -161,24 +167,12 @@ function lifeOf({
   lifetime.own(() => network.close());
   return {
     listen: ({ adminUrl = null } = {}) => lifetime.run(network.listen(() => cluster.enter(adminUrl))),
-    async drain() {
-      // Clients that reconnect then find the new owners. The rest of the drain time is for sessions and commits.
-      const handedOver = withTimeout(
-        cluster.ownership.drain(),
-        config.drain_timeout_ms * HANDOVER_SHARE,
-        clock,
-      );
-      await handedOver.catch((error) => onFault(error, 'drain'));
-      await network.drain();
-      await Promise.all([storage.writer.flush(), actors.features.accounts.idle()]);
-    },
-    close: once(async () => {
-      try {
-        await lifetime.close();
-      } finally {
-        await storage.close();
-      }
-    }),
+    drain: () =>
+      drain({
+        ...{ clock, onFault, network, timeoutMs: config.drain_timeout_ms },
+        ...{ ownership: cluster.ownership, writer: storage.writer, accounts: actors.features.accounts },
+      }),
+    close: () => whole.close(),
   };
 }
 
@@ -202,12 +196,3 @@ const playgroundControl = (codes: SignInCodes, publicUrl: () => string): Engine[
 });
 
 const databaseReason = (database: string | null): { database?: string } => (database ? { database } : {});
-
-/** Repeated calls get the result of the first. */
-function once(run: () => Promise<void>): () => Promise<void> {
-  let running: Promise<void> | null = null;
-  return () => {
-    running ??= run();
-    return running;
-  };
-}

@@ -19,9 +19,10 @@ import { type ServedActivities, startRunningActivities } from '../services/activ
 import { committingApplications } from '../services/applications/commits.ts';
 import { type Endpoints, startEndpoints } from '../services/applications/endpoints.ts';
 import { createMessageFiles } from '../services/channels/messagefiles.ts';
-import { startGuildClocks } from '../services/guilds/guildclock.ts';
+import { startGuildClocks } from '../services/guilds/guildclocks.ts';
 import { inviteCode } from '../services/guilds/invitecode.ts';
 import { SearchIndex } from '../services/guilds/searchindex.ts';
+import { serverSecret } from '../services/identity/serversecret.ts';
 import { type ServedInteractions, startInteractions } from '../services/interactions/interactions.ts';
 import { createPlaces } from '../services/interactions/places.ts';
 import { assembleLobbies, type LobbyAssembly } from '../services/lobbies/lobbies.ts';
@@ -37,6 +38,7 @@ import { playerNotices } from '../services/players/notices.ts';
 import type { Provisional } from '../services/players/ports.ts';
 import { startProvisional } from '../services/players/start.ts';
 import { PollDeadlines } from '../services/polls/deadlines.ts';
+import { channelsOfPairs } from '../services/privatechannels/pairs.ts';
 import {
   accountRoutes,
   LOBBY_ROUTES,
@@ -57,7 +59,6 @@ import { createEndpointTransport } from '../transports/outgoing/endpoints.ts';
 import { createOutgoing } from '../transports/outgoing/providers.ts';
 import { attachmentKey } from '../transports/rest/image.ts';
 import type { Features, ServiceContext } from './context.ts';
-import { serverSecret } from './stores.ts';
 
 /** User accounts with password hashing, e-mail by SMTP or to the outbox, bans, and metrics of refused sign-ins. */
 export function createAccounts(context: ServiceContext): Accounts {
@@ -84,7 +85,7 @@ function accountsOver(context: ServiceContext, passwords: Passwords): Accounts {
     identity: context.identity,
     passwords,
     mailer: mailerOf(context),
-    secret: () => serverSecret(config, storage, randomBytes),
+    secret: () => serverSecret(context),
     commit: context.commitAsOwner,
     registrationOpen: () =>
       config.registration === 'auto' ? !isPublic(config) : config.registration === 'open',
@@ -229,6 +230,7 @@ export const createSocial = (context: ServiceContext): Social =>
     assembleSocial({
       ...context,
       contactPolicy: context.config.direct_messages_from,
+      channels: channelsOfPairs(context),
       tap: context.hooks.tap,
       onFault: (error) => context.onFault(error, 'social'),
     }),
@@ -295,12 +297,12 @@ export function createRunningActivities(context: ServiceContext): ServedActiviti
 
 /** Uses of commands, components and forms, with their answers. */
 export function createInteractions(context: ServiceContext, { sender }: Endpoints): ServedInteractions {
-  const { config, storage, clock, randomBytes, onFault } = context;
+  const { clock, onFault } = context;
   const messageFiles = createMessageFiles({ ...context, fileKey: attachmentKey });
   const interactions = startInteractions({
     ...{ ...context, sender, receive: createAnswerReader({ ...context, messageFiles }) },
     premiumTypeOf: (userId) => context.features().premium.premiumTypeOf(userId),
-    secret: () => serverSecret(config, storage, randomBytes),
+    secret: () => serverSecret(context),
     sign: (t, d) => context.aggregate.sign?.({ t, d }).d ?? d,
     tap: context.hooks.tap,
     applicationChanged: (id) => context.features().lobbies.applicationChanged(id),

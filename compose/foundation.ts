@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { type Logger, pino, stdSerializers } from 'pino';
 import { type Clock, Lifetime, systemClock } from '../actors/runtime/clock.ts';
+import { createFaults } from '../actors/runtime/faults.ts';
 import { type SnowflakeSource, snowflakeSource } from '../actors/runtime/snowflakes.ts';
 import { TimerWheel } from '../actors/runtime/wheel.ts';
 import { type Config, DEFAULTS, parseConfig } from '../config/config.ts';
-import { nearest } from '../config/nearest.ts';
+import { checkNames } from '../config/names.ts';
 import type { EngineOptions } from '../embedding.ts';
 import { Chaos } from '../engine/chaos/chaos.ts';
-import { NotServed } from '../protocol/faults.ts';
 import { type FreshId, snowflakeOf } from '../protocol/ids.ts';
 import type { Metric } from '../protocol/metrics.ts';
 import type { SecurityTrail } from '../protocol/security.ts';
@@ -58,7 +58,7 @@ export function foundationOf(options: EngineOptions): Foundation {
   const logger =
     options.logger ??
     pino({ level: config.log_level, redact: REDACTION, serializers: { err: withoutValues } });
-  const faults = new Map<string, number>();
+  const { faults, onFault } = createFaults(logger, lifetime);
   const metrics: Metric[] = [];
   const worker = { number: options.workerId ?? 0 };
   const ids = snowflakeSource(clock, worker);
@@ -76,13 +76,7 @@ export function foundationOf(options: EngineOptions): Foundation {
     mailer: options.mailer ?? null,
     metrics,
     security: loggedTrail(logger, metrics, () => clock.monotonic()),
-    faults,
-    onFault(error, where, details) {
-      // Once the engine closes it serves nothing more, as its background work was told by this fault.
-      if (lifetime.over && error instanceof NotServed) return;
-      faults.set(where, (faults.get(where) ?? 0) + 1);
-      logger.error({ ...details, err: error, where }, 'Something failed that nobody waited for.');
-    },
+    ...{ faults, onFault },
   };
 }
 
@@ -128,12 +122,7 @@ const OPTIONS: Readonly<Record<keyof EngineOptions, true>> = {
  * @throws RangeError for an option that does not exist. @throws ConfigError for invalid settings, all of them at once.
  */
 export function checkOptions(options: EngineOptions): void {
-  for (const [name, value] of Object.entries(options)) {
-    if (value === undefined || Object.hasOwn(OPTIONS, name)) continue;
-    const near = nearest(name, Object.keys(OPTIONS));
-    const hint = near === null ? `Options are ${Object.keys(OPTIONS).join(', ')}.` : `Did you mean ${near}?`;
-    throw new RangeError(`${name} is not an option of createEngine. ${hint}`);
-  }
+  checkNames(options, Object.keys(OPTIONS), 'createEngine');
   const { config = {} } = options;
   if (typeof config !== 'object' || config === null || Array.isArray(config))
     throw new TypeError('The option config of createEngine must be an object of settings.');

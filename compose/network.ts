@@ -5,12 +5,11 @@ import type { Principal } from '../actors/session/ports.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import { isPublic } from '../config/config.ts';
 import type { Addresses } from '../embedding.ts';
-import { mappedTargets } from '../engine/application/mappings.ts';
 import { Allowance } from '../engine/session/allowance.ts';
 import type { ApplicationId } from '../protocol/ids.ts';
 import { formLimits } from '../services/accounts/formlimits.ts';
 import type { SignInCodes } from '../services/accounts/signincodes.ts';
-import { recently } from '../services/recently.ts';
+import { activityTargets } from '../services/activities/targets.ts';
 import type { Blobs } from '../storage/blob/blobs.ts';
 import type { Storage } from '../storage/ports.ts';
 import { type ActivityProxy, openActivityProxy } from '../transports/activities/proxy.ts';
@@ -58,9 +57,6 @@ interface NetworkPorts extends Foundation {
   readonly httpMetrics: HttpMetrics;
 }
 
-/** Part of the drain time reserved for sessions; the rest is for commits. */
-const DRAIN_SHARE = 0.6;
-
 /** The port that serves API, gateway and CDN; it opens with `listen`. */
 export function createNetwork(ports: NetworkPorts) {
   const { config, lifetime } = ports;
@@ -105,9 +101,8 @@ export function createNetwork(ports: NetworkPorts) {
     activityOrigin: (id: ApplicationId): string | null => activities?.originOf(id) ?? null,
     gatewayStats: () => gateway?.stats() ?? null,
     unready: (): Record<string, string> => (server ? {} : { network: 'The server does not listen yet.' }),
-    async drain(): Promise<void> {
+    async drain(timeoutMs: number): Promise<void> {
       server?.stopAccepting();
-      const timeoutMs = config.drain_timeout_ms * DRAIN_SHARE;
       await Promise.all([gateway?.drain(timeoutMs), ports.voice?.drain(timeoutMs)]);
     },
     close(): void {
@@ -132,17 +127,9 @@ function openActivities(
   const { activities_url: baseUrl, activities_port: port, listen_host: host } = config;
   if (baseUrl === null) return null;
   const isDevelopment = !isPublic(config);
-  const mappings = recently(
-    async (id: ApplicationId) =>
-      mappedTargets((await storage.applications.get(id))?.activity?.urlMappings ?? []),
-    () => clock.monotonic(),
-  );
   return openActivityProxy({
     ...{ host, baseUrl, server },
-    targetOf: (id, path) => {
-      const known = mappings.peek([id]);
-      return known ? known(path) : mappings.read([id]).then((targetOf) => targetOf(path));
-    },
+    targetOf: activityTargets({ storage, clock }),
     port: port === 0 ? Number(new URL(baseUrl).port || 0) : port,
     embedders: [...originsOf(config.activities_embedders), ...(isDevelopment ? LOCAL_PAGES : [])],
     privateOrigins: originsOf(config.endpoints_private),

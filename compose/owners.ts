@@ -10,6 +10,7 @@ import {
 import { committing, committingAsOwner, fencedWriter } from '../actors/cluster/membership/commits.ts';
 import { keepCalls } from '../actors/cluster/membership/keptcalls.ts';
 import { routed } from '../actors/cluster/routing/routed.ts';
+import type { Cluster } from '../actors/cluster/shard.ts';
 import { guildMachine } from '../actors/guild/guild.machine.ts';
 import { type GuildListener, GuildShell } from '../actors/guild/guild.shell.ts';
 import { Guilds } from '../actors/guild/guilds.ts';
@@ -44,7 +45,6 @@ import {
 import type { ClusterStore } from '../storage/cluster/port.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createHooks } from '../transports/rest/hooks.ts';
-import type { Cluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
 
 interface OwnerPorts {
@@ -96,7 +96,13 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
     recordAgeMs: config.record_age_ms,
   });
   const commits = { commit, commitAsOwner: committingAsOwner(writer, ownership), commitAndNotify };
-  return { ...residents, ...access, ...commits, hooks, aggregate };
+  const { guild, user, privateChannel } = residents.registries;
+  const closeOwners = (): void => {
+    guild.close();
+    user.close();
+    privateChannel.close();
+  };
+  return { ...residents, ...access, ...commits, hooks, aggregate, closeOwners };
 }
 
 export type Owners = ReturnType<typeof createOwners>;

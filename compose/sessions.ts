@@ -2,6 +2,7 @@ import type { Membership } from '../actors/cluster/delivery/membership.ts';
 import { createPresences } from '../actors/cluster/delivery/presences.ts';
 import { createClusterSessions } from '../actors/cluster/delivery/sessions.ts';
 import { createAuthorizeRequests } from '../actors/cluster/routing/authorizerequests.ts';
+import type { Cluster } from '../actors/cluster/shard.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { RequestHandlers } from '../actors/session/backend.ts';
 import {
@@ -21,7 +22,6 @@ import { createVoicePlaces } from '../services/voice/places.ts';
 import type { Storage } from '../storage/ports.ts';
 import { SoloDirectory } from '../transports/cluster/directory.solo.ts';
 import { ownUser } from '../transports/rest/accounts.ts';
-import type { Cluster } from './cluster.ts';
 import type { Features } from './context.ts';
 import type { Foundation } from './foundation.ts';
 import type { Owners } from './owners.ts';

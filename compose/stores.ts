@@ -1,7 +1,11 @@
 import { join } from 'node:path';
+import type { Lifetime } from '../actors/runtime/clock.ts';
+import { raisedByStores } from '../actors/runtime/snowflakes.ts';
 import type { Config } from '../config/config.ts';
 import { makeDirectory } from '../directories.ts';
 import type { EngineOptions } from '../embedding.ts';
+import { serverSecret } from '../services/identity/serversecret.ts';
+import { reportMigration } from '../services/operator/migrationreport.ts';
 import { openDiskBlobs } from '../storage/blob/blobs.disk.ts';
 import { openMemoryBlobs } from '../storage/blob/blobs.memory.ts';
 import { openS3Blobs } from '../storage/blob/blobs.s3.ts';
@@ -19,24 +23,13 @@ export interface Stores {
   readonly secret: string;
 }
 
-const SECRET_BYTES = 32;
-
-/** The secret that signs links and seals values: the configured one, or one generated once and stored. */
-export async function serverSecret(
-  { token_secret: given }: Config,
-  { settings }: Pick<Storage, 'settings'>,
-  randomBytes: (size: number) => Uint8Array,
-): Promise<string> {
-  return given ?? settings.putIfAbsent('link_secret', Buffer.from(randomBytes(SECRET_BYTES)).toString('hex'));
-}
-
-/** Opens the configured stores, except those that the embedding program provides. */
+/** Opens the configured stores, except those that the embedding program provides; `lifetime` closes the database. */
 export async function openStores(
-  config: Config,
+  foundation: Pick<Foundation, 'config' | 'randomBytes' | 'onFault' | 'ids' | 'clock' | 'worker' | 'logger'>,
   given: Pick<EngineOptions, 'storage' | 'blobs'>,
-  foundation: Pick<Foundation, 'randomBytes' | 'onFault' | 'ids' | 'clock' | 'worker' | 'logger'>,
+  lifetime: Lifetime,
 ): Promise<Stores> {
-  const { randomBytes, onFault, logger } = foundation;
+  const { config, onFault, logger, ids, clock, worker } = foundation;
   // Attachments, e-mails and certificates are written later; a directory that cannot be created is reported now.
   if (config.data_dir !== null) await makeDirectory(config.data_dir, 0o700);
   const storage =
@@ -49,56 +42,21 @@ export async function openStores(
       onUnprepared: (reason) => logger.info(reason),
       writer: { groupCommitsMax: config.commit_batch_max, depthMax: config.commit_depth_max },
     }));
-  try {
-    await followIds(storage, foundation);
-    const secret = await serverSecret(config, storage, randomBytes);
-    const blobs = given.blobs ?? openBlobs(config);
-    storage.onFilesGone(fileRemoval(blobs, attachmentKey, (error) => onFault(error, 'blobs')));
-    return { storage, blobs, secret };
-  } catch (error) {
-    await storage.close();
-    throw error;
-  }
+  lifetime.own(() => storage.close());
+  // Ids that the embedding program generates are its own affair.
+  if (ids !== null)
+    await storage.followIds(
+      raisedByStores(ids, clock, worker, (behindMs) => logger.warn({ behindMs }, clockBehind(behindMs))),
+    );
+  const secret = await serverSecret({ ...foundation, storage });
+  const blobs = given.blobs ?? openBlobs(config);
+  storage.onFilesGone(fileRemoval(blobs, attachmentKey, (error) => onFault(error, 'blobs')));
+  return { storage, blobs, secret };
 }
 
-/**
- * Least clock lag that is logged. A restart within the second of a crash, or two machines with slightly different
- * clocks, stay below it.
- */
-const BEHIND_MS = 5000;
-
-/** Keeps new ids above the highest id in the database, and warns when the clock lags behind it. */
-async function followIds(
-  storage: Storage,
-  { ids, clock, worker, logger }: Pick<Foundation, 'ids' | 'clock' | 'worker' | 'logger'>,
-): Promise<void> {
-  if (ids === null) return;
-  await storage.followIds({
-    lastMs: ids.lastMs,
-    worker: () => worker.number,
-    raise(ms) {
-      const behindMs = ms - clock.now();
-      if (behindMs > BEHIND_MS && ms > ids.lastMs())
-        logger.warn(
-          { behindMs },
-          `The clock is ${Math.ceil(behindMs / 1000)} s behind the newest ids. New ones go on behind those, so they and ` +
-            'the times in them run ahead of the clock for so long. Set the clock right.',
-        );
-      ids.raise(ms);
-    },
-  });
-}
-
-/** Most log lines for one report; the table holds the rest. */
-const REPORTED_MAX = 1000;
-
-function reportMigration(report: readonly string[], logger: Foundation['logger']): void {
-  for (const line of report.slice(0, REPORTED_MAX)) logger.warn(line);
-  logger.warn(
-    { count: report.length },
-    'The upgrade renamed people; the table username_renames lists them all.',
-  );
-}
+const clockBehind = (behindMs: number): string =>
+  `The clock is ${Math.ceil(behindMs / 1000)} s behind the newest ids. New ones go on behind those, so they and ` +
+  'the times in them run ahead of the clock for so long. Set the clock right.';
 
 /** Opens the configured store of files. */
 export function openBlobs(config: Config): ListedBlobs {

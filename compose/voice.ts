@@ -14,11 +14,12 @@ import { openDaveDelivery } from '../media/dave/group.ts';
 import { startInline } from '../media/io/inline.ts';
 import { createMediaPlane, type RunningMediaPlane } from '../media/io/plane.ts';
 import type { MediaMetrics } from '../media/plane.ts';
-import { machineAddress } from '../media/webrtc/address.ts';
+import { outwardAddress } from '../media/webrtc/outwardaddress.ts';
 import { createPeers } from '../media/webrtc/peers.ts';
 import type { PeerOptions } from '../media/webrtc/ports.ts';
 import { reserveUdpPort } from '../media/webrtc/reservation.ts';
 import { isInForce } from '../protocol/dates.ts';
+import { movingMs } from '../services/operator/drain.ts';
 import { createCallOwner } from '../services/voice/callowner.ts';
 import { redirectingCalls } from '../services/voice/elsewhere.ts';
 import type { PlacePorts, VoicePlaces } from '../services/voice/places.ts';
@@ -46,26 +47,15 @@ interface VoicePorts extends Foundation {
 
 export type Voice = ReturnType<typeof createVoice>;
 
-/** The voice of an engine by its `calls`, for tests of faults that no public interface causes. */
-const voices = new WeakMap<CallControl, Voice>();
-export const voiceBehind = (control: CallControl): Voice | null => voices.get(control) ?? null;
-
 /** Calls as the engine exposes them. Without voice the list is empty and audibility cannot be set. */
-export function callControl(voice: Voice | null): CallControl {
-  const control: CallControl = {
-    list: async () => (await voice?.list()) ?? [],
-    setAudibility: (callId, userId, listenerIds) =>
-      voice?.calls.setAudibility(callId, userId, listenerIds) ?? false,
-  };
-  if (voice) voices.set(control, voice);
-  return control;
-}
+export const callControl = (voice: Voice | null): CallControl => ({
+  list: async () => (await voice?.list()) ?? [],
+  setAudibility: (callId, userId, listenerIds) =>
+    voice?.calls.setAudibility(callId, userId, listenerIds) ?? false,
+});
 
 /** Worker threads need built files; when running from sources, media are forwarded on the main thread. */
 const RUNS_FROM_SOURCES = import.meta.url.endsWith('.ts');
-
-/** Part of the drain time in which clients may move to the new endpoint of their call by themselves. */
-const MOVING_SHARE = 0.5;
 
 /** Resources that `listen` opened. */
 interface Open {
@@ -130,8 +120,7 @@ export function createVoice(ports: VoicePorts) {
 
     async drain(timeoutMs: number): Promise<void> {
       open?.server.stopAccepting();
-      // Members of a moving call soon receive its new endpoint; closing now would only make them reconnect here.
-      await routes.drain(timeoutMs, calls.leaving > 0 ? timeoutMs * MOVING_SHARE : 0);
+      await routes.drain(timeoutMs, movingMs(calls, timeoutMs));
     },
 
     async close(): Promise<void> {
@@ -221,12 +210,7 @@ interface WebrtcPlace extends PeerOptions {
 /** @throws Error when the address does not belong to this machine or the port is in use. */
 async function webrtcOf(config: Config): Promise<WebrtcPlace> {
   const { voice_webrtc_address: given, voice_host: host } = config;
-  const bindAddress = given === 'auto' ? await machineAddress() : (given ?? host);
-  if (bindAddress === null)
-    throw new Error(
-      'voice_webrtc_address is auto, and this machine has no address beside loopback: connect it to a network, or leave ' +
-        'the setting out and use a browser that sends calls to 127.0.0.1, such as Chromium.',
-    );
+  const bindAddress = given === 'auto' ? await outwardAddress() : (given ?? host);
   const reservation = await reserveUdpPort(bindAddress, config.voice_webrtc_port);
   const { port, release: close } = reservation;
   return { bindAddress, port, reservation, externalAddress: mediaHost(config, bindAddress), close };

@@ -161,6 +161,21 @@ export class Lifetime implements Clock {
     return opened;
   }
 
+  /**
+   * Runs the steps that open what this lifetime owns.
+   *
+   * @throws the error of a step, after everything that was already open is closed.
+   */
+  async openAll<T>(open: () => Promise<T>): Promise<T> {
+    try {
+      return await open();
+    } catch (error) {
+      // The failed step says what is wrong; an end that fails as well is most likely its consequence.
+      await this.close().catch(() => undefined);
+      throw error;
+    }
+  }
+
   /** For use between two steps of a longer operation. @throws Error when the end has begun. */
   check(): void {
     if (this.#isOver) throw new Error('The lifetime is closed.');

@@ -51,3 +51,29 @@ export function snowflakeSource(clock: Clock, worker: { readonly number: number 
     },
   });
 }
+
+/**
+ * Least clock lag that is reported. A restart within the second of a crash, or two machines with slightly different
+ * clocks, stay below it.
+ */
+const BEHIND_MS = 5000;
+
+/**
+ * The source as the stores raise it above the highest id in the database.
+ *
+ * @param onBehind Called when the clock lags far behind that id.
+ */
+export const raisedByStores = (
+  ids: SnowflakeSource,
+  clock: Pick<Clock, 'now'>,
+  worker: { readonly number: number },
+  onBehind: (behindMs: number) => void,
+) => ({
+  lastMs: ids.lastMs,
+  worker: () => worker.number,
+  raise(ms: number): void {
+    const behindMs = ms - clock.now();
+    if (behindMs > BEHIND_MS && ms > ids.lastMs()) onBehind(behindMs);
+    ids.raise(ms);
+  },
+});

@@ -1,11 +1,8 @@
-import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
-import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { GuildId } from '../../protocol/ids.ts';
-import type { Storage } from '../../storage/ports.ts';
 import { DueClock, type DueClockPorts } from '../dueclock.ts';
 
-interface GuildClockPorts extends DueClockPorts {
+export interface GuildClockPorts extends DueClockPorts {
   readonly store: {
     /** Guilds in which something is due at `nowMs`; ascending by id. */
     due(nowMs: number, after: GuildId | null, limit: number): Promise<GuildId[]>;
@@ -45,31 +42,4 @@ export function createGuildClock(ports: GuildClockPorts): DueClock {
     nextDueMs: () => store.nextDueMs(),
   });
   return clock;
-}
-
-interface GuildClocksPorts extends Omit<GuildClockPorts, 'store' | 'settle' | 'onFault'> {
-  readonly storage: Pick<Storage, 'scheduledEvents' | 'threads'>;
-  readonly guilds: Pick<Guilds, 'call'>;
-  readonly onFault: (error: unknown, where: string) => void;
-}
-
-/** Starts the clocks of guilds: scheduled events begin and end, quiet threads are archived. */
-export function startGuildClocks({ storage, guilds, ...ports }: GuildClocksPorts) {
-  const started = (
-    where: string,
-    store: GuildClockPorts['store'],
-    command: 'settleScheduledEvents' | 'archiveThreads',
-  ): DueClock => {
-    const clock = createGuildClock({
-      ...{ ...ports, store },
-      settle: (guildId) => guilds.call(guildId, command, {}, SYSTEM),
-      onFault: (error) => ports.onFault(error, where),
-    });
-    clock.start();
-    return clock;
-  };
-  return {
-    eventClock: started('scheduled events', storage.scheduledEvents, 'settleScheduledEvents'),
-    threadClock: started('threads', storage.threads, 'archiveThreads'),
-  };
 }

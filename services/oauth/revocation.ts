@@ -1,15 +1,13 @@
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
-import type { Provisional } from '../players/ports.ts';
-import type { Activities } from '../social/ports.ts';
 import type { OAuthPorts } from './oauth.ts';
 
 interface RevocationPorts {
   readonly routing: Pick<Routing, 'tellAll'>;
   /** Closes the sessions of this shard that act for the user. */
   readonly closeSessions: (userId: UserId, applicationId: ApplicationId) => void;
-  readonly activities: () => Pick<Activities, 'takeBack'>;
-  readonly provisional: () => Pick<Provisional, 'deauthorized'>;
+  readonly activities: () => { takeBack(userId: UserId, applicationId: ApplicationId): void };
+  readonly provisional: () => Pick<OAuthPorts, 'deauthorized'>;
   readonly onFault: (error: unknown) => void;
 }
 

@@ -30,7 +30,7 @@ import type { Relationships } from './ports.ts';
 
 type Merging = Pick<Mergeable, 'merge' | 'unmerge'>;
 
-interface RelationshipPorts {
+export interface RelationshipPorts {
   readonly relationships: RelationshipStore;
   readonly users: Pick<UserStore, 'get' | 'peopleNamed'>;
   readonly friendCache: FriendCache;

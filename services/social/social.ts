@@ -1,17 +1,11 @@
 import type { PublishPresence } from '../../actors/cluster/delivery/presences.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
-import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
-import type { CommitAndNotify, Notifier } from '../../actors/user/notifier.ts';
+import type { Notifier } from '../../actors/user/notifier.ts';
 import type { Users } from '../../actors/user/users.ts';
-import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
 import type { ApplicationId, FreshId, UserId } from '../../protocol/ids.ts';
-import type { Storage, StoredFact } from '../../storage/ports.ts';
-import type { OAuth } from '../oauth/ports.ts';
-import type { Provisional } from '../players/ports.ts';
-import { channelsOfPairs } from '../privatechannels/pairs.ts';
-import type { InPrivate, PrivateChannels } from '../privatechannels/privatechannels.ts';
+import type { Storage } from '../../storage/ports.ts';
 import { createActivities } from './activities.ts';
 import { createDirectMessages } from './directmessages.ts';
 import { createFriendCache } from './friendcache.ts';
@@ -19,32 +13,32 @@ import { createFriends } from './friends.ts';
 import { createHeadlessSessions } from './headlesssessions.ts';
 import { UnstoredInvites } from './invites.ts';
 import { JoinSecrets, joinSecretLookup, recordActivities } from './joinsecrets.ts';
-import { createShowInvite } from './messagerules.ts';
-import type { Social } from './ports.ts';
-import { createRelationships } from './relationships.ts';
+import { createShowInvite, type DirectMessagePorts } from './messagerules.ts';
+import type { OpenChannel, Social } from './ports.ts';
+import { createRelationships, type RelationshipPorts } from './relationships.ts';
 import { createRoleConnections } from './roleconnections.ts';
 import { createUserSettings } from './settings.ts';
 
-export interface SocialPorts {
+interface SocialPorts
+  extends Pick<DirectMessagePorts, 'inPrivate' | 'contactPolicy' | 'commit'>,
+    Pick<RelationshipPorts, 'commitAndNotify' | 'tap'> {
   readonly storage: Storage;
   readonly users: Users;
   readonly notifier: Notifier;
   readonly routing: Routing;
-  readonly privates: PrivateChannels;
-  readonly inPrivate: InPrivate;
-  readonly openPrivate: PrivateChannels['open'];
-  /** Resolves when the facts are durable. */
-  readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
-  readonly commitAndNotify: CommitAndNotify;
+  readonly openPrivate: OpenChannel;
+  /** Private channels of two users, which a changed relationship or a merge of accounts updates. */
+  readonly channels: {
+    relationsChanged(a: UserId, b: UserId): Promise<void>;
+    move(from: UserId, to: UserId): Promise<void>;
+  };
   /** Sends the presence of a user of this shard to guilds. */
   readonly publishPresence: PublishPresence;
-  readonly tap: Tap;
   /** Services that are available once the engine is assembled. */
   readonly features: () => {
-    readonly provisional: Pick<Provisional, 'related' | 'isProvisional'>;
-    readonly oauth: Pick<OAuth, 'granted'>;
+    readonly provisional: Pick<DirectMessagePorts, 'related' | 'isProvisional'>;
+    readonly oauth: { granted(userId: UserId, applicationId: ApplicationId): Promise<object | null> };
   };
-  readonly contactPolicy: ContactPolicy;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly wheel: Wheel;
   readonly nextId: () => FreshId;
@@ -54,10 +48,9 @@ export interface SocialPorts {
 
 /** Relationships and the features that depend on them. */
 export function assembleSocial(ports: SocialPorts): Social {
-  const { storage, commit, routing, clock } = ports;
+  const { storage, channels, commit, routing, clock } = ports;
   const friendCache = createFriendCache(storage.relationships, routing);
   const joinSecrets = new JoinSecrets();
-  const channels = channelsOfPairs(ports);
   const common = {
     ...ports,
     friendCache,

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { voiceBehind } from '../../compose/voice.ts';
+import type { assembleEngine } from '../../compose/engine.ts';
+import type { Voice } from '../../compose/voice.ts';
 import type { Config } from '../../config/config.ts';
 import type { Addresses, Engine } from '../../embedding.ts';
 import type { UserId } from '../../protocol/ids.ts';
@@ -22,31 +23,29 @@ afterEach(async () => {
 });
 
 interface Built {
-  readonly createEngine: (options: { config: Partial<Config> }) => Promise<Engine>;
-}
-interface BuiltVoice {
-  readonly voiceBehind: typeof voiceBehind;
+  readonly assembleEngine: typeof assembleEngine;
 }
 
 /** Media workers are threads, which need what is built; and the modules one by one, for what is behind a call. */
 const built = <T>(file: string): Promise<T> => import(pathToFileURL(join(ROOT, 'dist', file)).href);
 
 let engine: Engine;
+let voice: Voice | null;
 let addresses: Addresses;
 let guildId: string;
 let channelId: string;
 let bots: { id: string; token: string }[];
 
 async function furnish(config: Partial<Config>): Promise<void> {
-  const { createEngine } = await built<Built>('compose/engine.js');
-  engine = await createEngine({ config: { listen_port: 0, log_level: 'silent', ...config } });
+  const { assembleEngine } = await built<Built>('compose/engine.js');
+  ({ engine, voice } = await assembleEngine({ config: { listen_port: 0, log_level: 'silent', ...config } }));
   closers.push(() => engine.close());
   addresses = await engine.listen();
   const { user } = await engine.admin.createUser({ username: 'keeper' });
   const guild = await engine.admin.createGuild({ name: 'Harbour', ownerId: user.id as UserId });
   guildId = guild.id;
-  const voice = { params: { guild_id: guildId }, body: { name: 'Deck', type: 2 } } as const;
-  channelId = (await engine.api.create_guild_channel(voice, { as: user.id })).id;
+  const deck = { params: { guild_id: guildId }, body: { name: 'Deck', type: 2 } } as const;
+  channelId = (await engine.api.create_guild_channel(deck, { as: user.id })).id;
   bots = [];
   for (const name of ['Ann', 'Ben', 'Cleo']) {
     const { bot, botToken } = await engine.admin.createApplication({ name, ownerId: user.id as UserId });
@@ -137,10 +136,7 @@ describe('an embedding program', () => {
 });
 
 describe('a media worker that dies', () => {
-  const killWorker = async () => {
-    const { voiceBehind } = await built<BuiltVoice>('compose/voice.js');
-    voiceBehind(engine.calls)!.killWorker(0);
-  };
+  const killWorker = async () => voice!.killWorker(0);
 
   test('closes connections with 4015, and after the resume the same keys and SSRCs work', async () => {
     await furnish({ e2ee_required: false });

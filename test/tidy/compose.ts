@@ -25,7 +25,8 @@ const STORES = /^(storage|stores?|driver|database|sql)$/i;
 const CONNECTS = new Set(['close', 'flush', 'unready', 'onFilesGone', 'followIds']);
 /** Loops by a method, over what others live in. */
 const ITERATES = new Set(['forEach', 'map', 'flatMap', 'filter', 'some', 'every', 'find', 'reduce']);
-const LIVING = /(session|member|shell|actor|player|guild|lobb|call|user)\w*s$|^live$/i;
+const LIVING =
+  /([sS]ession|[mM]ember|[sS]hell|[aA]ctor|[pP]layer|[gG]uild|[cC]all|[uU]ser)s$|[lL]obbies$|[rR]egistries$|^live$/;
 const FUNCTIONS = /^(ArrowFunctionExpression|FunctionExpression|FunctionDeclaration)$/;
 
 const nameOf = (node: Node): string => {
@@ -33,12 +34,20 @@ const nameOf = (node: Node): string => {
   return String(named.name ?? '');
 };
 
+/** Names in the arguments of `Object.values(registries)`; other calls have results of their own. */
+const argumentsOf = (call: Node): string[] =>
+  /^(values|entries|keys|from)$/.test(nameOf(call.callee as Node))
+    ? (call.arguments as Node[]).flatMap(chainOf)
+    : [];
+
 /** The names of a member expression, from the last: `b` and `a` of `a.b`. Calls on the way are looked through. */
 function chainOf(node: Node): string[] {
   if (node.type === 'MemberExpression') return [nameOf(node), ...chainOf(node.object as Node)];
   if (node.type === 'ChainExpression' || node.type === 'TSNonNullExpression')
     return chainOf(node.expression as Node);
-  if (node.type === 'CallExpression') return chainOf(node.callee as Node);
+  if (node.type === 'CallExpression') return [...chainOf(node.callee as Node), ...argumentsOf(node)];
+  if (node.type === 'ArrayExpression') return (node.elements as Node[]).flatMap(chainOf);
+  if (node.type === 'SpreadElement') return chainOf(node.argument as Node);
   return [nameOf(node)];
 }
 
@@ -80,7 +89,8 @@ function storesIn(program: Node): ReadonlySet<string> {
       if (isFrom && chainOf(node.init as Node).some((name) => STORES.test(name)))
         for (const name of boundBy(node.id as Node)) names.add(name);
     }
-    if (node.type === 'ObjectPattern' && takesStorage(node)) for (const name of boundBy(node)) names.add(name);
+    if (node.type === 'ObjectPattern' && takesStorage(node))
+      for (const name of boundBy(node)) names.add(name);
     if (node.type === 'Property' && (node.value as Node).type === 'ObjectPattern')
       if (STORES.test(nameOf(node.key as Node)))
         for (const name of boundBy(node.value as Node)) names.add(name);
@@ -94,11 +104,10 @@ function queries(callee: Node, stores: ReadonlySet<string>): boolean {
   return chainOf(callee.object as Node).some((name) => STORES.test(name) || stores.has(name));
 }
 
-/** The name of a function, by its declaration or by the constant or property that holds it; '' for none. */
-function functionName(node: Node, parent: Node | undefined): string {
+/** The name of a function, by its declaration or by the constant that holds it; null for none. */
+function functionName(node: Node, parent: Node | undefined): string | null {
   if (node.type === 'FunctionDeclaration') return nameOf(node.id as Node);
-  if (parent?.type === 'VariableDeclarator') return nameOf(parent.id as Node);
-  return parent?.type === 'Property' ? nameOf(parent.key as Node) : '';
+  return parent?.type === 'VariableDeclarator' ? nameOf(parent.id as Node) : null;
 }
 
 /** Whether an identifier names a function around it, which calls itself or passes itself to what calls it later. */
@@ -188,20 +197,30 @@ export function composeRules(sources: readonly Source[]): void {
       ['storage.users.get(id); ports.storage.applications.list(); context.store?.due(1);', { queries: 3 }],
       ['const { users, ...rest } = context.storage; users.get(id); guilds.get(id);', { queries: 1 }],
       ['const store = storage.webhooks; store.of(id);', { queries: 1 }],
-      ["const f = ({ settings }: Pick<Storage, 'settings'>) => settings.putIfAbsent('a', 'b');", { queries: 1 }],
+      [
+        "const f = ({ settings }: Pick<Storage, 'settings'>) => settings.putIfAbsent('a', 'b');",
+        { queries: 1 },
+      ],
       ['const f = ({ storage: { settings } }) => settings.putIfAbsent(1);', { queries: 1 }],
       ['sql`SELECT 1`;', { queries: 1 }],
       ['storage.close(); storage.writer.flush(); make({ store: storage.users });', {}],
       ["await commit(id, [{ type: 'relationsForgotten' }]);", { commits: 1 }],
-      ['context.commitAsOwner(id, facts); ports.commitAndNotify(a, b); make({ commit, commitAsOwner });', { commits: 2 }],
+      [
+        'context.commitAsOwner(id, facts); ports.commitAndNotify(a, b); make({ commit, commitAsOwner });',
+        { commits: 2 },
+      ],
       // Loops over what others live in.
       ['for (const session of sessions.live) session.close(); while (a) b();', { loops: 2 }],
       ['registry.shells().forEach(play); [...lobby.members].map(f); sessions.live.filter(f);', { loops: 3 }],
+      ['Object.values(registries).map((registry) => registry.close());', { loops: 1 }],
       ['for (const a of b) await a;', { loops: 1 }],
-      ['KINDS.map((kind) => metric(kind));', {}],
+      ['SESSION_KINDS.map((kind) => metric(kind)); onFault: (error) => onFault(error);', {}],
       // Waits that arm themselves again.
       ['function poll() { clock.defer(poll); }', { 're-arming': 1 }],
-      ['const again = () => void wait(1).then(again); const step = async () => { await step(); };', { 're-arming': 2 }],
+      [
+        'const again = () => void wait(1).then(again); const step = async () => { await step(); };',
+        { 're-arming': 2 },
+      ],
       ['const queue = make({ get: () => queue }); const open = () => opened(); open();', {}],
       ['const voices = new WeakMap(); const kept = new Map(); new Set();', { state: 3 }],
       ['const lives = new Lifetime(clock); new Registry({});', {}],

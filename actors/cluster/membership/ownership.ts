@@ -19,7 +19,7 @@ import type { Directory, Handover } from '../ports.ts';
 import { changeOf, Holdings, STEP_PARTITIONS, stepsOf } from './holdings.ts';
 import { shardMachine } from './shard.machine.ts';
 
-interface OwnershipDeps {
+export interface OwnershipDeps {
   /** This shard; the directory assigns its worker number. */
   readonly self: Omit<ShardInfo, 'worker' | 'draining'>;
   readonly directory: Directory;

@@ -153,4 +153,18 @@ describe('a lifetime', () => {
       { numRuns: 200 },
     );
   });
+
+  it('closes what is already open when a step of opening fails, and throws the error of the step', async () => {
+    const lifetime = new Lifetime(new VirtualClock());
+    const log: string[] = [];
+    const opening = lifetime.openAll(async () => {
+      lifetime.own(() => void log.push('first'));
+      lifetime.own(() => Promise.reject(new Error('broken end')));
+      lifetime.own(() => void log.push('last'));
+      throw new Error('port in use');
+    });
+    await expect(opening).rejects.toThrow('port in use');
+    expect(log).toEqual(['last', 'first']);
+    expect(await new Lifetime(new VirtualClock()).openAll(async () => 1)).toBe(1);
+  });
 });

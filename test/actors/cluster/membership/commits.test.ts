@@ -6,10 +6,10 @@ import {
   committingAsOwner,
   fencedWriter,
 } from '../../../../actors/cluster/membership/commits.ts';
+import { standaloneCluster } from '../../../../actors/cluster/shard.ts';
 import type { Ownership, OwnershipChange } from '../../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
-import { standaloneCluster } from '../../../../compose/cluster.ts';
 import { DEFAULTS } from '../../../../config/config.ts';
 import { NotServed } from '../../../../protocol/faults.ts';
 import type { ClusterStore, Snapshot } from '../../../../storage/cluster/port.ts';

@@ -1,0 +1,20 @@
+// Goal: ids ascend above those in the database even when the clock lags, and a large lag is reported.
+import { expect, test } from 'vitest';
+import { raisedByStores, snowflakeSource } from '../../../actors/runtime/snowflakes.ts';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+
+test('a raise above the clock is followed, and reported once when the lag is more than five seconds', () => {
+  const clock = new VirtualClock();
+  const worker = { number: 3 };
+  const ids = snowflakeSource(clock, worker);
+  const behind: number[] = [];
+  const source = raisedByStores(ids, clock, worker, (ms) => behind.push(ms));
+  const nowMs = clock.now();
+  source.raise(nowMs + 5_000);
+  expect(behind).toEqual([]);
+  source.raise(nowMs + 6_000);
+  source.raise(nowMs + 6_000);
+  expect(behind).toEqual([6_000]);
+  ids();
+  expect([source.lastMs(), source.worker()]).toEqual([nowMs + 6_001, 3]);
+});
