@@ -72,7 +72,7 @@ export const shownActivity = fields(activityOf);
 export const activitySecret = fields({ secret: text });
 export const activityButtons = fields({ button_urls: list(text) });
 export const headlessSession = fields({ token: text, activities: list(clientObject) });
-/** What a user's activity hides from those who only see it. */
+/** The secret fields of a user's activity, which its viewers do not receive. */
 export const hiddenActivity = fields({
   ...{ applicationId, partyId: nullable(text), isPublic: flag, buttonUrls: list(text) },
   secrets: fields({ join: nullable(text), spectate: nullable(text) }),

@@ -68,7 +68,7 @@ const profileData = fields({
   primary: optional(record(clientInput)),
   dynamic: optional(list(clientObject)),
 });
-/** What a game says of its player. */
+/** A game's statement about its player. */
 export const profileChange = partial({
   ...{ username: nullable(text), metadata: nullable(record(clientInput)), data: nullable(profileData) },
 });

@@ -66,7 +66,7 @@ const relations = fields({
   ...{ relationships: list(clientObject), gameRelationships: list(clientObject) },
   ...{ presences: list(clientObject), profiles: record(list(clientObject)) },
 });
-/** What READY says of the user of a session. */
+/** The fields of READY about the user of a session. */
 export const opening = fields({
   user,
   application: nullable(
@@ -135,7 +135,7 @@ export const claimAnswer = variants('kind', {
   ...{ unknown: {}, seqUnknown: {}, seqTooOld: {}, busy: {} },
 });
 
-/** Who receives a dispatch: sessions of a user, or one of them by its id. */
+/** The recipients of a dispatch: the sessions of a user, or one of them by its id. */
 export const deliveryTarget = tuple(
   userId,
   union(

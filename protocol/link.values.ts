@@ -60,7 +60,7 @@ export const authority = fields({
   channelId: optional(channelId),
 });
 
-/** What an application that acts for a user may do. */
+/** The permissions of an application that acts for a user. */
 const authorization = fields({ id: text, applicationId, scopes: setOf(scope), expiresMs: number });
 /** A user, or an application that acts for the user. */
 export const person = fields({ userId, authorization: nullable(authorization) });
@@ -111,7 +111,7 @@ const templateChannel = fields({
   available_tags: nullable(list(clientObject)),
   permission_overwrites: list(fields({ id: text, type: whole, allow: text, deny: text })),
 });
-/** What the founder of a guild has chosen. */
+/** The choices of the founder of a guild. */
 export const foundingChoice = partial({
   ...{ icon: nullable(text), verification_level: whole, default_message_notifications: whole },
   ...{ explicit_content_filter: whole, system_channel_flags: whole, afk_timeout: whole },

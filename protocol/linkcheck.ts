@@ -1,7 +1,7 @@
 import type { Method } from './link.ts';
 
 /**
- * What is wrong with the arguments of a call from another shard; null when they are valid. Extra arguments are ignored.
+ * The fault in the arguments of a call from another shard; null when they are valid. Extra arguments are ignored.
  */
 export function malformedArgs(
   name: string,
@@ -17,7 +17,7 @@ export function malformedArgs(
   return null;
 }
 
-/** What is wrong with a reply of another shard; null when it is valid. */
+/** The fault in a reply of another shard; null when it is valid. */
 export function malformedReply(name: string, { reply: schema }: Method, value: unknown): string | null {
   return schema.accepts(value)
     ? null

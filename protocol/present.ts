@@ -4,7 +4,7 @@
  * @throws TypeError when the value is missing.
  */
 export function present<T>(value: T | null | undefined): T {
-  if (value === null || value === undefined) throw new TypeError('A value is missing that must be there.');
+  if (value === null || value === undefined) throw new TypeError('A required value is null or undefined.');
   return value;
 }
 

@@ -4,7 +4,7 @@ import type { LobbyHandlers } from './game.ports.ts';
 const TICK_MS = { min: 10, max: 60_000 };
 const NAME = /^[\w.-]{1,64}$/;
 
-/** What all games of this shard share. */
+/** The ports that all games of this shard share. */
 export interface GamePorts {
   /** Its resolution is the shortest tick. */
   readonly wheel: Wheel;

@@ -68,7 +68,7 @@ export interface OwnershipChange {
   readonly came: readonly ShardInfo[];
 }
 
-/** What this shard may decide, and which shard decides the rest. */
+/** The ids that this shard decides for, and the owner of any other id. */
 export interface Ownership {
   /** This shard; null in standalone mode. */
   readonly self: ShardInfo | null;

@@ -141,7 +141,7 @@ class GuildReader {
 
   async add(line: string): Promise<void> {
     const value = objectOf(line);
-    if (this.#ended !== null) throw new ArchiveFault('There is more after the end.');
+    if (this.#ended !== null) throw new ArchiveFault('The archive continues after its end.');
     if (value.kind === 'end') {
       this.#ended = String(value.sha256);
       return;

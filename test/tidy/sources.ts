@@ -16,11 +16,38 @@ function unopenable({ path, comments, lineAt }: Source): string[] {
   );
 }
 
-/** Comments name their sources so that a reader can open them. */
+/** First words of a comment that is no sentence by itself: the rest of it would be the code below. */
+const FRAGMENT = /^[\s*]*(Of|Those|Whose|Whom|Whoever|Who)\b/;
+
+/** The comments of a file that begin as a fragment. */
+function fragments({ path, comments, lineAt }: Source): string[] {
+  return comments
+    .filter(({ value }) => FRAGMENT.test(value))
+    .map(
+      ({ value, start }) => `${path}:${lineAt(start)} ${value.trim().slice(0, 60)}: name the subject first`,
+    );
+}
+
+/** Comments are sentences, and name their sources so that a reader can open them. */
 export function sourceRules(sources: readonly Source[]): void {
   describe('comments', () => {
     test('sources name an address or an RFC', () => {
       expect(sources.flatMap(unopenable)).toEqual([]);
+    });
+
+    test('name their subject first', () => {
+      expect(sources.flatMap(fragments)).toEqual([]);
+    });
+
+    test.each([
+      ['/** Of posts in forums. */', 1],
+      ['// Those who may not decide are refused.', 1],
+      ['/**\n * Whose turn it is.\n */', 1],
+      ['/** For posts in forums. */', 0],
+      ['/** Official clients ask this. */', 0],
+      ['/** The members of a guild, of whom\n * who may is asked. */', 0],
+    ])('%j has %i comments that begin as a fragment', (text, count) => {
+      expect(fragments(parse('engine/sample.ts', text))).toHaveLength(count);
     });
 
     test.each([

@@ -54,7 +54,7 @@ const tokenIn = (params: Readonly<Record<string, string>>): string | undefined =
   params.webhook_token ?? params.interaction_token;
 
 /**
- * Whoever pays for a call: the caller or, for a call under a token in its path, that token, so that a webhook has one
+ * The bucket owner of a call: the caller or, for a call under a token in its path, that token, so that a webhook has one
  * limit from wherever it is called, and a wrong token spends nothing of it. The token itself is not kept.
  */
 function principalOf(

@@ -122,7 +122,7 @@ const Entry = ({ channel, isShown, press, isThread = false }: EntryProps) => (
   </button>
 );
 
-/** Who is in a voice room. */
+/** The users in a voice room. */
 function Inside({
   channel,
   guild,

@@ -438,7 +438,7 @@ export class GuildSubscriptions {
       const late = nowMs - subscription.sinceMs >= UNAVAILABLE_AFTER_MS;
       const failed = fault !== null && !(fault instanceof NotServed) && fault.name !== 'LinkFault';
       if (subscription.request !== null || !(late || failed)) continue;
-      subscription.fail?.(fault ?? new NotServed(`Nobody serves the guild ${stream.guildId}.`));
+      subscription.fail?.(fault ?? new NotServed(`No shard serves the guild ${stream.guildId}.`));
       const has = subscription.after !== null || subscription.fail === null;
       if (has && !subscription.strict && !stream.unavailable.has(subscription.local))
         this.#sendGuildDelete(subscription.local, { id: stream.guildId, unavailable: true });

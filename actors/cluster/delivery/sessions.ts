@@ -335,7 +335,8 @@ async function atGuild(
   if (!local) return;
   if (ownership.owns(guildId)) return here();
   const owner = ownership.ownerOf(guildId);
-  if (!owner || owner.shardId === ownership.self?.id) throw new NotServed(`Nobody serves ${guildId} now.`);
+  if (!owner || owner.shardId === ownership.self?.id)
+    throw new NotServed(`No shard serves the guild ${guildId} now.`);
   const reference = localSessions.reference(local, localSessions.peer(owner.shardId, owner.instance));
   await there(owner.shardId, reference);
 }

@@ -253,7 +253,7 @@ class LinkRouter implements ClusterRouter {
    */
   async #change(changes: number, attempt: number, untilMs: number, last: unknown): Promise<void> {
     const leftMs = untilMs - this.#deps.clock.monotonic();
-    if (leftMs <= 0) throw this.#refusal('Nobody has served this in time.', 'timeout', last);
+    if (leftMs <= 0) throw this.#refusal('No shard answered the call before its deadline.', 'timeout', last);
     if (this.#closed) throw this.#refusal('This shard has ended.', 'unreachable', last);
     if (changes !== this.#changes) return;
     if (this.#waiting.size >= this.#waitingMax)

@@ -13,7 +13,7 @@ const WRITE: Bucket = { per: 'guild_id', limit: 10, windowMs: 10_000 };
 const Words = (max: number, chars: number = LIMITS.automod_keyword_chars_max) =>
   Optional(Nullable(Arr(Str(1, chars), max)));
 
-/** Of all triggers; which fields count, and some bounds, depend on the rule's. */
+/** The metadata of all triggers; which fields count, and some bounds, depend on the trigger of the rule. */
 const Metadata = Obj({
   keyword_filter: Words(LIMITS.automod_keywords_max),
   regex_patterns: Words(LIMITS.automod_regexes_max, LIMITS.automod_regex_chars_max),
@@ -23,7 +23,7 @@ const Metadata = Obj({
   mention_raid_protection_enabled: Optional(Nullable(Bool())),
 });
 
-/** Of all types; which fields count depends on the action's. */
+/** The metadata of all actions; which fields count depends on the type of the action. */
 const Action = Obj({
   type: Choice(1, 2, 3, 4),
   metadata: Optional(

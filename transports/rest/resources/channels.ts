@@ -99,7 +99,7 @@ const UpdateChannel = Obj({
   ...threadFields,
   name: Optional(Nullable(Name())),
   flags: Optional(Nullable(Flags())),
-  // Of groups only.
+  // For group DMs.
   icon: Optional(Nullable(ImageData())),
   owner: Optional(Nullable(Snowflake<UserId>())),
 });

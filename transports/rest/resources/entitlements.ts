@@ -256,7 +256,7 @@ async function reached(
 /** An id that no user has. */
 const ANYBODY = '0';
 
-/** Whose subscriptions to a SKU the caller asks for: a bot names the user, a person gets their own. */
+/** The user whose subscriptions to a SKU are listed: a bot names the user, a person gets their own. */
 async function subscribers(
   caller: Caller,
   skuId: string,

@@ -82,7 +82,7 @@ export const joinRequests = resource({
       if (action !== 'APPROVED' && action !== 'REJECTED')
         return { ok: false, refusal: invalidField(['action'], 'BASE_TYPE_CHOICES', 'Approve or reject it.') };
       const userId = await read.guilds.joinRequestUser(params.guild_id, params.request_id);
-      // Those who may not decide are refused for that, and learn nothing of the request.
+      // A caller who may not decide is refused for that, and learns nothing of the request.
       const may = await guilds.call(params.guild_id, 'authorizeJoinRequestRead', {}, authority);
       if (!may.ok) return may;
       if (userId === null) return { ok: false, refusal: refusal('NOT_FOUND') };

@@ -47,7 +47,7 @@ const CreateThread = Obj({
     Nullable(Choice(CHANNEL.ANNOUNCEMENT_THREAD, CHANNEL.PUBLIC_THREAD, CHANNEL.PRIVATE_THREAD)),
   ),
   invitable: Optional(Nullable(Bool())),
-  /** Of posts in forums. */
+  /** For posts in forums. */
   applied_tags: Optional(Nullable(Arr(Snowflake(), LIMITS.applied_tags_max))),
   message: Optional(CreateMessage),
 });

@@ -48,7 +48,7 @@ const GuildsPage = Obj({
 const OpenChannel = Obj({
   recipient_id: Optional(Nullable(Snowflake<UserId>())),
   recipients: Optional(Nullable(Arr(Snowflake<UserId>(), LIMITS.group_dm_recipients_max))),
-  // Of bots, which open a group of users who let them.
+  // Only bots may: they open a group of users who let them.
   access_tokens: Optional(Nullable(Arr(Str(0, TEXT_CHARS_MAX), LIST_MAX))),
   nicks: Optional(Nullable(Dict(Nullable(Str(0, TEXT_CHARS_MAX)), LIST_MAX))),
 });
