@@ -1,4 +1,3 @@
-import { createClusterControl } from '../actors/cluster/membership/status.ts';
 import { Lifetime, systemClock } from '../actors/runtime/clock.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import { sessionViews } from '../actors/session/views.ts';
@@ -114,7 +113,7 @@ function engineOver({ stores, cluster, whole, ...foundation }: EnginePorts, opti
     ...lifeOf({ ...foundation, ...{ cluster, network, actors, voice, storage, whole } }),
     ...{ calls: callControl(voice), chaos: foundation.chaos, inspect: inspectionOf(actors, storage) },
     lobbies: lobbyControl(actors.features),
-    cluster: createClusterControl({ cluster, clock, sessions }),
+    cluster: cluster.parts.control({ cluster, clock, sessions }),
     ...{ on: hooks.on, before: hooks.before, after: hooks.after },
     playground: playgroundControl(signInCodes, publicUrl),
     metrics: metrics.text,

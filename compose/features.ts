@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { routed } from '../actors/cluster/routing/routed.ts';
 import { FreshLobbies } from '../actors/lobby/fresh.ts';
 import { type GamePorts, Games } from '../actors/lobby/games.ts';
 import { lobbyMachine } from '../actors/lobby/lobby.machine.ts';
@@ -99,7 +98,7 @@ function accountsOver(context: ServiceContext, passwords: Passwords): Accounts {
     security: context.security,
     onFault: (error) => context.onFault(error, 'accounts'),
   });
-  return routed(accounts, accountRoutes(storage.accounts), context.routing);
+  return context.routing.service(accounts, accountRoutes(storage.accounts));
 }
 
 function mailerOf({ config, clock, logger, mailer }: ServiceContext): Mailer {
@@ -140,7 +139,7 @@ export function createOAuth(context: ServiceContext): OAuth {
     ...revocation,
     ...oauthGuilds(guilds, users),
   });
-  return routed(oauth, oauthRoutes(applications), context.routing);
+  return context.routing.service(oauth, oauthRoutes(applications));
 }
 
 const ENDPOINT_TIMEOUT_MS = 3_000;
@@ -221,12 +220,12 @@ export function createProvisional(context: ServiceContext): Provisional {
     monotonic: () => clock.monotonic(),
     randomBytes: context.randomBytes,
   });
-  return routed(provisional, PROVISIONAL_ROUTES, context.routing);
+  return context.routing.service(provisional, PROVISIONAL_ROUTES);
 }
 
 /** Relationships and the features that depend on them. */
 export const createSocial = (context: ServiceContext): Social =>
-  routed(
+  context.routing.service(
     assembleSocial({
       ...context,
       contactPolicy: context.config.direct_messages_from,
@@ -235,7 +234,6 @@ export const createSocial = (context: ServiceContext): Social =>
       onFault: (error) => context.onFault(error, 'social'),
     }),
     SOCIAL_ROUTES,
-    context.routing,
   );
 
 /** Delivery of published messages to following channels. */
@@ -389,8 +387,8 @@ export function createLobbies(context: ServiceContext): Pick<Features, 'lobbies'
     gameWheel.stop();
   };
   return {
-    lobbies: routed({ ...lobbies, close }, LOBBY_ROUTES, context.routing),
+    lobbies: context.routing.service({ ...lobbies, close }, LOBBY_ROUTES),
     games,
-    matchmaking: routed(matchmaking, MATCHMAKING_ROUTES, context.routing),
+    matchmaking: context.routing.service(matchmaking, MATCHMAKING_ROUTES),
   };
 }

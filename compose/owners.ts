@@ -1,15 +1,9 @@
 import type { VoiceListener } from '../actors/call/ports.ts';
-import { createCommitAndNotify } from '../actors/cluster/delivery/commitandnotify.ts';
-import { createDirectDelivery, type DirectDelivery } from '../actors/cluster/delivery/direct.ts';
+import type { DirectDelivery } from '../actors/cluster/delivery/direct.ts';
 import type { Membership } from '../actors/cluster/delivery/membership.ts';
 import { createNotifier, type NotifierPorts } from '../actors/cluster/delivery/notify.ts';
-import {
-  createAggregateOwnership,
-  SNAPSHOT_FRESH_MS,
-} from '../actors/cluster/membership/aggregateownership.ts';
+import { SNAPSHOT_FRESH_MS } from '../actors/cluster/membership/aggregateownership.ts';
 import { committing, committingAsOwner, fencedWriter } from '../actors/cluster/membership/commits.ts';
-import { keepCalls } from '../actors/cluster/membership/keptcalls.ts';
-import { routed } from '../actors/cluster/routing/routed.ts';
 import type { Cluster } from '../actors/cluster/shard.ts';
 import { guildMachine } from '../actors/guild/guild.machine.ts';
 import { type GuildListener, GuildShell } from '../actors/guild/guild.shell.ts';
@@ -67,7 +61,7 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
   });
   const { ownership } = cluster;
   const writer = fencedWriter(storage.writer, ownership, (error) => onFault(error, 'commit'));
-  const aggregateOwnership = createAggregateOwnership(foundation, storage.cluster, ownership);
+  const aggregateOwnership = cluster.parts.aggregateOwnership(foundation, storage.cluster, ownership);
   const aggregate = {
     ...{ writer, ownership: aggregateOwnership, clock, nextId, tap: hooks.tap },
     rulesMs: contractMsOf(config),
@@ -86,12 +80,11 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
     recordAgeMs: config.record_age_ms,
     contactPolicy: config.direct_messages_from,
   });
-  if (!ownership.standalone)
-    keepCalls({
-      ...{ ...residents, ownership, store: storage.cluster, freshMs: SNAPSHOT_FRESH_MS },
-      ...{ clock, wheel, lifetime, onFault },
-    });
-  const commitAndNotify = createCommitAndNotify({
+  cluster.parts.keepCalls({
+    ...{ ...residents, ownership, store: storage.cluster, freshMs: SNAPSHOT_FRESH_MS },
+    ...{ clock, wheel, lifetime, onFault },
+  });
+  const commitAndNotify = cluster.parts.commitNotifier({
     ...{ writer, ownership, clock, notifier: access.notifier, store: storage.cluster },
     recordAgeMs: config.record_age_ms,
   });
@@ -217,6 +210,7 @@ export interface OwnerAccess {
 interface OwnerAccessPorts
   extends Omit<NotifierPorts, 'userDelivery'>,
     Omit<PrivatePorts, 'notifier' | 'ownership'> {
+  readonly cluster: Cluster;
   readonly storage: PrivatePorts['storage'] & { readonly cluster: ClusterStore };
   readonly recordAgeMs: number;
   readonly wheel: Wheel;
@@ -225,7 +219,7 @@ interface OwnerAccessPorts
 
 function createOwnerAccess(ports: OwnerAccessPorts): OwnerAccess {
   const { ownership, routing } = ports.cluster;
-  const direct = createDirectDelivery(ports);
+  const direct = ports.cluster.parts.directDelivery(ports);
   const notifier = createNotifier({ ...ports, userDelivery: direct?.userDelivery ?? null });
   const here = createPrivateChannels({ ...ports, ownership, notifier });
   const inPrivate = routing.command<ChannelId, PrivateCommands>(
@@ -233,7 +227,7 @@ function createOwnerAccess(ports: OwnerAccessPorts): OwnerAccess {
     privateRules,
     here.call,
   );
-  const privates: PrivateChannels = { ...routed(here, PRIVATE_ROUTES, routing), call: inPrivate };
+  const privates: PrivateChannels = { ...routing.service(here, PRIVATE_ROUTES), call: inPrivate };
   const calls = { inPrivate, inPrivateHere: here.call, openPrivate: privates.open };
   return { direct, routing, notifier, privates, ...calls };
 }

@@ -1,15 +1,10 @@
 import type { Membership } from '../actors/cluster/delivery/membership.ts';
-import { createPresences } from '../actors/cluster/delivery/presences.ts';
 import { createClusterSessions } from '../actors/cluster/delivery/sessions.ts';
 import { createAuthorizeRequests } from '../actors/cluster/routing/authorizerequests.ts';
 import type { Cluster } from '../actors/cluster/shard.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { RequestHandlers } from '../actors/session/backend.ts';
-import {
-  createSessionPersistence,
-  replayAgeMs,
-  type SessionPersistence,
-} from '../actors/session/persistence.ts';
+import { replayAgeMs, type SessionPersistence } from '../actors/session/persistence.ts';
 import type { Principal } from '../actors/session/ports.ts';
 import type { SessionDeps } from '../actors/session/sessions.ports.ts';
 import { GatewaySessions } from '../actors/session/sessions.ts';
@@ -52,7 +47,7 @@ export function createSessions(foundation: Foundation, ports: SessionPorts) {
     onFault: (error) => foundation.onFault(error, 'voice'),
   });
   const { resume_window_ms: resumeWindowMs } = config;
-  const presences = createPresences({ ...owners, clock, wheel, cluster, resumeWindowMs, onFault });
+  const presences = cluster.parts.presences({ ...owners, clock, wheel, cluster, resumeWindowMs, onFault });
   const { publish, republish } = presences;
   const userBackend = createBackend({
     ...{ ...owners, ...ports, places, clock, wheel, publishPresence: publish, onFault },
@@ -77,7 +72,7 @@ export function createSessions(foundation: Foundation, ports: SessionPorts) {
       })
     : null;
   const sessions = sessionsOver(foundation, {
-    ...createSessionPersistence(
+    ...cluster.parts.persistence(
       { ...foundation, isSolo: cluster.directory instanceof SoloDirectory },
       cluster,
       () => sessions,

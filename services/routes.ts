@@ -1,4 +1,4 @@
-import type { Routes } from '../actors/cluster/routing/routed.ts';
+import type { Routes } from '../actors/placement/routing.ts';
 import { loginOf } from '../engine/account/logins.ts';
 import type { Authority } from '../engine/kernel/authority.ts';
 import { type ApplicationId, isSnowflake, type UserId } from '../protocol/ids.ts';

@@ -10,6 +10,7 @@ import { importRules, roomOf } from './tidy/imports.ts';
 import { moduleStateRules } from './tidy/modulestate.ts';
 import { restResourceRules } from './tidy/restresources.ts';
 import { sourceRules } from './tidy/sources.ts';
+import { standaloneRules } from './tidy/standalone.ts';
 import { titleRules } from './tidy/titles.ts';
 
 const LINES_MAX = 500;
@@ -43,6 +44,7 @@ deadRules(sources);
 castRules(own);
 classRules(own);
 composeRules(own);
+standaloneRules(own);
 restResourceRules(own);
 titleRules(tests);
 sourceRules(sources);

@@ -6,12 +6,14 @@ import type { Clock } from '../runtime/clock.ts';
 import type { TimerWheel } from '../runtime/wheel.ts';
 import { type HandoverParticipant, handoverOf } from './membership/handover.ts';
 import { createOwnership, type OwnershipDeps } from './membership/ownership.ts';
+import { type ClusterParts, SHARD_PARTS, STANDALONE_PARTS } from './parts.ts';
 import type { Directory, Links } from './ports.ts';
 import { routingOver } from './routing/routed.ts';
 import { createRouter } from './routing/router.ts';
 
 /** The cluster as its shards use it. In a standalone process this process owns everything. */
 export interface Cluster extends Placement {
+  readonly parts: ClusterParts;
   /** Null while this process is alone. */
   readonly links: Links | null;
   readonly directory: Directory | null;
@@ -28,6 +30,7 @@ export interface Cluster extends Placement {
 /** A standalone process: it owns everything and has no peers. */
 export const standaloneCluster = (): Cluster => ({
   ...standalone(),
+  parts: STANDALONE_PARTS,
   links: null,
   directory: null,
   participants: new Map(),
@@ -80,6 +83,7 @@ export function createShard<L extends Links>(ports: ShardPorts<L>) {
   });
   return {
     ...{ ownership, router, links, directory, participants, beforeRejoin, handover },
+    parts: SHARD_PARTS,
     routing: routingOver({ ownership, router }),
     admits: (id: string) => ownership.owns(id),
     /** Number of partitions that this shard owns. */

@@ -72,8 +72,6 @@ export interface OwnershipChange {
 export interface Ownership {
   /** This shard; null in standalone mode. */
   readonly self: ShardInfo | null;
-  /** A single process owns everything: nothing is fenced, routed or logged. */
-  readonly standalone: boolean;
   readonly state: ShardState;
   /** Whether `view` tells which shards have ended: this shard is a member that serves or drains, and its lease is safe. */
   readonly knowsMembers: boolean;

@@ -25,6 +25,40 @@ export type RunCommand<Id, C extends Commands> = <K extends keyof C>(
   commandKey: Key,
 ) => Promise<Reply<C[K]['value']>>;
 
+type PlainAsk = Exclude<OwnerAsk, CommandMethod>;
+
+/**
+ * Catalogue methods that carry exactly these arguments and may have this result. The function must accept whatever the
+ * catalogue lets pass, and its callers may pass nothing else.
+ */
+type Matching<Args extends readonly unknown[], Answer> = {
+  [M in PlainAsk]: Required<Args> extends ArgsOf<M>
+    ? readonly [...ArgsOf<M>] extends Readonly<Args>
+      ? Answer extends ReplyOf<M>
+        ? M
+        : never
+      : never
+    : never;
+}[PlainAsk];
+
+/** A method that the owner of a key runs. A null key runs it on the shard that was called. */
+interface OwnerRoute<Args extends readonly unknown[], Answer> {
+  readonly method: Matching<Args, Answer>;
+  readonly key: (...args: Args) => Key | Promise<Key>;
+}
+
+/** `local`: runs on the shard that was called, as it only reads stores, or only the owner calls it. */
+type RouteOf<Member> = Member extends (...args: infer Args) => infer Answer
+  ? Answer extends Promise<infer Value>
+    ? 'local' | OwnerRoute<Args, Value>
+    : 'local'
+  : Member extends object
+    ? 'local' | Routes<Member>
+    : 'local';
+
+/** One route for each method of a service: a missing route is a compile error. */
+export type Routes<Part> = { readonly [Name in keyof Part]-?: RouteOf<Part[Name]> };
+
 /** The rules of an aggregate as far as its commands are routed by them. */
 export interface CommandRules<C extends Commands> {
   readonly name: string;
@@ -62,8 +96,12 @@ export interface Routing {
    * default the key is the first argument.
    */
   readonly tell: <M extends OwnerTell>(method: M, run: Call<M, void>, key?: Call<M, string>) => Call<M, void>;
+  /** Wraps a service so that its methods run on the owner of their key. A standalone process uses the service itself. */
+  readonly service: <Part extends object>(part: Part, routes: Routes<Part>) => Part;
   /** Wraps `run` so that it runs here at once and, asynchronously, on all other shards. */
   readonly tellAll: <M extends Broadcast>(method: M, run: Call<M, void>) => Call<M, void>;
+  /** How long a call or message of another shard may be under way, milliseconds; 0 when there are no others. */
+  readonly inFlightMs: number;
   /** Whether this shard owns the id. */
   owns(id: string): boolean;
   /** Calls `run` after a change of ownership; its argument tells whether an id's partition moved. */
@@ -73,6 +111,8 @@ export interface Routing {
 /** Routing of a single process that owns everything. */
 export const HERE: Routing = {
   standalone: true,
+  inFlightMs: 0,
+  service: (part) => part,
   ask: (_method, run) => run,
   command: (_method, _rules, run) => (id, type, input, authority) => run(id, type, input, authority, null),
   tell: (_method, run) => run,

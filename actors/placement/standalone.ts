@@ -8,7 +8,6 @@ const NOTHING = { revision: 0, shards: [], owners: [] } as const;
 export function standalone(): Placement {
   const ownership: Ownership = {
     self: null,
-    standalone: true,
     state: 'serving',
     knowsMembers: true,
     view: NOTHING,

@@ -46,7 +46,8 @@ export type SessionPersistence = Pick<
  */
 const MIGRATIONS_MAX = 64;
 const MIGRATION_SLOT_MS = 100;
-const NOTHING: SessionPersistence = {
+/** Sessions of a process that neither writes journals nor has other shards. */
+export const NO_PERSISTENCE: SessionPersistence = {
   journal: null,
   archive: null,
   admission: null,
@@ -72,7 +73,6 @@ export function createSessionPersistence(
   sessions: () => GatewaySessions,
 ): SessionPersistence {
   const { ownership, router, journals = null } = cluster;
-  if (ownership.standalone) return NOTHING;
   const { config, clock, wheel, logger, onFault } = foundation;
   const ageMs = replayAgeMs(config);
   const replication = journals && replicateTo(foundation, cluster, journals.store, () => journal.rotate());

@@ -31,8 +31,6 @@ export type DetachSession = (id: ChannelId, userId: UserId, sessionId: string) =
 
 /** First and longest delay before a failed attachment is retried. */
 const RETRY_MS = { first: 500, most: 30_000 };
-/** Longer than a command that attaches a session can be in flight to another shard. */
-const IN_FLIGHT_MS = 15_000;
 
 /** An open session and the lobbies that count it as connected or are about to. */
 interface AttachedSession {
@@ -125,8 +123,8 @@ export class Attachments {
     };
     detach();
     // A command in flight to a lobby of another shard may arrive after the first detach.
-    if (!this.#ports.routing.standalone && attached.lobbies.size > 0)
-      this.#ports.wheel.after(detach, IN_FLIGHT_MS);
+    const { inFlightMs } = this.#ports.routing;
+    if (inFlightMs > 0 && attached.lobbies.size > 0) this.#ports.wheel.after(detach, inFlightMs);
   }
 
   #forget(attached: AttachedSession): void {

@@ -131,7 +131,7 @@ export function createGrantCache(ports: GrantCachePorts, bounds: CacheBounds = B
         passes.find((candidate) => sameHash(candidate.hash, hash));
       let pass = passOf(await cache.lookUp(userId));
       // Another shard may have issued the token a moment ago.
-      if (!pass && !ports.routing.standalone) pass = passOf(await cache.refresh(userId));
+      if (!pass && ports.routing.inFlightMs > 0) pass = passOf(await cache.refresh(userId));
       return pass && pass.expiresMs > nowMs ? pass.principal : null;
     },
 

@@ -1,5 +1,5 @@
-import type { Routes } from '../../actors/cluster/routing/routed.ts';
 import type { Ownership } from '../../actors/placement/ports.ts';
+import type { Routes } from '../../actors/placement/routing.ts';
 import type { PrivateChannelShell } from '../../actors/privatechannel/privatechannel.shell.ts';
 import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
 import { eagerKeyedMutex, keyedMutex } from '../../actors/runtime/keyedmutex.ts';

@@ -5,8 +5,7 @@ import type { Routing } from '../../actors/placement/routing.ts';
 const OTHER_SHARD = 'The call is at another shard; VOICE_SERVER_UPDATE says where.';
 
 /** Wraps calls so that clients on the wrong shard are refused with a reason. */
-export function redirectingCalls(calls: VoicePort, routing: Pick<Routing, 'standalone' | 'owns'>): VoicePort {
-  if (routing.standalone) return calls;
+export function redirectingCalls(calls: VoicePort, routing: Pick<Routing, 'owns'>): VoicePort {
   const said = (serverId: string, outcome: VoiceOutcome): VoiceOutcome =>
     outcome.kind === 'open' || routing.owns(serverId) ? outcome : { ...outcome, reason: OTHER_SHARD };
   return {

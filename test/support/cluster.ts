@@ -1,5 +1,6 @@
 import type { HandoverParticipant } from '../../actors/cluster/membership/handover.ts';
 import { handoverOf } from '../../actors/cluster/membership/handover.ts';
+import { SHARD_PARTS } from '../../actors/cluster/parts.ts';
 import { routingOver } from '../../actors/cluster/routing/routed.ts';
 import { createRouter } from '../../actors/cluster/routing/router.ts';
 import type {
@@ -54,7 +55,6 @@ class Script {
 
 /** Serves what the script says is this shard's, but for what it is giving away. */
 class ScriptedOwnership implements Ownership {
-  readonly standalone = false;
   readonly self: ShardInfo;
   readonly leaving = new Set<number>();
   /** How many looks at the lease find it safe before one finds it unsafe; negative: all find it safe. */
@@ -169,7 +169,7 @@ async function openShard(index: number, { clock, net, script, storage, config }:
     gatewayUrl: () => `ws://${id}`,
     publicUrl: () => 'http://test',
     cluster: {
-      ...{ ownership, router, links, participants, journals },
+      ...{ ownership, router, links, participants, journals, parts: SHARD_PARTS },
       routing: routingOver({ ownership, router }),
       directory: null,
       admits: (aggregateId) => ownership.owns(aggregateId),

@@ -32,29 +32,32 @@ interface LastNotified {
   readonly byUser: Map<string, number>;
 }
 
+const written = (writer: Writer, commit: Omit<Commit, 'done'>): Promise<void> =>
+  new Promise((resolve, reject) => {
+    writer.commit({ ...commit, done: (fault) => (fault ? reject(fault) : resolve()) });
+  });
+
+/** Commits facts and notifies users of a standalone process: the notifications need no record. */
+export const commitAndNotifyHere =
+  ({ writer, notifier }: Pick<CommitAndNotifyPorts, 'writer' | 'notifier'>): CommitAndNotify =>
+  async (ownerId, facts, notifications) => {
+    await written(writer, { ownerId, facts });
+    return () => {
+      for (const { userIds, ears, t, d } of notifications)
+        notifier.notifyEach(
+          userIds.map((userId) => [userId, ears]),
+          t,
+          d,
+        );
+    };
+  };
+
 /**
  * Commits facts together with the notifications about them, for services that keep no actor. Tried once: when the
  * partition changed owners, nothing was written. Callers must serialize the notifications of one owner.
  */
 export function createCommitAndNotify(ports: CommitAndNotifyPorts): CommitAndNotify {
   const { writer, ownership, notifier, clock } = ports;
-  const written = (commit: Omit<Commit, 'done'>): Promise<void> =>
-    new Promise((resolve, reject) => {
-      writer.commit({ ...commit, done: (fault) => (fault ? reject(fault) : resolve()) });
-    });
-  if (ownership.standalone)
-    return async (ownerId, facts, notifications) => {
-      await written({ ownerId, facts });
-      return () => {
-        for (const { userIds, ears, t, d } of notifications)
-          notifier.notifyEach(
-            userIds.map((userId) => [userId, ears]),
-            t,
-            d,
-          );
-      };
-    };
-
   const lastNotified = lastNotifiedOf(ports);
   let lastNumber = 0;
   return async (ownerId, facts, notifications) => {
@@ -69,7 +72,7 @@ export function createCommitAndNotify(ports: CommitAndNotifyPorts): CommitAndNot
     });
     const record = recordOf(numbered, clock.now());
     try {
-      await written({ ownerId, facts, fence, ...(record && { record }) });
+      await written(writer, { ownerId, facts, fence, ...(record && { record }) });
     } catch (fault) {
       // Whether it was stored is unknown. If it was, the next notification has to name it as the one before.
       lastNotified.forget(ownerId);

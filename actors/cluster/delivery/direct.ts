@@ -22,11 +22,9 @@ interface DirectDeliveryPorts {
   readonly onFault: (error: unknown, where: string) => void;
 }
 
-/** Null in standalone mode. */
-export function createDirectDelivery(ports: DirectDeliveryPorts): DirectDelivery | null {
+export function createDirectDelivery(ports: DirectDeliveryPorts): DirectDelivery {
   const { cluster, users, clock, wheel, storage, recordAgeMs, onFault } = ports;
   const { ownership } = cluster;
-  if (ownership.standalone) return null;
   const deliveryCursors = new DeliveryCursors({ nowMs: () => clock.now(), recordAgeMs });
   const userDelivery = new UserDelivery({
     ...{ users, clock, wheel, recordAgeMs, store: storage.cluster, deliver: deliveryCursors.deliver },

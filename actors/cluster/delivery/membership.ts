@@ -57,19 +57,33 @@ export interface Membership extends GuildListener, UserListener {
 type Ports = () => MembershipPorts;
 type Timing = Pick<MembershipPorts, 'clock' | 'wheel'>;
 
-/** Updates the users' guild lists, and through them the subscriptions of their sessions, at the owners of the users. */
-function membershipUpdates(
-  cluster: Placement,
-  { clock, wheel }: Timing,
-  ports: Ports,
-  subscribe: Membership['subscribe'],
-): Pick<Membership, 'memberJoined' | 'memberLeft' | 'membersMoved'> {
-  const { ownership } = cluster;
+/** The cluster with the implementation of the updates. */
+interface MembershipCluster extends Placement {
+  readonly parts: { readonly memberUpdates: CreateMemberUpdates };
+}
 
-  /** Runs on the owner of the user, which knows the user's sessions. */
-  function joined(guildId: GuildId, userId: UserId): void {
+/** Updates of the users' guild lists. */
+type MemberUpdates = Pick<Membership, 'memberJoined' | 'memberLeft' | 'membersMoved'>;
+type Subscribe = Membership['subscribe'];
+
+/** Updates the users' guild lists, and through them the subscriptions of their sessions, at the owners of the users. */
+export type CreateMemberUpdates = (
+  cluster: Placement,
+  timing: Timing,
+  ports: Ports,
+  subscribe: Subscribe,
+) => MemberUpdates;
+
+/**
+ * Runs on the owner of the user, which knows the user's sessions.
+ *
+ * @param always Subscribe the sessions even for a known membership: this shard may have missed that the user left.
+ */
+const joining =
+  (ports: Ports, subscribe: Subscribe, always: boolean) =>
+  (guildId: GuildId, userId: UserId): void => {
     const { users, publishPresence, onFault, clusterSessions } = ports();
-    users.joined(userId, guildId, !ownership.standalone, (sessions) => {
+    users.joined(userId, guildId, always, (sessions) => {
       // Sessions of an application that acts for a user receive no guild dispatches.
       for (const session of sessions as readonly LiveSession[]) {
         if (session.authorization || guildsOfShard([guildId], session.shard).length === 0) continue;
@@ -78,11 +92,23 @@ function membershipUpdates(
       }
       publishPresence(userId, [guildId], users.presenceOf(userId));
     });
-  }
+  };
 
-  const left = (guildId: GuildId, userId: UserId): void => ports().users.left(userId, guildId);
-  if (ownership.standalone) return { memberJoined: joined, memberLeft: left };
+const leaving =
+  (ports: Ports) =>
+  (guildId: GuildId, userId: UserId): void =>
+    ports().users.left(userId, guildId);
 
+/** Updates the guild lists in a standalone process, which owns every user. */
+export const memberUpdatesHere: CreateMemberUpdates = (_cluster, _timing, ports, subscribe) => ({
+  memberJoined: joining(ports, subscribe, false),
+  memberLeft: leaving(ports),
+});
+
+/** Sends the updates of a shard to the owners of the users until acknowledged. */
+export const createMemberUpdates: CreateMemberUpdates = (cluster, { clock, wheel }, ports, subscribe) => {
+  const { ownership } = cluster;
+  const [joined, left] = [joining(ports, subscribe, true), leaving(ports)];
   const { router } = cluster;
   const sync = new StateSync<'joined' | 'left', UserId, GuildId>({
     ...{ ownership, clock, wheel },
@@ -106,7 +132,7 @@ function membershipUpdates(
       for (const [userId, how] of changes) sync.put(userId, guildId, how);
     },
   };
-}
+};
 
 type Resubscribe = (guildId: GuildId, sessions: readonly LiveSession[], delayMs: number) => void;
 
@@ -134,7 +160,7 @@ function resubscribing({ ownership }: Placement, ports: Ports): Resubscribe {
   return resubscribe;
 }
 
-export function createMembership(cluster: Placement, timing: Timing, ports: Ports): Membership {
+export function createMembership(cluster: MembershipCluster, timing: Timing, ports: Ports): Membership {
   const resubscribe = resubscribing(cluster, ports);
 
   async function subscribe(session: LiveSession, guildId: GuildId): Promise<boolean> {
@@ -148,7 +174,7 @@ export function createMembership(cluster: Placement, timing: Timing, ports: Port
 
   return {
     subscribe,
-    ...membershipUpdates(cluster, timing, ports, subscribe),
+    ...cluster.parts.memberUpdates(cluster, timing, ports, subscribe),
 
     voiceJoined: (_guildId, voiceMember) => ports().voiceListener().voiceJoined(voiceMember),
     voiceLeft: (guildId, userId) => ports().voiceListener().voiceLeft(guildId, userId),

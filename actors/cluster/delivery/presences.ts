@@ -47,10 +47,8 @@ const SESSION_WAIT_MS = 5_000;
 /** A user's presence as published to one guild. */
 type PresenceUpdate = readonly [presence: Presence | null, n: number, again: boolean];
 
-/** Publishes the presences of users to guilds of this shard and of others. */
-export function createPresences(ports: PresencePorts): Presences {
-  const { guilds, users, cluster, onFault } = ports;
-  if (!cluster.ownership.standalone) return clusterPresences(ports);
+/** Publishes the presences of users to the guilds of a standalone process. */
+export function presencesHere({ guilds, users, onFault }: PresencePorts): Presences {
   const publish: PublishPresence = (userId, guildIds, presence) => {
     for (const guildId of guildIds)
       guilds
@@ -78,7 +76,7 @@ interface WentOffline {
  * the guild changes owners. The number lets a guild drop updates that are late, from an earlier owner of the user, or
  * out of order.
  */
-function clusterPresences(ports: PresencePorts): Presences {
+export function createPresences(ports: PresencePorts): Presences {
   const { guilds, clock, wheel, cluster, onFault } = ports;
   const { ownership, router } = cluster;
   const updates = new StateSync<PresenceUpdate, GuildId, UserId>({

@@ -29,13 +29,12 @@ interface AggregateOwnershipPorts {
   readonly onFault: (error: unknown, where: string) => void;
 }
 
-/** Storage access with which aggregates restore and save their handover state; null in standalone mode. */
+/** Storage access with which aggregates restore and save their handover state. */
 export function createAggregateOwnership(
   { config, clock, wheel, metrics, onFault }: AggregateOwnershipPorts,
   store: ClusterStore,
   ownership: Ownership,
-): AggregateOwnership | null {
-  if (ownership.standalone) return null;
+): AggregateOwnership {
   const limit = config.stream_dispatches_max;
   const keep = batched(store);
   /** Ids of snapshots that are being deleted, or could not be. */

@@ -18,7 +18,6 @@ const isStale = (fault: Error | null): fault is StaleEpoch => fault?.name === 'S
  * @param onBug Receives what the `done` of a commit rejected without an attempt throws; the writer handles the others.
  */
 export function fencedWriter(writer: Writer, ownership: Ownership, onBug: (error: unknown) => void): Writer {
-  if (ownership.standalone) return writer;
   /**
    * By aggregate: rejected commits whose `done` was not called yet. Until then further commits build on rejected state.
    */

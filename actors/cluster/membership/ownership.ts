@@ -58,7 +58,6 @@ const LOOK_MS = 100;
 export const createOwnership = (deps: OwnershipDeps): ShardOwnership => new DirectoryOwnership(deps);
 
 class DirectoryOwnership implements ShardOwnership {
-  readonly standalone = false;
   readonly #deps: OwnershipDeps;
   readonly #partitions: number;
   readonly #place: ReturnType<typeof rendezvous>;

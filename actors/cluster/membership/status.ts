@@ -39,19 +39,42 @@ const SILENT = {
   residents: null,
 } as const;
 
-export function createClusterControl(sources: StatusSources): ClusterControl {
-  const { cluster, clock, sessions } = sources;
-  const { ownership, router, participants } = cluster;
-  const startedMs = clock.monotonic();
-
-  const own = (): Own => ({
-    state: ownership.state,
+/** What this process reports of itself. */
+const reporting =
+  ({ cluster, sessions }: StatusSources): (() => Own) =>
+  () => ({
+    state: cluster.ownership.state,
     sessions: sessions.size,
     epoch_lag_ms: Math.round(cluster.lagMs()),
     journal_bytes: sessions.journal?.bytes ?? 0,
     link_bytes: cluster.linkBytes(),
-    residents: Object.fromEntries([...participants].map(([kind, { size }]) => [kind, size])),
+    residents: Object.fromEntries([...cluster.participants].map(([kind, { size }]) => [kind, size])),
   });
+
+/** Status and drain of a standalone process: one shard that owns everything. */
+export function standaloneControl(sources: StatusSources): ClusterControl {
+  const { cluster, clock } = sources;
+  const { partitions } = cluster;
+  const own = reporting(sources);
+  const startedMs = clock.monotonic();
+  const status = (): ClusterStatus => {
+    const row = {
+      ...rowStart({ ...ALONE, pid: process.pid, host: hostname() }),
+      version: VERSION,
+      ...own(),
+      partitions,
+      uptime_ms: Math.round(clock.monotonic() - startedMs),
+    };
+    return { cluster_id: null, partitions, partitions_unserved: 0, shards: [row] };
+  };
+  return { status: async () => status(), drain: () => cluster.ownership.drain() };
+}
+
+/** Status and drain of a shard; the status is that of the whole cluster. */
+export function createClusterControl(sources: StatusSources): ClusterControl {
+  const { cluster, clock } = sources;
+  const { ownership, router } = cluster;
+  const own = reporting(sources);
 
   async function rowOf(shard: ShardInfo, partitions: number, nowMs: number): Promise<ShardStatus> {
     const said =
@@ -65,17 +88,6 @@ export function createClusterControl(sources: StatusSources): ClusterControl {
       partitions,
       uptime_ms: Math.max(0, nowMs - shard.startedMs),
     };
-  }
-
-  function aloneStatus(): ClusterStatus {
-    const row = {
-      ...rowStart({ ...ALONE, pid: process.pid, host: hostname() }),
-      version: VERSION,
-      ...own(),
-      partitions: cluster.partitions,
-      uptime_ms: Math.round(clock.monotonic() - startedMs),
-    };
-    return { cluster_id: null, partitions: cluster.partitions, partitions_unserved: 0, shards: [row] };
   }
 
   async function clusterStatus(): Promise<ClusterStatus> {
@@ -95,10 +107,7 @@ export function createClusterControl(sources: StatusSources): ClusterControl {
   }
 
   router.serve('shard.status', own);
-  return {
-    status: async () => (ownership.standalone ? aloneStatus() : clusterStatus()),
-    drain: () => ownership.drain(),
-  };
+  return { status: clusterStatus, drain: () => ownership.drain() };
 }
 
 const rowStart = ({

@@ -35,7 +35,6 @@ export function createAuthorizeRequests(
     ask: async (userId: UserId, applicationId: ApplicationId, requestId: string) =>
       sessions().requestAuthorization(userId, applicationId, requestId),
   };
-  if (ownership.standalone) return here;
   router.serve('sessions.wantAuthorizeRequests', (args) => here.want(...args));
   router.serve('sessions.requestAuthorization', (args) => here.ask(...args));
   const elsewhere = <M extends ShardAsk>(method: M, args: ArgsOf<M>): Promise<ReplyOf<M> | null>[] =>

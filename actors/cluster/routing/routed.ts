@@ -1,50 +1,11 @@
 import assert from 'node:assert/strict';
 import type { Commands } from '../../../engine/kernel/aggregate.ts';
 import { LinkFault } from '../../../protocol/faults.ts';
-import type { ArgsOf, CommandMethod, OwnerAsk, ReplyOf } from '../../../protocol/link.ts';
+import type { CommandMethod, OwnerAsk } from '../../../protocol/link.ts';
 import type { OwnerRouter, Ownership } from '../../placement/ports.ts';
-import {
-  type CommandRules,
-  HERE,
-  type Key,
-  type Routing,
-  type RunCommand,
-  type SendCommand,
-} from '../../placement/routing.ts';
+import type { CommandRules, Key, Routing, RunCommand, SendCommand } from '../../placement/routing.ts';
 
 type PlainAsk = Exclude<OwnerAsk, CommandMethod>;
-
-/**
- * Catalogue methods that carry exactly these arguments and may have this result. The function must accept whatever the
- * catalogue lets pass, and its callers may pass nothing else.
- */
-type Matching<Args extends readonly unknown[], Answer> = {
-  [M in PlainAsk]: Required<Args> extends ArgsOf<M>
-    ? readonly [...ArgsOf<M>] extends Readonly<Args>
-      ? Answer extends ReplyOf<M>
-        ? M
-        : never
-      : never
-    : never;
-}[PlainAsk];
-
-/** A method that the owner of a key runs. A null key runs it on the shard that was called. */
-interface OwnerRoute<Args extends readonly unknown[], Answer> {
-  readonly method: Matching<Args, Answer>;
-  readonly key: (...args: Args) => Key | Promise<Key>;
-}
-
-/** `local`: runs on the shard that was called, as it only reads stores, or only the owner calls it. */
-type RouteOf<Member> = Member extends (...args: infer Args) => infer Answer
-  ? Answer extends Promise<infer Value>
-    ? 'local' | OwnerRoute<Args, Value>
-    : 'local'
-  : Member extends object
-    ? 'local' | Routes<Member>
-    : 'local';
-
-/** One route for each method of a service: a missing route is a compile error. */
-export type Routes<Part> = { readonly [Name in keyof Part]-?: RouteOf<Part[Name]> };
 
 interface AnyOwnerRoute {
   readonly method: PlainAsk;
@@ -54,12 +15,6 @@ type AnyRoute = 'local' | AnyOwnerRoute | { readonly [name: string]: AnyRoute };
 
 const isOwnerRoute = (route: object): route is AnyOwnerRoute =>
   'key' in route && typeof route.key === 'function';
-
-/** Wraps a service so that its methods run on the owner of their key. A standalone process uses the service itself. */
-export function routed<Part extends object>(part: Part, routes: Routes<Part>, routing: Routing): Part {
-  if (routing.standalone) return part;
-  return overTable(part as Record<string, unknown>, routes as Record<string, AnyRoute>, routing) as Part;
-}
 
 function overTable(
   part: Readonly<Record<string, unknown>>,
@@ -129,6 +84,9 @@ const firstArgument = (...[key]: readonly unknown[]): string => {
   return key;
 };
 
+/** Longer than a call or a message to another shard takes until its deadline. */
+const IN_FLIGHT_MS = 15_000;
+
 /** Routing over the owners of a cluster: registers each function as its owner's handler, and routes calls to the owner. */
 export function routingOver({
   ownership,
@@ -137,9 +95,11 @@ export function routingOver({
   readonly ownership: Ownership;
   readonly router: OwnerRouter;
 }): Routing {
-  if (ownership.standalone) return HERE;
-  return {
+  const routing: Routing = {
     standalone: false,
+    inFlightMs: IN_FLIGHT_MS,
+    service: (part, routes) =>
+      overTable(part as Record<string, unknown>, routes as Record<string, AnyRoute>, routing) as typeof part,
     ask(method, run, keyOf = firstArgument) {
       router.serve(method, (args) => run(...args));
       return async (...args) => {
@@ -167,4 +127,5 @@ export function routingOver({
       });
     },
   };
+  return routing;
 }

@@ -80,7 +80,6 @@ export function routerOf(waitingMax?: number, catalogue: Catalogue = METHODS) {
   let owned = (key: string): boolean => owners.get(key) === 'a';
   const ownership = {
     self: shard('a'),
-    standalone: false,
     state: 'serving',
     view: { revision: 1, shards: ['a', 'b', 'c'].map(shard), owners: [] },
     owns: (key) => owned(key),

@@ -20,7 +20,7 @@ function arrange(owns: boolean) {
         done(faults.shift() ?? null);
       },
     },
-    ownership: { standalone: false, owns: () => owns, fenceOf: () => ({ partition: 7, epoch: 3 }) } as never,
+    ownership: { owns: () => owns, fenceOf: () => ({ partition: 7, epoch: 3 }) } as never,
     notifier: { notifyEach: () => undefined, recipientOf: () => ({ deliver }) as never },
     store: { records: async () => commits.flatMap(({ record }) => record ?? []) },
     clock: new VirtualClock(),

@@ -1,7 +1,7 @@
 // Goal: what guilds and users lose when they fall over is taken up again, and what cannot be is reported once, if at all.
 import { expect, test } from 'vitest';
 import { createMembership, type MembershipPorts } from '../../../../actors/cluster/delivery/membership.ts';
-import type { Placement } from '../../../../actors/placement/ports.ts';
+import { standaloneCluster } from '../../../../actors/cluster/shard.ts';
 import type { LiveSession } from '../../../../actors/session/backend.ts';
 import { NotServed } from '../../../../protocol/faults.ts';
 import type { UserId } from '../../../../protocol/ids.ts';
@@ -19,7 +19,7 @@ function arrange(open: () => Promise<null>) {
     },
   };
   const ports = { users, onFault: (fault: unknown) => faults.push(fault) } as unknown as MembershipPorts;
-  const alone = { ownership: { standalone: true } } as unknown as Placement;
+  const alone = standaloneCluster();
   return { ...{ faults, opened }, membership: createMembership(alone, {} as MembershipPorts, () => ports) };
 }
 

@@ -38,7 +38,6 @@ function arrange() {
   const stale: (readonly [number, number | undefined])[] = [];
   const ownership: Ownership = {
     ...standaloneCluster().ownership,
-    standalone: false,
     owns: (id) => fences.has(id),
     fenceOf: (id) => fences.get(id) ?? null,
     onChange(run) {
@@ -63,9 +62,16 @@ function arrange() {
 const fence = (epoch: number): Fence => ({ partition: 4, epoch });
 
 describe('the writer of a shard', () => {
-  it('alone is the writer itself', () => {
-    const { writer } = arrange();
-    expect(fencedWriter(writer, standaloneCluster().ownership, () => undefined)).toBe(writer);
+  it('passes the commits of a standalone process on without an epoch', () => {
+    const commits: Commit[] = [];
+    const inner = {
+      depth: 0,
+      flush: async () => undefined,
+      commit: (commit: Commit) => commits.push(commit),
+    };
+    const commit = { ownerId: '1', facts: [], done: () => undefined };
+    fencedWriter(inner, standaloneCluster().ownership, () => undefined).commit(commit);
+    expect(commits).toEqual([commit]);
   });
 
   it('adds to each commit the epoch under which it was decided', () => {
@@ -207,7 +213,6 @@ describe('the handover state between owners', () => {
     const wheel = new TimerWheel(clock);
     const foundation = { config: DEFAULTS, clock, wheel, metrics: [], onFault: () => undefined };
     const aggregateOwnership = createAggregateOwnership(foundation, store as ClusterStore, ownership);
-    if (!aggregateOwnership) throw new Error('not alone');
     return { tenure: aggregateOwnership, clock, wheel, fences };
   }
 
@@ -215,9 +220,8 @@ describe('the handover state between owners', () => {
     const clock = new VirtualClock();
     const wheel = new TimerWheel(clock);
     const foundation = { config: DEFAULTS, clock, wheel, metrics: [], onFault: () => undefined };
-    expect(
-      createAggregateOwnership(foundation, {} as ClusterStore, standaloneCluster().ownership),
-    ).toBeNull();
+    const { parts, ownership } = standaloneCluster();
+    expect(parts.aggregateOwnership(foundation, {} as ClusterStore, ownership)).toBeNull();
     expect([wheel.size, foundation.metrics]).toEqual([0, []]);
   });
 

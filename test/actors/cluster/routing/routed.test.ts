@@ -1,7 +1,7 @@
 // Goal: a function of a part runs at the owner of its key with the arguments and the command key of its call, and a part among shards is used like the part itself.
 import { describe, expect, expectTypeOf, test } from 'vitest';
-import { type Routes, routed, routingOver } from '../../../../actors/cluster/routing/routed.ts';
-import { type Call, HERE } from '../../../../actors/placement/routing.ts';
+import { routingOver } from '../../../../actors/cluster/routing/routed.ts';
+import { type Call, HERE, type Routes } from '../../../../actors/placement/routing.ts';
 import { SYSTEM } from '../../../../engine/kernel/authority.ts';
 import type { ChannelId, UserId } from '../../../../protocol/ids.ts';
 import { CATALOGUE } from '../../../../protocol/link.ts';
@@ -139,12 +139,12 @@ describe('a routed part', () => {
 
   test('is the part itself in a standalone process', () => {
     const part = makePart();
-    expect(routed<Part>(part, ROUTES, HERE)).toBe(part);
+    expect(HERE.service<Part>(part, ROUTES)).toBe(part);
   });
 
   test('runs each method at the owner that its route names, reads getters each time, and runs here without an owner', async () => {
     const { routing, asked, scene } = arrange();
-    const part = routed<Part>(makePart(), ROUTES, routing);
+    const part = routing.service<Part>(makePart(), ROUTES);
     await part.forget(OURS);
     await part.forget(THEIRS);
     expect([part.size, part.local('after'), asked]).toEqual([2, 'after 2', []]);
