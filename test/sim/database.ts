@@ -53,8 +53,10 @@ type Row = Pick<Commit, 'ownerId' | 'facts' | 'fence' | 'record'>;
 type Rows = Record<string, (ownerId: string, fact: never) => void>;
 
 /** A copy as the wire would make one: no object is shared between processes. */
-export const copied = <T>(value: T): T =>
-  value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T);
+export function copied<T>(value: T): T {
+  if (value instanceof Map) return new Map(copied([...value])) as T;
+  return value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T);
+}
 
 export const relationKey = (userId: string, peerId: string, applicationId: string | null): string =>
   `${userId} ${peerId} ${applicationId}`;
