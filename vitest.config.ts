@@ -29,6 +29,9 @@ const SIMULATION = ['test/suites/sim.test.ts', 'test/suites/planted.test.ts'];
 /** Prepares what tests with an embedded database unpack. */
 const DATABASES = 'test/support/database.setup.ts';
 
+/** Fails a test in which a server of its process answers otherwise than the operation declares. */
+const REPLIES = 'test/support/replies.setup.ts';
+
 /** Two at least, where vitest would take one: a test waits as often as it works. */
 const WORKERS = Math.max(2, availableParallelism() - 1);
 
@@ -75,6 +78,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           globalSetup: [DATABASES],
+          setupFiles: [REPLIES],
           include: ['test/**/*.test.ts'],
           exclude: ['test/e2e/**', 'test/suites/**', 'node_modules/**', ...APART, ...ALSO_IN_REAL_TIME],
           // Files of a worker share the modules: to load them again for each would take longer than the tests.
@@ -90,6 +94,7 @@ export default defineConfig({
         test: {
           name: 'apart',
           globalSetup: [DATABASES],
+          setupFiles: [REPLIES],
           include: APART,
           exclude: ['node_modules/**', ...ALSO_IN_REAL_TIME],
           pool: 'threads',
@@ -105,6 +110,7 @@ export default defineConfig({
           include: ['test/suites/**/*.test.ts'],
           exclude: [...SIMULATION, 'node_modules/**'],
           globalSetup: [DATABASES, 'test/support/postgres.setup.ts'],
+          setupFiles: [REPLIES],
           testTimeout: 60_000,
           hookTimeout: 120_000,
           pool: 'forks',

@@ -3,6 +3,7 @@ import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import { type GuildId, isAnyId, type UserId } from '../../protocol/ids.ts';
+import { BOT_INTEGRATION } from '../../protocol/integrations.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Storage } from '../../storage/ports.ts';
@@ -16,12 +17,9 @@ interface IntegrationPorts {
 /** Most integrations that a list shows. @source https://docs.discord.com/developers/resources/guild#get-guild-integrations */
 const SHOWN_MAX = 50;
 
-/** The wire's name for the type of an application's integration: the platform's own name. */
-const INTEGRATION_TYPE = 'discord';
-
 /** An application in a guild, in the wire's shape. */
 const integrationOf = ({ id, name, icon, description }: Application, bot: APIUser | undefined) => ({
-  ...{ id, name, type: INTEGRATION_TYPE, enabled: true },
+  ...{ id, name, type: BOT_INTEGRATION, enabled: true },
   account: { id, name },
   // Libraries still read the summary, which the published API file no longer has.
   application: { id, name, icon, description, summary: '', type: null, ...(bot && { bot }) },

@@ -6,6 +6,7 @@ import type { AnyOperation } from '../../transports/rest/operation.ts';
 import { OPERATIONS } from '../../transports/rest/operations.generated.ts';
 import { operations, unlisted } from '../../transports/rest/resources/index.ts';
 import { recordAnswer, recordDispatch } from './comparedreplies.ts';
+import { objectionsToReply } from './declaredreplies.ts';
 import { objectionsToDispatch } from './dispatchschemas.ts';
 import { validateResponse } from './openapi.ts';
 import { isUnlisted, objectionsToUnlisted } from './unlistedschemas.ts';
@@ -80,13 +81,15 @@ async function bodyOf(answer: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-/** Faults in an answer, in the words of the published file or of the table beside it. */
+/** Faults in an answer: by the operation's own declaration, and by the published file or the table beside it. */
 function objectionsTo(operationId: string, answer: IncomingMessage, body: Buffer): string[] {
   const status = answer.statusCode ?? 0;
-  const compare = (value: unknown) =>
-    isUnlisted(operationId)
+  const compare = (value: unknown) => [
+    ...objectionsToReply(operationId, status, value),
+    ...(isUnlisted(operationId)
       ? objectionsToUnlisted(operationId, status, value)
-      : validateResponse(operationId, status, value);
+      : validateResponse(operationId, status, value)),
+  ];
   if (body.length === 0) return compare(undefined);
   const special = status < 300 ? TYPES.get(operationId) : undefined;
   const expected = special ?? 'application/json';

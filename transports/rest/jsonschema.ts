@@ -48,7 +48,7 @@ function objectOf(properties: Readonly<Record<string, SchemaNode>>, required: re
   };
 }
 
-const typeOf = (values: readonly unknown[]): string | string[] => {
+export const typeOf = (values: readonly unknown[]): string | string[] => {
   const types = new Set(values.map((value) => (typeof value === 'number' ? 'integer' : typeof value)));
   const [first = 'string'] = types;
   return types.size === 1 ? first : [...types];
@@ -60,10 +60,16 @@ function union(branches: readonly SchemaNode[]): JsonSchema {
   // JSON has no bigint: it is an integer, which mostly stands beside it.
   const others = branches.filter(({ type }) => type !== 'null' && type !== 'bigint');
   const values = others.map(converted);
-  const [only] = values;
-  if (values.length !== 1 || only === undefined)
-    return { anyOf: isNullable ? [...values, { type: 'null' }] : values };
-  if (!isNullable || only.type === undefined) return only;
+  return isNullable ? orNull(values) : oneOf(values);
+}
+
+const oneOf = (values: readonly JsonSchema[]): JsonSchema =>
+  values.length === 1 && values[0] ? values[0] : { anyOf: values };
+
+/** One of the schemas, or null. */
+export function orNull(values: readonly JsonSchema[]): JsonSchema {
+  const [only, ...others] = values;
+  if (others.length > 0 || only?.type === undefined) return { anyOf: [...values, { type: 'null' }] };
   const listed = Array.isArray(only.enum) ? { enum: [...only.enum, null] } : {};
   return { ...only, type: [only.type, 'null'].flat(), ...listed };
 }

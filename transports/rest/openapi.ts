@@ -1,8 +1,10 @@
 import { P } from '../../protocol/permissions.ts';
+import type { Schema } from '../../protocol/schemas/schema.ts';
 import { SCOPES } from '../../protocol/scopes.ts';
 import { bodyBytesMaxOf } from './bodysize.ts';
 import { type JsonSchema, jsonSchemaOf, pascal, shareSchemas } from './jsonschema.ts';
 import type { AnyOperation } from './operation.ts';
+import { createReplySchemas } from './replyschemas.ts';
 import { operations, unlisted } from './resources/index.ts';
 
 /** An OpenAPI document, as plain JSON. */
@@ -15,7 +17,7 @@ interface OpenApi {
 }
 
 /**
- * Describes all operations as an OpenAPI document, from their declarations alone. Replies are described by status and type.
+ * Describes all operations as an OpenAPI document, from their declarations alone.
  * Operations that the platform's published file does not list have `x-guildhall-extension`.
  *
  * @param version Of this server.
@@ -29,6 +31,7 @@ export function openApi(version: string, url: string): OpenApi {
   );
   const { schemas, shared } = shareSchemas(new Map(bodies));
   const required = new Set(bodies.flatMap(([name, body]) => (body.required === undefined ? [] : [name])));
+  const replies = createReplySchemas();
   const paths: Record<string, Record<string, JsonSchema>> = {};
   for (const [operationId, operation] of all) {
     const path = operation.path.replace(PARAMETER, '{$1}');
@@ -36,7 +39,8 @@ export function openApi(version: string, url: string): OpenApi {
     const schema = schemas.get(name) ?? null;
     const body = schema && { ...bodyOf(operation, schema), required: required.has(name) };
     const extension = Object.hasOwn(operations, operationId) ? {} : { 'x-guildhall-extension': true };
-    const described = { ...describe(operationId, operation, body), ...extension };
+    const responses = responsesOf(operationId, operation, replies.of);
+    const described = { ...describe(operationId, operation, body, responses), ...extension };
     paths[path] = { ...paths[path], [operation.method.toLowerCase()]: described };
   }
   return {
@@ -49,7 +53,7 @@ export function openApi(version: string, url: string): OpenApi {
     },
     servers: [{ url }],
     paths,
-    components: { schemas: { ...shared, ...ERROR_SCHEMAS }, ...components(url) },
+    components: { schemas: { ...shared, ...replies.shared, ...ERROR_SCHEMAS }, ...components(url) },
   };
 }
 
@@ -57,8 +61,13 @@ const requestName = (operationId: string): string => `${pascal(operationId)}Requ
 
 const PARAMETER = /:(\w+)/g;
 
-function describe(operationId: string, operation: AnyOperation, body: JsonSchema | null): JsonSchema {
-  const { path, query, status, permission, bucket } = operation;
+function describe(
+  operationId: string,
+  operation: AnyOperation,
+  body: JsonSchema | null,
+  responses: JsonSchema,
+): JsonSchema {
+  const { path, query, permission, bucket } = operation;
   const inPath = [...path.matchAll(PARAMETER)].map(([, name = '']) => ({
     ...{ name, in: 'path', required: true },
     schema: name.endsWith('_id') && name !== 'instance_id' ? SNOWFLAKE : { type: 'string' },
@@ -69,7 +78,7 @@ function describe(operationId: string, operation: AnyOperation, body: JsonSchema
     tags: [path.split('/')[1] ?? ''],
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body ? { requestBody: body } : {}),
-    responses: { [String(status)]: replyOf(operationId, operation), ...REFUSALS },
+    responses: { ...responses, ...REFUSALS },
     security: securityOf(operation),
     ...(permission ? { 'x-permissions': namesOf(permission) } : {}),
     'x-rate-limit': { per: bucket.per ?? 'caller', limit: bucket.limit, window_ms: bucket.windowMs },
@@ -108,12 +117,22 @@ function bodyOf(operation: AnyOperation, schema: JsonSchema): JsonSchema {
 
 const FILE = { type: 'string', contentMediaType: 'application/octet-stream' };
 
-function replyOf(operationId: string, { status, text, media }: AnyOperation): JsonSchema {
-  const description = `${status} response for ${operationId}`;
-  if (status === 204) return { description };
+/** The successful answers of an operation by status. */
+function responsesOf(
+  operationId: string,
+  { status, reply, also, text, media }: AnyOperation,
+  schemaOf: (reply: Schema<unknown>) => JsonSchema,
+): JsonSchema {
   const type = text ? 'text/plain' : (media ?? 'application/json');
-  const schema = type === 'application/json' ? {} : { type: 'string' };
-  return { description, headers: HEADERS, content: { [type]: { schema } } };
+  const all = Object.entries({ ...also, [status]: reply });
+  return Object.fromEntries(
+    all.map(([code, schema]) => {
+      const description = `${code} response for ${operationId}`;
+      if (code === '204') return [code, { description }];
+      const content = { [type]: { schema: schema ? schemaOf(schema) : {} } };
+      return [code, { description, headers: HEADERS, content }];
+    }),
+  );
 }
 
 const HEADERS = Object.fromEntries(

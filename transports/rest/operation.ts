@@ -4,6 +4,7 @@ import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { PathParam } from '../../protocol/params.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
+import type { Schema } from '../../protocol/schemas/schema.ts';
 import type { Scope } from '../../protocol/scopes.ts';
 import type { Services } from './services.ts';
 
@@ -101,12 +102,16 @@ export type PathParams<Path extends string> = { readonly [Name in ParamNames<Pat
 
 type OperationStatus = 200 | 201 | 202 | 204;
 
+/** Schemas by status. */
+type Replies = { readonly [Status in OperationStatus]?: Schema<unknown> };
+
 export interface Operation<
   Path extends string = string,
   Q extends TSchema = TSchema,
   B extends TSchema = TSchema,
   Auth extends AuthKind = AuthKind,
-  Status extends OperationStatus = OperationStatus,
+  R extends Schema<unknown> = Schema<unknown>,
+  Also extends Replies = Replies,
 > {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Path below the API's base, with parameters as `:name`. */
@@ -142,7 +147,11 @@ export interface Operation<
   /** Type of the answer when it is a file: bytes, or text. */
   readonly media?: 'image/png' | 'text/csv';
   /** Status of a successful call; 204 has no body. */
-  readonly status: Status;
+  readonly status: OperationStatus;
+  /** Schema of the body of a successful answer; `none` for 204. Tests check answers against it, the server does not. */
+  readonly reply: R;
+  /** Other successful answers, which the handler gives a status of their own. */
+  readonly also?: Also;
   handle(
     call: OperationCall<PathParams<Path>, Static<Q>, Static<B>, Auth>,
     services: Services,
@@ -155,8 +164,9 @@ export function op<
   Q extends TSchema,
   B extends TSchema,
   const Auth extends AuthKind,
-  const Status extends OperationStatus,
->(operation: Operation<Path, Q, B, Auth, Status>): Operation<Path, Q, B, Auth, Status> {
+  R extends Schema<unknown>,
+  Also extends Replies,
+>(operation: Operation<Path, Q, B, Auth, R, Also>): Operation<Path, Q, B, Auth, R, Also> {
   return operation;
 }
 

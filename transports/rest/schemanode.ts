@@ -1,11 +1,17 @@
 import type { TSchema } from 'typebox';
 import type { Form } from './schema.ts';
 
-/** A schema as the functions that walk it use it: plain JSON Schema with the keywords that `schema.ts` produces. */
+/**
+ * A schema as the functions that walk it use it: plain JSON Schema with the keywords that `schema.ts` produces, and
+ * `protocol/schemas/schema.ts` for replies.
+ */
 export interface SchemaNode {
   readonly type?: string;
   readonly form?: Form;
+  readonly title?: string;
   readonly description?: string;
+  readonly format?: string;
+  readonly pattern?: string;
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly minimum?: number;
@@ -16,6 +22,7 @@ export interface SchemaNode {
   readonly items?: SchemaNode;
   readonly properties?: Readonly<Record<string, SchemaNode>>;
   readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | SchemaNode;
   readonly patternProperties?: Readonly<Record<string, SchemaNode>>;
   readonly anyOf?: readonly SchemaNode[];
   readonly enum?: readonly unknown[];

@@ -3,6 +3,7 @@ import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { NotServed } from '../../../protocol/faults.ts';
 import type { Metric } from '../../../protocol/metrics.ts';
+import { anything } from '../../../protocol/schemas/schema.ts';
 import { createMetrics } from '../../../transports/admin/metrics.ts';
 import { addMetrics } from '../../../transports/admin/residentmetrics.ts';
 import { op, resource } from '../../../transports/rest/operation.ts';
@@ -115,7 +116,7 @@ describe('a server with lobbies', () => {
   test('measures every answer by operation and status class, and counts those with 503', async () => {
     const metrics = metricsOf();
     const lost = op({
-      ...{ method: 'GET', path: '/gateway', auth: 'none', status: 200 },
+      ...{ method: 'GET', path: '/gateway', auth: 'none', status: 200, reply: anything },
       bucket: { per: null, limit: 10, windowMs: 1_000 },
       handle: () => Promise.reject(new NotServed('No shard serves it.')),
     });

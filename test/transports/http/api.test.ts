@@ -2,19 +2,20 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { LinkFault, NotServed } from '../../../protocol/faults.ts';
+import { anything, none } from '../../../protocol/schemas/schema.ts';
 import { op, resource } from '../../../transports/rest/operation.ts';
 import { Arr, Bool, Obj, Optional, Snowflake, Str } from '../../../transports/rest/schema.ts';
 import { request, startApi, talk } from '../../support/rest.ts';
 
 const bucket = { per: null, limit: 1_000, windowMs: 1_000 } as const;
 
+const ok = { bucket, status: 200, reply: anything } as const;
 const operations = resource({
   get_my_user: op({
     method: 'GET',
     path: '/users/@me',
     auth: 'any',
-    bucket,
-    status: 200,
+    ...ok,
     handle: ({ caller, authority }) => ({
       ok: true,
       body: { id: caller.userId, reason: authority.by.reason },
@@ -24,20 +25,18 @@ const operations = resource({
     method: 'GET',
     path: '/users/:user_id',
     auth: 'any',
-    bucket,
     query: Obj({ flag: Optional(Bool()), ids: Optional(Arr(Snowflake(), 3)) }),
-    status: 200,
+    ...ok,
     handle: ({ params, query }) => ({ ok: true, body: { id: params.user_id, ...query } }),
   }),
   create_message: op({
     method: 'POST',
     path: '/channels/:channel_id/messages',
     auth: 'any',
-    bucket,
     body: Obj({ content: Optional(Str(0, 2000)) }),
     bodyBytesMax: 2 << 20,
     multipart: true,
-    status: 200,
+    ...ok,
     handle: ({ body, files }) => ({
       ok: true,
       body: { ...body, files: files.map(({ field, filename, bytes }) => [field, filename, bytes.length]) },
@@ -49,46 +48,42 @@ const operations = resource({
     auth: 'any',
     bucket,
     status: 204,
+    reply: none,
     handle: () => ({ ok: true }),
   }),
   list_user_messages: op({
     method: 'GET',
     path: '/users/:user_id/messages',
     auth: 'any',
-    bucket,
-    status: 200,
+    ...ok,
     handle: ({ params }) => ({ ok: true, body: { id: params.user_id } }),
   }),
   open: op({
     method: 'GET',
     path: '/open',
     auth: 'none',
-    bucket,
-    status: 200,
+    ...ok,
     handle: () => ({ ok: true, body: {} }),
   }),
   get_gateway: op({
     method: 'GET',
     path: '/gateway',
     auth: 'none',
-    bucket,
-    status: 200,
+    ...ok,
     handle: () => Promise.reject(new Error('the database is away')),
   }),
   get_bot_gateway: op({
     method: 'GET',
     path: '/gateway/bot',
     auth: 'any',
-    bucket,
-    status: 200,
+    ...ok,
     handle: () => Promise.reject(new NotServed('between two owners', 2.5)),
   }),
   get_my_application: op({
     method: 'GET',
     path: '/applications/@me',
     auth: 'any',
-    bucket,
-    status: 200,
+    ...ok,
     handle: () => Promise.reject(new LinkFault('lost', 'The aggregate was released.')),
   }),
 });

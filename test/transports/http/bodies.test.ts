@@ -5,6 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { request as undiciRequest } from 'undici';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { anything } from '../../../protocol/schemas/schema.ts';
 import { op, resource } from '../../../transports/rest/operation.ts';
 import { Any, Obj, Optional, Str } from '../../../transports/rest/schema.ts';
 import { request, startApi, talk } from '../../support/rest.ts';
@@ -20,6 +21,7 @@ const operations = resource({
     bucket,
     body: Obj({ text: Optional(Any()) }),
     status: 200,
+    reply: anything,
     handle: () => ({ ok: true, body: {} }),
   }),
   create_dm: op({
@@ -29,6 +31,7 @@ const operations = resource({
     bucket,
     body: Obj({ text: Optional(Any()) }),
     status: 200,
+    reply: anything,
     handle: () => ({ ok: true, body: {} }),
   }),
   create_message: op({
@@ -39,6 +42,7 @@ const operations = resource({
     body: Obj({ content: Optional(Str(0, 2000)) }),
     multipart: true,
     status: 200,
+    reply: anything,
     handle: ({ files }) => ({ ok: true, body: { bytes: files[0]?.bytes.length ?? 0 } }),
   }),
   get_my_user: op({
@@ -47,6 +51,7 @@ const operations = resource({
     auth: 'any',
     bucket,
     status: 200,
+    reply: anything,
     handle: ({ caller }) => ({ ok: true, body: { id: caller.userId } }),
   }),
 });

@@ -3,6 +3,7 @@ import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
 import { nearest } from '../../../config/nearest.ts';
 import type { UserId } from '../../../protocol/ids.ts';
+import { anything } from '../../../protocol/schemas/schema.ts';
 import { embeddedCalls } from '../../../transports/rest/embedded.ts';
 import { op } from '../../../transports/rest/operation.ts';
 import { Obj } from '../../../transports/rest/schema.ts';
@@ -16,7 +17,7 @@ const NOBODY = '3';
 function embedded() {
   const looked: string[] = [];
   const operation = op({
-    ...{ method: 'GET', path: '/users/@me', auth: 'any', body: Obj({}), status: 200 },
+    ...{ method: 'GET', path: '/users/@me', auth: 'any', body: Obj({}), status: 200, reply: anything },
     bucket: { per: null, limit: 50, windowMs: 1_000 },
     handle: ({ caller }) => ({ ok: true, body: { id: caller.userId, kind: caller.kind } }),
   });

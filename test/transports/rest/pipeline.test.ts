@@ -1,6 +1,7 @@
 // Goal: every operation is called one way, and each step of that way can end it with the platform's answer.
 import { describe, expect, test } from 'vitest';
 import { refusal } from '../../../protocol/refusal.ts';
+import { anything } from '../../../protocol/schemas/schema.ts';
 import { type AnyOperation, op, resource } from '../../../transports/rest/operation.ts';
 import type { AnyAfterHook, AnyBeforeHook } from '../../../transports/rest/pipeline.ts';
 import { Int, Obj, Optional, Snowflake, Str } from '../../../transports/rest/schema.ts';
@@ -19,6 +20,7 @@ const echo = (over: Partial<AnyOperation> = {}): AnyOperation => ({
     body: Obj({ content: Str(1, 5), target: Optional(Snowflake()) }),
     query: Obj({ limit: Optional(Int(1, 100)) }),
     status: 200,
+    reply: anything,
     handle: ({ params, query, body, authority }) => ({
       ok: true,
       body: { params, query, body, requires: String(authority.requires), by: authority.by },

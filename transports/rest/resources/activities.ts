@@ -1,5 +1,7 @@
 import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import { ActivityMetadata, ActivitySecret, HeadlessSession } from '../../../protocol/schemas/extension.ts';
+import { none } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
 import { Any, Arr, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
@@ -24,6 +26,7 @@ export const activities = resource({
     scope: 'activities.read',
     bucket: READ,
     status: 200,
+    reply: ActivityMetadata,
     handle: async ({ caller, params }, { social }) =>
       answer(
         await social.activities.metadata(caller, {
@@ -42,6 +45,7 @@ export const activities = resource({
     bucket: READ,
     query: Obj({ channel_id: Optional(Snowflake()), message_id: Optional(Snowflake<MessageId>()) }),
     status: 200,
+    reply: ActivitySecret,
     handle: async ({ caller, params, query }, { social }) => {
       const { action } = params;
       if (action !== '1' && action !== '2') return { ok: false, refusal: refusal('INVALID_ACTIVITY_ACTION') };
@@ -70,6 +74,7 @@ export const activities = resource({
     bucket: HEADLESS,
     body: Obj({ activities: Arr(Any(), 1, 1), token: Optional(Nullable(Str(1, 64))) }),
     status: 200,
+    reply: HeadlessSession,
     handle: async ({ caller, body }, { social }) =>
       answer(await social.activities.startHeadless(caller, body.activities, body.token ?? null)),
   }),
@@ -82,6 +87,7 @@ export const activities = resource({
     bucket: HEADLESS,
     body: Obj({ token: Str(1, 64) }),
     status: 204,
+    reply: none,
     handle: ({ caller, body }, { social }) => social.activities.endHeadless(caller, body.token),
   }),
 
@@ -93,6 +99,7 @@ export const activities = resource({
     scope: 'activities.read',
     bucket: READ,
     status: 204,
+    reply: none,
     handle: () => ({ ok: true }),
   }),
 });

@@ -2,6 +2,9 @@ import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import { ACTIVITY_HEARTBEAT_MS } from '../../../protocol/activityinstances.ts';
 import type { ChannelId, GuildId, UserId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import { EmbeddedActivityInstance } from '../../../protocol/schemas/activity.ts';
+import { ChannelActivities, JoinedActivity } from '../../../protocol/schemas/extension.ts';
+import { none } from '../../../protocol/schemas/schema.ts';
 import { op, resource } from '../operation.ts';
 import { Obj, Optional, Str } from '../schema.ts';
 import type { Services } from '../services.ts';
@@ -22,6 +25,7 @@ export const activityInstances = resource({
     auth: 'bot',
     bucket: READ,
     status: 200,
+    reply: EmbeddedActivityInstance,
     async handle({ params, caller }, { applicationAccess, runningActivities }) {
       const denied = applicationAccess.applicationRefusal(caller, params.application_id);
       if (denied) return { ok: false, refusal: denied };
@@ -59,6 +63,7 @@ export const runningActivities = resource({
     auth: 'user',
     bucket: READ,
     status: 200,
+    reply: ChannelActivities,
     async handle({ params, caller }, services) {
       const where = await whereOf(params.channel_id, caller, services);
       const found = where.ok ? await services.runningActivities.list(where.value) : where;
@@ -73,6 +78,7 @@ export const runningActivities = resource({
     bucket: JOIN,
     body: Obj({ connection_id: Str(1, CONNECTION_CHARS_MAX) }),
     status: 200,
+    reply: JoinedActivity,
     async handle({ params, caller, body }, services) {
       const where = await whereOf(params.channel_id, caller, services);
       if (!where.ok) return where;
@@ -95,6 +101,7 @@ export const runningActivities = resource({
     bucket: JOIN,
     query: Obj({ connection_id: Optional(Str(1, CONNECTION_CHARS_MAX)) }),
     status: 204,
+    reply: none,
     async handle({ params, caller, query }, services) {
       const where = await whereOf(params.channel_id, caller, services);
       if (!where.ok) return where;

@@ -3,6 +3,8 @@ import type { Authority } from '../../../engine/kernel/authority.ts';
 import type { ApplicationId, GuildId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../../protocol/refusal.ts';
+import { Command, CommandPermissions } from '../../../protocol/schemas/command.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
 import { commandBody, localesOf } from '../appcommands.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Answer, type Caller, op, resource } from '../operation.ts';
@@ -39,7 +41,7 @@ async function denied({ caller, authority, params }: Asked, services: Services):
 
 const bodyOf = (command: AppCommand): object => commandBody(command, 'all');
 
-async function list(
+async function listAll(
   asked: Asked & {
     readonly query: { readonly with_localizations?: boolean };
     readonly locales: readonly string[];
@@ -115,8 +117,8 @@ const GUILD_ONE = '/applications/:application_id/guilds/:guild_id/commands/:comm
 const reads = { auth: 'any', scope: UPDATE, bucket: READ, status: 200 } as const;
 const writes = { auth: 'any', scope: UPDATE, bucket: WRITE, status: 200, body: Body } as const;
 const single = { ...writes, bodyBytesMax: BODY_BYTES.message } as const;
-const whole = { ...writes, bodyBytesMax: BODY_BYTES.translations } as const;
-const deletes = { auth: 'any', scope: UPDATE, bucket: WRITE, status: 204 } as const;
+const bulk = { ...writes, bodyBytesMax: BODY_BYTES.translations } as const;
+const deletes = { auth: 'any', scope: UPDATE, bucket: WRITE, status: 204, reply: none } as const;
 
 /** Application commands, global and of a guild. */
 export const appCommands = resource({
@@ -125,30 +127,36 @@ export const appCommands = resource({
     path: ALL,
     ...reads,
     query: ListQuery,
-    handle: (asked, services) => list(asked, services),
+    reply: list(Command),
+    handle: (asked, services) => listAll(asked, services),
   }),
   create_application_command: op({
     method: 'POST',
     path: ALL,
     ...single,
+    reply: Command,
+    also: { 201: Command },
     handle: (asked, services) => write(asked, services),
   }),
   bulk_set_application_commands: op({
     method: 'PUT',
     path: ALL,
-    ...whole,
+    ...bulk,
+    reply: list(Command),
     handle: (asked, services) => overwrite(asked, services),
   }),
   get_application_command: op({
     method: 'GET',
     path: ONE,
     ...reads,
+    reply: Command,
     handle: (asked, services) => get(asked, services),
   }),
   update_application_command: op({
     method: 'PATCH',
     path: ONE,
     ...single,
+    reply: Command,
     handle: (asked, services) => edit(asked, services),
   }),
   delete_application_command: op({
@@ -163,30 +171,36 @@ export const appCommands = resource({
     path: GUILD_ALL,
     ...reads,
     query: ListQuery,
-    handle: (asked, services) => list(asked, services),
+    reply: list(Command),
+    handle: (asked, services) => listAll(asked, services),
   }),
   create_guild_application_command: op({
     method: 'POST',
     path: GUILD_ALL,
     ...single,
+    reply: Command,
+    also: { 201: Command },
     handle: (asked, services) => write(asked, services),
   }),
   bulk_set_guild_application_commands: op({
     method: 'PUT',
     path: GUILD_ALL,
-    ...whole,
+    ...bulk,
+    reply: list(Command),
     handle: (asked, services) => overwrite(asked, services),
   }),
   get_guild_application_command: op({
     method: 'GET',
     path: GUILD_ONE,
     ...reads,
+    reply: Command,
     handle: (asked, services) => get(asked, services),
   }),
   update_guild_application_command: op({
     method: 'PATCH',
     path: GUILD_ONE,
     ...single,
+    reply: Command,
     handle: (asked, services) => edit(asked, services),
   }),
   delete_guild_application_command: op({
@@ -203,6 +217,7 @@ export const appCommands = resource({
     scope: PERMIT,
     bucket: READ,
     status: 200,
+    reply: list(CommandPermissions),
     async handle(asked, services) {
       const no = await denied(asked, services);
       if (no) return { ok: false, refusal: no };
@@ -218,6 +233,7 @@ export const appCommands = resource({
     scope: PERMIT,
     bucket: READ,
     status: 200,
+    reply: CommandPermissions,
     async handle(asked, services) {
       const no = await denied(asked, services);
       if (no) return { ok: false, refusal: no };
@@ -238,6 +254,7 @@ export const appCommands = resource({
     scope: PERMIT,
     bucket: WRITE,
     status: 200,
+    reply: CommandPermissions,
     body: Obj({ permissions: Optional(Any()) }),
     async handle({ caller, authority, params, body }, { applicationAccess, guilds, appCommands: commands }) {
       const { application_id, guild_id, command_id } = params;

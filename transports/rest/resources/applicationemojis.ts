@@ -1,5 +1,7 @@
 import { LIMITS } from '../../../protocol/limits.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import { ApplicationEmojis, Emoji } from '../../../protocol/schemas/expression.ts';
+import { none } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { readEmojiImage } from '../expressionfile.ts';
@@ -19,6 +21,7 @@ export const applicationEmojis = resource({
     auth: 'bot',
     bucket: READ,
     status: 200,
+    reply: ApplicationEmojis,
     handle: async ({ params, caller }, { applicationAccess, read }) => {
       const no = applicationAccess.applicationRefusal(caller, params.application_id);
       if (no) return { ok: false, refusal: no };
@@ -31,6 +34,7 @@ export const applicationEmojis = resource({
     auth: 'bot',
     bucket: READ,
     status: 200,
+    reply: Emoji,
     handle: async ({ params, caller }, { applicationAccess, read }) => {
       const no = applicationAccess.applicationRefusal(caller, params.application_id);
       if (no) return { ok: false, refusal: no };
@@ -47,6 +51,7 @@ export const applicationEmojis = resource({
     bodyBytesMax: BODY_BYTES.expression,
     body: Obj({ name: EmojiName(), image: FileData() }),
     status: 201,
+    reply: Emoji,
     handle: async ({ params, body, caller }, services) => {
       const { applicationAccess, read, expressionFiles, nextId, applicationEmojis: emojis } = services;
       const applicationId = params.application_id;
@@ -72,6 +77,7 @@ export const applicationEmojis = resource({
     bucket: WRITE,
     body: Obj({ name: Optional(EmojiName()) }),
     status: 200,
+    reply: Emoji,
     handle: async ({ params, body, caller }, { applicationAccess, applicationEmojis: emojis }) => {
       const no = applicationAccess.applicationRefusal(caller, params.application_id);
       if (no) return { ok: false, refusal: no };
@@ -86,6 +92,7 @@ export const applicationEmojis = resource({
     auth: 'bot',
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: async ({ params, caller }, { applicationAccess, expressionFiles, applicationEmojis: emojis }) => {
       const no = applicationAccess.applicationRefusal(caller, params.application_id);
       if (no) return { ok: false, refusal: no };

@@ -3,6 +3,8 @@ import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { Application } from '../../../engine/user/facts.ts';
 import { type FreshId, isAnyId, type UserId } from '../../../protocol/ids.ts';
 import { invalidField, refusal } from '../../../protocol/refusal.ts';
+import { Application as ApplicationObject, OwnApplication } from '../../../protocol/schemas/application.ts';
+import { ActivitiesAttachment } from '../../../protocol/schemas/message.ts';
 import { applicationBody, publicApplicationBody } from '../accounts.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
@@ -85,6 +87,7 @@ export const applications = resource({
     auth: 'bot',
     bucket: BUCKET,
     status: 200,
+    reply: OwnApplication,
     handle: ({ caller }, services) => mine(caller, services),
   }),
 
@@ -94,6 +97,7 @@ export const applications = resource({
     auth: 'bot',
     bucket: BUCKET,
     status: 200,
+    reply: OwnApplication,
     handle: ({ caller }, services) => mine(caller, services),
   }),
 
@@ -103,6 +107,7 @@ export const applications = resource({
     auth: 'any',
     bucket: BUCKET,
     status: 200,
+    reply: OwnApplication,
     async handle({ params, caller }, services) {
       const opened = await services.applicationAccess.open(caller, params.application_id, 'view');
       return opened.ok ? { ok: true, body: await rendered(opened.value, services) } : opened;
@@ -117,6 +122,7 @@ export const applications = resource({
     bodyBytesMax: BODY_BYTES.image,
     body: UpdateApplication,
     status: 200,
+    reply: OwnApplication,
     handle: async ({ body, caller }, services) =>
       updated(await applicationOf(caller, services), body, services),
   }),
@@ -129,6 +135,7 @@ export const applications = resource({
     bodyBytesMax: BODY_BYTES.image,
     body: UpdateApplication,
     status: 200,
+    reply: OwnApplication,
     async handle({ body, caller, params }, services) {
       const opened = await services.applicationAccess.open(caller, params.application_id, 'update');
       return opened.ok ? updated(opened.value, body, services) : opened;
@@ -143,6 +150,7 @@ export const applications = resource({
     bucket: { per: null, limit: 5, windowMs: 10_000 },
     multipart: true,
     status: 200,
+    reply: ActivitiesAttachment,
     async handle({ caller, params, files, publicUrl }, services) {
       const opened = await services.applicationAccess.open(caller, params.application_id, 'attach');
       if (!opened.ok) return opened;
@@ -269,6 +277,7 @@ export const applicationsUnlisted = resource({
     auth: 'user',
     bucket: BUCKET,
     status: 200,
+    reply: ApplicationObject,
     async handle({ params }, { read }) {
       const application = await read.applications.get(params.application_id);
       if (!application) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };

@@ -6,6 +6,7 @@ import { CHANNEL } from '../../../protocol/channeltypes.ts';
 import { type GuildId, isAnyId, isUserId, type UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { AuditLog } from '../../../protocol/schemas/audit.ts';
 import type { WebhookStore } from '../../../storage/webhook/port.ts';
 import { userBody } from '../accounts.ts';
 import { op, resource } from '../operation.ts';
@@ -52,6 +53,7 @@ export const audit = resource({
       limit: Optional(Int(1, LIMITS.audit_log_page_max)),
     }),
     status: 200,
+    reply: AuditLog,
     handle: async ({ params, query, authority }, { guilds, read }) => {
       const guildId = params.guild_id;
       const may = await guilds.call(guildId, 'authorizeAuditRead', {}, authority);

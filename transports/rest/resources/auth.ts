@@ -1,5 +1,13 @@
 import type { UserId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import {
+  DeviceCodes,
+  ResetWithSecondFactor,
+  SecondFactor,
+  Session,
+  VerifiedEmail,
+} from '../../../protocol/schemas/account.ts';
+import { none, oneOf } from '../../../protocol/schemas/schema.ts';
 import type { ClientInfo } from '../../../services/accounts/ports.ts';
 import { type Answer, op, resource } from '../operation.ts';
 import { NameText, Nullable, Obj, Optional, Str } from '../schema.ts';
@@ -46,6 +54,7 @@ export const auth = resource({
     bucket: { ...SLOW, limit: 10 },
     body: Register,
     status: 201,
+    reply: Session,
     async handle({ body, address }, services) {
       const { username, password, email = null, global_name: globalName = null } = body;
       const form = { username, password, email, globalName };
@@ -61,6 +70,7 @@ export const auth = resource({
     bucket: SLOW,
     body: Login,
     status: 200,
+    reply: oneOf(Session, SecondFactor),
     async handle({ body, address }, services) {
       const reply = await services.accounts.signIn(body, placeOf(address));
       if (!reply.ok) return reply;
@@ -78,6 +88,7 @@ export const auth = resource({
     bucket: SLOW,
     body: Totp,
     status: 200,
+    reply: Session,
     async handle({ body, address }, services) {
       const reply = await services.accounts.secondFactor(body.ticket, body.code, placeOf(address));
       return reply.ok ? signedIn(services, reply.value) : reply;
@@ -90,6 +101,7 @@ export const auth = resource({
     auth: 'none',
     bucket: DEVICES,
     status: 200,
+    reply: DeviceCodes,
     async handle({ publicUrl }, { oauth }) {
       return { ok: true, body: deviceBody(await oauth.devices.beginSignIn(), publicUrl) };
     },
@@ -102,6 +114,7 @@ export const auth = resource({
     bucket: DEVICES,
     body: DeviceToken,
     status: 200,
+    reply: Session,
     async handle({ body }, services) {
       const reply = await services.oauth.devices.signedIn(body.device_code);
       return reply.ok ? signedIn(services, reply.value) : reply;
@@ -114,6 +127,7 @@ export const auth = resource({
     auth: 'user',
     bucket: SLOW,
     status: 204,
+    reply: none,
     async handle({ caller }, { accounts }) {
       if (caller.tokenId === undefined) return { ok: false, refusal: refusal('UNKNOWN_TOKEN') };
       await accounts.revokeToken(caller.userId, caller.tokenId);
@@ -128,6 +142,7 @@ export const auth = resource({
     bucket: SLOW,
     body: Forgot,
     status: 204,
+    reply: none,
     handle: ({ body, address }, { accounts }) => accounts.forgot(body.login, placeOf(address)),
   }),
 
@@ -138,6 +153,7 @@ export const auth = resource({
     bucket: SLOW,
     body: Reset,
     status: 200,
+    reply: oneOf(Session, ResetWithSecondFactor),
     async handle({ body, address }, services) {
       const reply = await services.accounts.reset(body.token, body.password, placeOf(address));
       if (!reply.ok) return reply;
@@ -155,6 +171,7 @@ export const auth = resource({
     bucket: SLOW,
     body: Verify,
     status: 200,
+    reply: VerifiedEmail,
     async handle({ body }, { accounts }) {
       const reply = await accounts.confirmEmail(body.token);
       return reply.ok ? { ok: true, body: { user_id: reply.value } } : reply;

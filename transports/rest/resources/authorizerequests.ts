@@ -1,5 +1,7 @@
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
+import { AuthorizeRequest } from '../../../protocol/schemas/account.ts';
+import { none } from '../../../protocol/schemas/schema.ts';
 import type { Answer, Caller } from '../operation.ts';
 import { op, resource } from '../operation.ts';
 import { Obj, Optional, Snowflake } from '../schema.ts';
@@ -46,6 +48,7 @@ export const authorizeRequests = resource({
     scope: 'any',
     bucket,
     status: 204,
+    reply: none,
     handle: ({ params, caller }, services) => want(caller, params.session, true, services),
   }),
 
@@ -56,6 +59,7 @@ export const authorizeRequests = resource({
     scope: 'any',
     bucket,
     status: 204,
+    reply: none,
     handle: ({ params, caller }, services) => want(caller, params.session, false, services),
   }),
 
@@ -66,6 +70,7 @@ export const authorizeRequests = resource({
     bucket,
     body: Obj({ user_id: Optional(Snowflake()) }),
     status: 200,
+    reply: AuthorizeRequest,
     handle: async ({ params, body, caller }, services) => {
       const userId = subjectOf(caller, params.application_id, body.user_id, services);
       if (typeof userId !== 'string') return { ok: false, refusal: userId };

@@ -1,6 +1,8 @@
 import type { ChannelId, RoleId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { AutoModerationRule } from '../../../protocol/schemas/automod.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Bucket, op, resource } from '../operation.ts';
@@ -57,6 +59,7 @@ export const autoModeration = resource({
     permission: P.MANAGE_GUILD,
     bucket: READ,
     status: 200,
+    reply: list(AutoModerationRule),
     handle: async ({ params, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'listAutoModerationRules', {}, authority)),
   }),
@@ -67,6 +70,7 @@ export const autoModeration = resource({
     permission: P.MANAGE_GUILD,
     bucket: READ,
     status: 200,
+    reply: AutoModerationRule,
     handle: async ({ params: { guild_id: guildId, rule_id: ruleId }, authority }, { guilds }) =>
       answer(await guilds.call(guildId, 'getAutoModerationRule', { ruleId }, authority)),
   }),
@@ -79,6 +83,7 @@ export const autoModeration = resource({
     bodyBytesMax: BODY_BYTES.words,
     body: Obj({ name: Name, event_type: Event, trigger_type: Trigger, ...COMMON }),
     status: 200,
+    reply: AutoModerationRule,
     handle: async ({ params, body: draft, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'createAutoModerationRule', { draft }, authority)),
   }),
@@ -96,6 +101,7 @@ export const autoModeration = resource({
       ...COMMON,
     }),
     status: 200,
+    reply: AutoModerationRule,
     handle: async ({ params: { guild_id: guildId, rule_id: ruleId }, body: draft, authority }, { guilds }) =>
       answer(await guilds.call(guildId, 'updateAutoModerationRule', { ruleId, draft }, authority)),
   }),
@@ -106,6 +112,7 @@ export const autoModeration = resource({
     permission: P.MANAGE_GUILD,
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: ({ params: { guild_id: guildId, rule_id: ruleId }, authority }, { guilds }) =>
       guilds.call(guildId, 'deleteAutoModerationRule', { ruleId }, authority),
   }),

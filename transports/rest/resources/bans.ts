@@ -1,6 +1,8 @@
 import type { UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { Ban, BulkBanUsers } from '../../../protocol/schemas/member.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
 import { op, resource } from '../operation.ts';
 import { Arr, Int, Nullable, Obj, Optional, Snowflake } from '../schema.ts';
 
@@ -25,6 +27,7 @@ export const bans = resource({
       after: Optional(Snowflake<UserId>()),
     }),
     status: 200,
+    reply: list(Ban),
     handle: async ({ params, query, authority }, { guilds, read }) => {
       const guildId = params.guild_id;
       const may = await guilds.call(guildId, 'authorizeBanRead', {}, authority);
@@ -45,6 +48,7 @@ export const bans = resource({
     permission: P.BAN_MEMBERS,
     bucket: READS,
     status: 200,
+    reply: Ban,
     handle: async ({ params, authority }, { guilds }) => {
       const input = { userId: params.user_id };
       const reply = await guilds.call(params.guild_id, 'getBan', input, authority);
@@ -64,6 +68,7 @@ export const bans = resource({
       delete_message_days: Optional(Nullable(Int(0, LIMITS.ban_delete_message_days_max))),
     }),
     status: 204,
+    reply: none,
     handle: async ({ params, body, authority }, services) => {
       const deleteSec = body.delete_message_seconds ?? (body.delete_message_days ?? 0) * DAY_SEC;
       const reply = await services.bans.ban(params.guild_id, params.user_id, deleteSec, authority);
@@ -78,6 +83,7 @@ export const bans = resource({
     permission: P.BAN_MEMBERS,
     bucket: WRITES,
     status: 204,
+    reply: none,
     handle: async ({ params, authority }, { guilds }) => {
       const input = { userId: params.user_id };
       const reply = await guilds.call(params.guild_id, 'unbanUser', input, authority);
@@ -96,6 +102,7 @@ export const bans = resource({
       delete_message_seconds: DeleteSeconds(),
     }),
     status: 200,
+    reply: BulkBanUsers,
     handle: async ({ params, body, authority }, services) => {
       const deleteSec = body.delete_message_seconds ?? 0;
       const reply = await services.bans.banEach(params.guild_id, body.user_ids, deleteSec, authority);

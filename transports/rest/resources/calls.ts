@@ -1,5 +1,6 @@
 import type { UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
+import { none } from '../../../protocol/schemas/schema.ts';
 import { op, resource } from '../operation.ts';
 import { Arr, Nullable, Obj, Optional, Snowflake } from '../schema.ts';
 
@@ -23,6 +24,7 @@ export const calls = resource({
     bucket,
     body: Ringing,
     status: 204,
+    reply: none,
     handle: async ({ params, body, authority }, { calls }) => {
       const userIds = body.recipients ?? null;
       const reply = await calls.ring(params.channel_id, userIds, authority);
@@ -37,6 +39,7 @@ export const calls = resource({
     bucket,
     body: Ringing,
     status: 204,
+    reply: none,
     handle: async ({ params, body, authority }, { calls }) => {
       const userIds = body.recipients ?? null;
       const reply = await calls.stopRinging(params.channel_id, userIds, authority);

@@ -5,6 +5,8 @@ import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { CHOICES, LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { invalidField } from '../../../protocol/refusal.ts';
+import { Channel, GuildChannel, PrivateChannel } from '../../../protocol/schemas/channel.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
@@ -133,6 +135,7 @@ export const channels = resource({
     permission: P.VIEW_CHANNEL,
     bucket: READ,
     status: 200,
+    reply: Channel,
     handle: async ({ params, authority }, { channels }) =>
       answer(await channels.call(params.channel_id, 'getChannel', {}, authority)),
   }),
@@ -145,6 +148,7 @@ export const channels = resource({
     bodyBytesMax: BODY_BYTES.image,
     body: UpdateChannel,
     status: 200,
+    reply: Channel,
     async handle({ params, body, authority }, services) {
       const { name, icon, owner, ...rest } = body;
       if (name === null || icon !== undefined || owner != null) {
@@ -164,6 +168,8 @@ export const channels = resource({
     bucket: WRITE,
     body: AddRecipient,
     status: 204,
+    reply: none,
+    also: { 201: PrivateChannel },
     async handle({ params, body, authority }, { groups }) {
       const { access_token: accessToken = null, nick = null } = body;
       const { channel_id: channelId, user_id: userId } = params;
@@ -178,6 +184,7 @@ export const channels = resource({
     auth: 'any',
     bucket: WRITE,
     status: 204,
+    reply: none,
     async handle({ params, authority }, { groups }) {
       const reply = await groups.remove(params.channel_id, params.user_id, authority);
       return reply.ok ? { ok: true } : reply;
@@ -190,6 +197,7 @@ export const channels = resource({
     permission: P.MANAGE_CHANNELS,
     bucket: WRITE,
     status: 200,
+    reply: Channel,
     handle: async ({ params, authority }, { channels }) =>
       answer(await channels.call(params.channel_id, 'deleteChannel', {}, authority)),
   }),
@@ -205,6 +213,7 @@ export const channels = resource({
       deny: Overwrite.properties.deny,
     }),
     status: 204,
+    reply: none,
     handle: ({ params, body: draft, authority }, { channels }) =>
       channels.call(
         params.channel_id,
@@ -220,6 +229,7 @@ export const channels = resource({
     permission: P.MANAGE_ROLES,
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: ({ params, authority }, { channels }) =>
       channels.call(params.channel_id, 'deleteOverwrite', { overwriteId: params.overwrite_id }, authority),
   }),
@@ -233,6 +243,7 @@ export const channels = resource({
     // @source https://docs.discord.food/resources/channel#list-guild-channels
     query: Obj({ with_can_link_lobby: Optional(Bool()) }),
     status: 200,
+    reply: list(Channel),
     handle: async ({ params, query, authority }, { guilds }) => {
       const input = { withLinking: query.with_can_link_lobby ?? false };
       return answer(await guilds.call(params.guild_id, 'listChannels', input, authority));
@@ -247,6 +258,7 @@ export const channels = resource({
     bodyBytesMax: BODY_BYTES.texts,
     body: CreateChannel,
     status: 201,
+    reply: GuildChannel,
     handle: async ({ params, body: draft, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'createChannel', { draft: draft }, authority)),
   }),
@@ -259,6 +271,7 @@ export const channels = resource({
     bodyBytesMax: BODY_BYTES.texts,
     body: MoveChannels,
     status: 204,
+    reply: none,
     handle: ({ params, body: list, authority }, { guilds }) => {
       const moves = list.flatMap<ChannelMove>(({ id, position, parent_id, lock_permissions }) =>
         id == null

@@ -1,4 +1,5 @@
 import type { Reply } from '../../../engine/kernel/aggregate.ts';
+import { CommandIndex as CommandIndexObject } from '../../../protocol/schemas/account.ts';
 import type { CommandIndex } from '../../../services/applications/commandindex.ts';
 import { commandBody, localesOf } from '../appcommands.ts';
 import { type Answer, op, resource } from '../operation.ts';
@@ -39,6 +40,7 @@ export const commandIndexes = resource({
     auth: 'user',
     bucket: READ,
     status: 200,
+    reply: CommandIndexObject,
     handle: async ({ params, authority, locales }, { commandIndexes: indexes }) =>
       answerOf(await indexes.ofGuild(params.guild_id, authority), locales),
   }),
@@ -48,6 +50,7 @@ export const commandIndexes = resource({
     auth: 'user',
     bucket: READ,
     status: 200,
+    reply: CommandIndexObject,
     handle: async ({ params, caller, locales }, { commandIndexes: indexes }) =>
       answerOf(await indexes.ofChannel(params.channel_id, caller.userId), locales),
   }),
@@ -57,6 +60,7 @@ export const commandIndexes = resource({
     auth: 'user',
     bucket: READ,
     status: 200,
+    reply: CommandIndexObject,
     handle: async ({ caller, locales }, { commandIndexes: indexes }) =>
       answerOf(await indexes.ofUser(caller.userId), locales),
   }),
@@ -66,6 +70,7 @@ export const commandIndexes = resource({
     auth: 'user',
     bucket: READ,
     status: 200,
+    reply: CommandIndexObject,
     handle: async ({ params, caller, locales }, { commandIndexes: indexes }) =>
       answerOf(await indexes.ofApplication(params.application_id, caller.userId), locales),
   }),

@@ -1,6 +1,9 @@
 import { type ApplicationId, isUserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
+import { DirectMessageChannel } from '../../../protocol/schemas/channel.ts';
+import { DirectMessage } from '../../../protocol/schemas/extension.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
 import type { DirectDraft } from '../../../services/social/ports.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
@@ -79,6 +82,7 @@ export const directMessages = resource({
     bodyBytesMax: BODY_BYTES.texts,
     body: Dict(Str(0, MODERATION.chars), MODERATION.keys),
     status: 204,
+    reply: none,
     handle: async ({ caller, params, body }, { social }) => {
       const { user_id_1: a, user_id_2: b, message_id } = params;
       // Their names do not end like an id's, so nobody has looked at them yet.
@@ -108,6 +112,7 @@ export const directMessagesUnlisted = resource({
     bucket: READ,
     query: Obj({ limit: Optional(Int(1, PAGE.most)) }),
     status: 200,
+    reply: list(DirectMessage),
     handle: async ({ caller, params, query }, { social }) =>
       answer(await social.messages.list(caller, params.user_id, query.limit ?? PAGE.usual)),
   }),
@@ -120,6 +125,7 @@ export const directMessagesUnlisted = resource({
     bucket: SEND,
     body: SendMessage,
     status: 200,
+    reply: DirectMessage,
     handle: async ({ caller, params, body }, { social }) => {
       const long = longKey(body.metadata ?? {}, 'metadata', METADATA.chars);
       if (long) return { ok: false, refusal: long };
@@ -136,6 +142,7 @@ export const directMessagesUnlisted = resource({
     bucket: WRITE,
     body: EditMessage,
     status: 200,
+    reply: DirectMessage,
     handle: async ({ caller, params, body }, { social }) => {
       const { user_id, message_id } = params;
       const content = body.content ?? null;
@@ -150,6 +157,7 @@ export const directMessagesUnlisted = resource({
     scope: 'dm_channels.messages.write',
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: ({ caller, params }, { social }) =>
       social.messages.remove(caller, params.user_id, params.message_id),
   }),
@@ -161,6 +169,7 @@ export const directMessagesUnlisted = resource({
     scope: 'dm_channels.read',
     bucket: READ,
     status: 200,
+    reply: DirectMessageChannel,
     handle: async ({ caller, params }, { social }) =>
       answer(await social.messages.channel(caller, params.user_id)),
   }),

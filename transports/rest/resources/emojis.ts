@@ -1,6 +1,8 @@
 import type { RoleId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { Emoji } from '../../../protocol/schemas/expression.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { badFile, readEmojiImage } from '../expressionfile.ts';
@@ -37,6 +39,7 @@ export const emojis = resource({
     auth: 'any',
     bucket: READ,
     status: 200,
+    reply: list(Emoji),
     handle: async ({ params, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'listEmojis', {}, authority)),
   }),
@@ -46,6 +49,7 @@ export const emojis = resource({
     auth: 'any',
     bucket: READ,
     status: 200,
+    reply: Emoji,
     handle: async ({ params, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'getEmoji', { emojiId: params.emoji_id }, authority)),
   }),
@@ -58,6 +62,7 @@ export const emojis = resource({
     bodyBytesMax: BODY_BYTES.expression,
     body: Obj({ name: EmojiName(), image: FileData(), roles: Roles() }),
     status: 201,
+    reply: Emoji,
     handle: async ({ params, body, authority }, { guilds, expressionFiles, nextId }) => {
       const wrong = wrongEmojiName(body.name);
       if (wrong) return wrong;
@@ -83,6 +88,7 @@ export const emojis = resource({
     bucket: WRITE,
     body: Obj({ name: Optional(EmojiName()), roles: Roles() }),
     status: 200,
+    reply: Emoji,
     handle: async ({ params, body, authority }, { guilds }) => {
       const wrong = wrongEmojiName(body.name);
       if (wrong) return wrong;
@@ -100,6 +106,7 @@ export const emojis = resource({
     auth: 'any',
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: async ({ params, authority }, { guilds, expressionFiles }) => {
       const input = { emojiId: params.emoji_id };
       const reply = await guilds.call(params.guild_id, 'deleteEmoji', input, authority);

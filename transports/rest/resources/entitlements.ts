@@ -2,6 +2,9 @@ import type { ApplicationAction } from '../../../engine/application/teams.ts';
 import { type ApplicationId, isAnyId, type UserId } from '../../../protocol/ids.ts';
 import { entitlementObject, SKU_FLAG, skuObject, subscriptionObject } from '../../../protocol/premium.ts';
 import { invalidField, refusal } from '../../../protocol/refusal.ts';
+import { PricedSku, Sku } from '../../../protocol/schemas/extension.ts';
+import { Entitlement, Subscription } from '../../../protocol/schemas/premium.ts';
+import { list, none, oneOf } from '../../../protocol/schemas/schema.ts';
 import { idsOf } from '../idlist.ts';
 import { type Caller, op, resource } from '../operation.ts';
 import { Arr, Bool, Choice, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
@@ -44,6 +47,7 @@ export const entitlements = resource({
       only_active: Optional(Bool()),
     }),
     status: 200,
+    reply: list(Entitlement),
     handle: async ({ params, query, caller }, services) => {
       const { applicationAccess, read, nowMs } = services;
       const scope = await applicationAccess.entitlements(caller, params.application_id, 'viewEntitlements');
@@ -73,6 +77,7 @@ export const entitlements = resource({
     scope: SCOPE,
     bucket: READ,
     status: 200,
+    reply: Entitlement,
     handle: async ({ params, caller }, services) => {
       const found = await reached(caller, params, services);
       return found.ok ? { ok: true, body: entitlementObject(found.entitlement) } : found;
@@ -86,6 +91,7 @@ export const entitlements = resource({
     bucket: WRITE,
     body: Obj({ sku_id: Snowflake(), owner_id: Snowflake(), owner_type: Choice(OWNER.GUILD, OWNER.USER) }),
     status: 200,
+    reply: Entitlement,
     handle: async ({ params, body, caller }, services) => {
       const { application_id: id } = params;
       const scope = await services.applicationAccess.entitlements(caller, id, 'changeEntitlements');
@@ -111,6 +117,7 @@ export const entitlements = resource({
     scope: SCOPE,
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: async ({ params, caller }, services) => {
       const { application_id: id } = params;
       const scope = await services.applicationAccess.entitlements(caller, id, 'changeEntitlements');
@@ -130,6 +137,7 @@ export const entitlements = resource({
     scope: SCOPE,
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: async ({ params, caller }, services) => {
       const found = await reached(caller, params, services, 'changeEntitlements');
       if (!found.ok) return found;
@@ -147,6 +155,7 @@ export const entitlements = resource({
     bucket: READ,
     query: Obj({ sku_ids: SkuIds(), exclude_consumed: Optional(Bool()) }),
     status: 200,
+    reply: list(Entitlement),
     handle: async ({ params, query, caller }, { applicationAccess, read, nowMs }) => {
       const no = applicationAccess.userOrApplicationRefusal(caller, params.application_id);
       if (no) return { ok: false, refusal: no };
@@ -169,6 +178,7 @@ export const entitlements = resource({
     bucket: READ,
     query: Obj({ ...Page, user_id: Optional(Snowflake<UserId>()) }),
     status: 200,
+    reply: list(Subscription),
     handle: async ({ params, query, caller }, services) => {
       const found = await subscribers(caller, params.sku_id, query.user_id, services);
       if ('no' in found) return found.no;
@@ -186,6 +196,7 @@ export const entitlements = resource({
     bucket: READ,
     query: Obj({ user_id: Optional(Snowflake<UserId>()) }),
     status: 200,
+    reply: Subscription,
     handle: async ({ params, query, caller }, services) => {
       const given = query.user_id ?? (caller.kind === 'bot' ? ANYBODY : undefined);
       const found = await subscribers(caller, params.sku_id, given, services);
@@ -210,6 +221,7 @@ export const entitlementsUnlisted = resource({
     bucket: READ,
     query: Obj({ withdrawn: Optional(Bool()) }),
     status: 200,
+    reply: list(oneOf(Sku, PricedSku)),
     handle: async ({ params, query, caller }, services) => {
       const { application_id: id } = params;
       if (query.withdrawn === true && caller.kind === 'user' && !caller.authorization) {

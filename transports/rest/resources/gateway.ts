@@ -1,3 +1,4 @@
+import { Gateway, GatewayBot } from '../../../protocol/schemas/gateway.ts';
 import { op, resource } from '../operation.ts';
 
 export const gateway = resource({
@@ -7,6 +8,7 @@ export const gateway = resource({
     auth: 'none',
     bucket: { per: null, limit: 30, windowMs: 10_000 },
     status: 200,
+    reply: Gateway,
     handle: (_call, { gateway }) => ({ ok: true, body: { url: gateway.url } }),
   }),
 
@@ -17,6 +19,7 @@ export const gateway = resource({
     // All shards of a bot ask at the same time when it starts.
     bucket: { per: null, limit: 30, windowMs: 10_000 },
     status: 200,
+    reply: GatewayBot,
     handle: async ({ caller }, { gateway }) => ({
       ok: true,
       // The URL has no query: clients append their own.

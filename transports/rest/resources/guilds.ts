@@ -7,6 +7,9 @@ import { CHOICES, LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { keysOf } from '../../../protocol/present.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import { MfaLevel } from '../../../protocol/schemas/extension.ts';
+import { CountedGuild, Guild, GuildPreview } from '../../../protocol/schemas/guild.ts';
+import { none } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type ImageKind, saveImage } from '../image.ts';
@@ -142,6 +145,7 @@ export const guilds = resource({
     bucket: READ,
     query: Obj({ with_counts: Optional(Bool()) }),
     status: 200,
+    reply: CountedGuild,
     handle: async ({ params, query, authority }, { guilds }) => {
       const withCounts = query.with_counts ?? false;
       return answer(await guilds.call(params.guild_id, 'getGuild', { withCounts }, authority));
@@ -153,6 +157,7 @@ export const guilds = resource({
     auth: 'any',
     bucket: READ,
     status: 200,
+    reply: GuildPreview,
     handle: async ({ params, authority }, { guilds, system }) => {
       const own = await guilds.call(params.guild_id, 'previewGuild', {}, authority);
       const isStranger = !own.ok && own.refusal.code === refusal('UNKNOWN_GUILD').code;
@@ -169,6 +174,7 @@ export const guilds = resource({
     bodyBytesMax: BODY_BYTES.image,
     body: UpdateGuild,
     status: 200,
+    reply: Guild,
     handle: async ({ params, body, authority }, services) => {
       const guildId = params.guild_id;
       const draft = await drafted(body, guildId, authority, services);
@@ -199,6 +205,7 @@ export const guildsUnlisted = resource({
     bucket: { per: 'guild_id', limit: 5, windowMs: 60_000 },
     body: Obj({ level: Int(0, 255) }),
     status: 200,
+    reply: MfaLevel,
     handle: async ({ params, body: { level }, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'setMfaLevel', { level }, authority)),
   }),
@@ -211,6 +218,7 @@ export const guildsUnlisted = resource({
     body: CreateGuild,
     bodyBytesMax: BODY_BYTES.image,
     status: 201,
+    reply: Guild,
     handle: async ({ body: { name, icon, ...choices }, caller }, { guilds, blobs, nextId, rulesMs }) => {
       if (caller.kind === 'bot' && isInForce('applications_create_no_guilds', rulesMs()))
         return { ok: false, refusal: refusal('BOTS_CANNOT_USE_THIS_ENDPOINT') };
@@ -233,6 +241,7 @@ export const guildsUnlisted = resource({
     auth: 'user',
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: ({ params, authority }, { guilds }) => guilds.delete(params.guild_id, authority),
   }),
 });

@@ -1,5 +1,7 @@
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { GuildSounds, SoundboardSound } from '../../../protocol/schemas/expression.ts';
+import { none } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { badFile, readDataUri } from '../expressionfile.ts';
@@ -34,6 +36,7 @@ export const guildSounds = resource({
     auth: 'any',
     bucket: READ,
     status: 200,
+    reply: GuildSounds,
     handle: async ({ params, authority }, { guilds }) => {
       const reply = await guilds.call(params.guild_id, 'listSounds', {}, authority);
       return reply.ok ? { ok: true, body: { items: reply.value } } : reply;
@@ -45,6 +48,7 @@ export const guildSounds = resource({
     auth: 'any',
     bucket: READ,
     status: 200,
+    reply: SoundboardSound,
     handle: async ({ params, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'getSound', { soundId: params.sound_id }, authority)),
   }),
@@ -57,6 +61,7 @@ export const guildSounds = resource({
     bodyBytesMax: BODY_BYTES.expression,
     body: Obj({ name: Name(), ...CHANGEABLE, sound: FileData() }),
     status: 201,
+    reply: SoundboardSound,
     handle: async ({ params, body, authority }, { guilds, expressionFiles, nextId }) => {
       const read = readDataUri(body.sound, 'sound', LIMITS.sound_bytes_max);
       if (!read) return badFile('sound', 'BINARY_TYPE_INVALID', 'Invalid sound data');
@@ -83,6 +88,7 @@ export const guildSounds = resource({
     bucket: WRITE,
     body: Obj({ name: Optional(Name()), ...CHANGEABLE }),
     status: 200,
+    reply: SoundboardSound,
     handle: async ({ params, body, authority }, { guilds }) => {
       const emoji = emojiOf(body);
       const input = {
@@ -100,6 +106,7 @@ export const guildSounds = resource({
     auth: 'any',
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: async ({ params, authority }, { guilds, expressionFiles }) => {
       const input = { soundId: params.sound_id };
       const reply = await guilds.call(params.guild_id, 'deleteSound', input, authority);

@@ -8,6 +8,12 @@ import {
 } from '../../../protocol/identities.ts';
 import { type ApplicationId, isSnowflake, isUserId, type UserId } from '../../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
+import {
+  ExternalIdentity as ExternalIdentityObject,
+  Identities,
+  IdentityProfile as IdentityProfileObject,
+} from '../../../protocol/schemas/account.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
 import type { IdentityProfile } from '../../../services/players/ports.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Caller, op, resource } from '../operation.ts';
@@ -70,6 +76,7 @@ export const identities = resource({
     scope: READ_SCOPES,
     bucket: READ,
     status: 200,
+    reply: Identities,
     async handle({ params, caller }, services) {
       const asked = await about(caller, params.application, params.user, services);
       if (!asked.ok) return asked;
@@ -85,6 +92,7 @@ export const identities = resource({
     bucket: READ,
     query: Obj({ provider_id: ProviderId() }),
     status: 200,
+    reply: Identities,
     async handle({ params, query, caller }, services) {
       const asked = await about(caller, params.application, null, services);
       if (!asked.ok) return asked;
@@ -103,6 +111,7 @@ export const identities = resource({
     bucket: WRITE,
     body: Obj({ provider_id: ProviderId() }),
     status: 204,
+    reply: none,
     async handle({ params, body, caller }, services) {
       const asked = await about(caller, params.application, params.user, services);
       if (!asked.ok) return asked;
@@ -120,6 +129,7 @@ export const identities = resource({
     scope: READ_SCOPES,
     bucket: READ,
     status: 200,
+    reply: IdentityProfileObject,
     async handle({ params, caller }, services) {
       const asked = await about(caller, params.application, params.user, services);
       if (!asked.ok) return asked;
@@ -138,6 +148,8 @@ export const identities = resource({
     bodyBytesMax: BODY_BYTES.texts,
     body: UpdateProfile,
     status: 204,
+    reply: none,
+    also: { 201: IdentityProfileObject },
     async handle({ params, body, caller }, services) {
       const asked = await about(caller, params.application, params.user, services);
       if (!asked.ok) return asked;
@@ -160,6 +172,7 @@ export const identities = resource({
     bucket: READ,
     body: Obj({ user_ids: Arr(Snowflake<UserId>(), 100, 1) }),
     status: 200,
+    reply: list(ExternalIdentityObject),
     async handle({ body, caller }, { provisional }) {
       if (caller.applicationId === null)
         return { ok: false, refusal: refusal('INVALID_OAUTH2_ACCESS_TOKEN') };

@@ -1,4 +1,5 @@
 import { P } from '../../../protocol/permissions.ts';
+import { IncidentsData } from '../../../protocol/schemas/guild.ts';
 import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
 import { Nullable, Obj, Optional, Timestamp } from '../schema.ts';
@@ -16,6 +17,7 @@ export const incidents = resource({
       dms_disabled_until: Optional(Nullable(Timestamp())),
     }),
     status: 200,
+    reply: IncidentsData,
     handle: async ({ params, body: draft, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'updateIncidentActions', { draft }, authority)),
   }),

@@ -1,4 +1,6 @@
 import { P } from '../../../protocol/permissions.ts';
+import { BotIntegration } from '../../../protocol/schemas/application.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
 import { op, resource } from '../operation.ts';
 
 // The platform publishes no limits for these routes.
@@ -14,6 +16,7 @@ export const integrations = resource({
     permission: P.MANAGE_GUILD,
     bucket: READ,
     status: 200,
+    reply: list(BotIntegration),
     async handle({ params, authority }, { integrations: all }) {
       const reply = await all.list(params.guild_id, authority);
       return reply.ok ? { ok: true, body: reply.value } : reply;
@@ -26,6 +29,7 @@ export const integrations = resource({
     permission: P.MANAGE_GUILD,
     bucket: DELETE,
     status: 204,
+    reply: none,
     handle: ({ params, authority }, { integrations: all, appCommands }) =>
       all.remove(params.guild_id, params.integration_id, authority, appCommands),
   }),

@@ -4,6 +4,8 @@ import type { ApplicationId, ChannelId, GuildId, MessageId } from '../../../prot
 import { INTERACTION } from '../../../protocol/interactions.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import { InteractionCallback as InteractionCallbackObject } from '../../../protocol/schemas/interaction.ts';
+import { none } from '../../../protocol/schemas/schema.ts';
 import type { FilePlace } from '../../../services/channels/messagefiles.ts';
 import type { CallbackResult, Invocation } from '../../../services/interactions/ports.ts';
 import { localesOf } from '../appcommands.ts';
@@ -147,6 +149,8 @@ export const interactions = resource({
     body: InteractionCallback,
     multipart: 'raised',
     status: 204,
+    reply: none,
+    also: { 200: InteractionCallbackObject },
     handle: async (call, services): Promise<Answer> => {
       const { interaction_id: id, interaction_token: token } = call.params;
       const read = readCallbackData(call.body, call.files);
@@ -183,6 +187,7 @@ export const interactionsUnlisted = resource({
     body: Invoke,
     multipart: 'raised',
     status: 204,
+    reply: none,
     handle: async (call, services) => {
       const { body, caller, publicUrl } = call;
       const [locale = 'en-US', ...others] = localesOf(call.locales);

@@ -4,6 +4,9 @@ import type { ApplicationId, RoleId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
+import { AcceptedInvite } from '../../../protocol/schemas/extension.ts';
+import { Invite } from '../../../protocol/schemas/invite.ts';
+import { list } from '../../../protocol/schemas/schema.ts';
 import { publicApplicationBody } from '../accounts.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { op, resource } from '../operation.ts';
@@ -47,6 +50,7 @@ export const invites = resource({
     body: CreateInvite,
     multipart: true,
     status: 200,
+    reply: Invite,
     handle: async ({ params, body, files, authority }, services) => {
       const { channels, read } = services;
       const channelId = params.channel_id;
@@ -78,6 +82,7 @@ export const invites = resource({
     permission: P.MANAGE_CHANNELS,
     bucket: READS,
     status: 200,
+    reply: list(Invite),
     handle: async ({ params, authority }, { guilds, channels, read, nowMs }) => {
       const channelId = params.channel_id;
       const may = await channels.call(channelId, 'authorizeChannelInvites', {}, authority);
@@ -101,6 +106,7 @@ export const invites = resource({
     auth: 'any',
     bucket: READS,
     status: 200,
+    reply: list(Invite),
     handle: async ({ params, authority }, { guilds, read, nowMs }) => {
       const guildId = params.guild_id;
       const may = await guilds.call(guildId, 'authorizeGuildInvites', {}, authority);
@@ -118,6 +124,7 @@ export const invites = resource({
     bucket: READS,
     query: Obj({ with_counts: Optional(Bool()), guild_scheduled_event_id: Optional(Snowflake()) }),
     status: 200,
+    reply: Invite,
     handle: async ({ params: { code }, query, caller }, { guilds, invites: { guildOf }, system }) => {
       const guildId = await guildOf(code);
       if (guildId === null) return unknownInvite();
@@ -134,6 +141,7 @@ export const invites = resource({
     auth: 'any',
     bucket: READS,
     status: 200,
+    reply: Invite,
     handle: async ({ params: { code }, authority }, { guilds, invites: { guildOf } }) => {
       const guildId = await guildOf(code);
       if (guildId === null) return unknownInvite();
@@ -153,6 +161,7 @@ export const invitesUnlisted = resource({
     // Clients send their session id; it is ignored, because every session of the user receives the guild.
     body: Obj({ session_id: Optional(Nullable(Str(0, 100))) }),
     status: 200,
+    reply: AcceptedInvite,
     handle: async ({ params: { code }, caller: { userId } }, services) => {
       const reply = await services.invites.accept(code, userId);
       if (!reply.ok) return reply;

@@ -1,4 +1,6 @@
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
+import { TargetUsersJobStatus } from '../../../protocol/schemas/guildpages.ts';
+import { none, text } from '../../../protocol/schemas/schema.ts';
 import { op, resource } from '../operation.ts';
 import { targetUsersFile, targetUsersOf } from '../targetusers.ts';
 
@@ -22,6 +24,7 @@ export const inviteTargets = resource({
     bucket: READS,
     media: 'text/csv',
     status: 200,
+    reply: text,
     handle: async ({ params: { code }, authority }, services) => {
       const guildId = await services.invites.guildOf(code);
       if (guildId === null) return unknownInvite();
@@ -37,6 +40,7 @@ export const inviteTargets = resource({
     bucket: WRITES,
     multipart: true,
     status: 204,
+    reply: none,
     handle: async ({ params: { code }, files, authority }, services) => {
       const guildId = await services.invites.guildOf(code);
       if (guildId === null) return unknownInvite();
@@ -60,6 +64,7 @@ export const inviteTargets = resource({
     auth: 'any',
     bucket: READS,
     status: 200,
+    reply: TargetUsersJobStatus,
     handle: async ({ params: { code }, authority }, services) => {
       const guildId = await services.invites.guildOf(code);
       if (guildId === null) return unknownInvite();

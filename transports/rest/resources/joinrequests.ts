@@ -1,6 +1,8 @@
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { invalidField, refusal } from '../../../protocol/refusal.ts';
+import { MemberVerification } from '../../../protocol/schemas/extension.ts';
+import { JoinRequest, JoinRequestList } from '../../../protocol/schemas/screening.ts';
 import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
 import { Arr, Bool, Choice, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
@@ -48,6 +50,7 @@ export const joinRequests = resource({
       after: Optional(Snowflake()),
     }),
     status: 200,
+    reply: JoinRequestList,
     handle: async ({ params, query, authority }, { guilds, read }) => {
       const guildId = params.guild_id;
       const may = await guilds.call(guildId, 'authorizeJoinRequestRead', {}, authority);
@@ -77,6 +80,7 @@ export const joinRequests = resource({
       rejection_reason: Optional(Nullable(Str(0, LIMITS.rejection_reason_chars_max))),
     }),
     status: 200,
+    reply: JoinRequest,
     handle: async ({ params, body, authority }, { guilds, read }) => {
       const { action, rejection_reason: reason } = body;
       if (action !== 'APPROVED' && action !== 'REJECTED')
@@ -101,6 +105,7 @@ export const screeningUnlisted = resource({
     auth: 'any',
     bucket: READS,
     status: 200,
+    reply: MemberVerification,
     handle: async ({ params, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'getMemberVerification', {}, authority)),
   }),
@@ -118,6 +123,7 @@ export const screeningUnlisted = resource({
       bulk_action: Decision(),
     }),
     status: 200,
+    reply: MemberVerification,
     handle: async ({ params, body: { bulk_action: action, ...draft }, authority }, { guilds }) => {
       return answer(
         await guilds.updateScreening(params.guild_id, { draft }, action !== 'REJECTED', authority),
@@ -131,6 +137,7 @@ export const screeningUnlisted = resource({
     auth: 'user',
     bucket: READS,
     status: 200,
+    reply: JoinRequest,
     handle: async ({ params, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'getMyJoinRequest', {}, authority)),
   }),
@@ -145,6 +152,7 @@ export const screeningUnlisted = resource({
       version: Optional(Nullable(Str(0, LIMITS.form_label_chars_max))),
     }),
     status: 200,
+    reply: JoinRequest,
     handle: async ({ params, body: { form_fields, version }, authority }, { guilds }) => {
       const input = { form_fields, version: version ?? null };
       return answer(await guilds.call(params.guild_id, 'submitJoinRequest', input, authority));

@@ -6,6 +6,9 @@ import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import { GuildChannel } from '../../../protocol/schemas/channel.ts';
+import { Lobby, LobbyGuildInvite, LobbyMember, LobbyMessage } from '../../../protocol/schemas/lobby.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Answer, type Bucket, op, resource } from '../operation.ts';
@@ -119,6 +122,7 @@ export const lobbies = resource({
     bodyBytesMax: BODY_BYTES.message,
     body: EditLobby,
     status: 201,
+    reply: Lobby,
     handle: ({ body: { members, ...change }, authority }, services) => {
       const input = { change, members: (members ?? []).map(entryOf) };
       return owned(authority, () => services.lobbies.create(input, authority));
@@ -133,6 +137,7 @@ export const lobbies = resource({
     bucket: WRITES,
     body: JoinLobby,
     status: 200,
+    reply: Lobby,
     handle: ({ body, authority }, services) => {
       const { secret, lobby_metadata, member_metadata, ...rest } = body;
       const lobby = { ...rest, ...(lobby_metadata !== undefined ? { metadata: lobby_metadata } : {}) };
@@ -148,6 +153,7 @@ export const lobbies = resource({
     scope: 'lobbies.write',
     bucket: READS,
     status: 200,
+    reply: Lobby,
     handle: ({ params, authority }, services) =>
       owned(authority, () => services.lobbies.call(params.lobby_id, 'getLobby', {}, authority)),
   }),
@@ -160,6 +166,7 @@ export const lobbies = resource({
     bodyBytesMax: BODY_BYTES.message,
     body: EditLobby,
     status: 200,
+    reply: Lobby,
     handle: ({ params, body: { members, ...change }, authority }, services) => {
       const input = { change, members: members?.map(entryOf) ?? null };
       return owned(authority, () => services.lobbies.update(params.lobby_id, input, authority));
@@ -172,6 +179,7 @@ export const lobbies = resource({
     auth: 'bot',
     bucket: READS,
     status: 204,
+    reply: none,
     handle: async ({ params, authority }, services) =>
       gone(await services.lobbies.call(params.lobby_id, 'deleteLobby', {}, authority)),
   }),
@@ -183,6 +191,7 @@ export const lobbies = resource({
     bucket: WRITES,
     body: Obj({ metadata: Meta(), flags: OneFlag(), additional_name: AdditionalName() }),
     status: 200,
+    reply: LobbyMember,
     handle: ({ params, body, authority }, services) => {
       const entry = entryOf({ id: params.user_id, ...body });
       return owned(authority, () => services.lobbies.setMember(params.lobby_id, entry, authority));
@@ -197,6 +206,7 @@ export const lobbies = resource({
     bodyBytesMax: BODY_BYTES.message,
     body: Arr(BulkMember, LIMITS.lobby_members_per_request_max, 1),
     status: 200,
+    reply: list(LobbyMember),
     handle: ({ params, body, authority }, services) => {
       const entries = body.map(({ remove_member, ...entry }) => ({
         ...entryOf(entry),
@@ -212,6 +222,7 @@ export const lobbies = resource({
     auth: 'bot',
     bucket: WRITES,
     status: 204,
+    reply: none,
     handle: ({ params, authority }, services) => {
       const userId = params.user_id;
       return owned(authority, () =>
@@ -227,6 +238,7 @@ export const lobbies = resource({
     scope: 'lobbies.write',
     bucket: READS,
     status: 204,
+    reply: none,
     handle: ({ params, authority }, services) =>
       owned(authority, () => services.lobbies.call(params.lobby_id, 'leaveLobby', {}, authority)),
   }),
@@ -239,6 +251,7 @@ export const lobbies = resource({
     bucket: LINKS,
     body: Obj({ channel_id: Optional(Nullable(Snowflake<ChannelId>())) }),
     status: 200,
+    reply: Lobby,
     handle: ({ params, body, authority }, services) => {
       const channelId = body.channel_id ?? null;
       return owned(authority, () => services.lobbies.link(params.lobby_id, channelId, authority));
@@ -252,6 +265,7 @@ export const lobbies = resource({
     scope: 'lobbies.write',
     bucket: WRITES,
     status: 200,
+    reply: LobbyGuildInvite,
     handle: ({ params, caller, authority }, services) =>
       owned(authority, () => services.lobbies.invite(params.lobby_id, caller.userId, authority)),
   }),
@@ -262,6 +276,7 @@ export const lobbies = resource({
     auth: 'bot',
     bucket: WRITES,
     status: 200,
+    reply: LobbyGuildInvite,
     handle: ({ params, authority }, services) =>
       owned(authority, () => services.lobbies.invite(params.lobby_id, params.user_id, authority)),
   }),
@@ -274,6 +289,7 @@ export const lobbies = resource({
     bucket: MESSAGES,
     body: SendMessage,
     status: 201,
+    reply: LobbyMessage,
     handle: ({ params, body, authority }, services) => {
       const draft = {
         content: body.content ?? '',
@@ -292,6 +308,7 @@ export const lobbies = resource({
     bucket: READS,
     query: Obj({ limit: Optional(Int(1, LIMITS.lobby_messages_page_max)) }),
     status: 200,
+    reply: list(LobbyMessage),
     handle: ({ params, query, authority }, services) => {
       const limit = query.limit ?? LIMITS.lobby_messages_page_default;
       return owned(authority, () => services.lobbies.history(params.lobby_id, limit, authority));
@@ -306,6 +323,7 @@ export const lobbies = resource({
     bodyBytesMax: BODY_BYTES.texts,
     body: Dict(Str(0, MODERATION_CHARS_MAX), MODERATION_KEYS_MAX),
     status: 204,
+    reply: none,
     handle: ({ params, body, authority }, services) => {
       const messageId = params.message_id;
       return owned(authority, () => services.lobbies.moderate(params.lobby_id, messageId, body, authority));
@@ -322,6 +340,7 @@ export const lobbiesBeyond = resource({
     permission: P.MANAGE_CHANNELS,
     bucket: { per: 'channel_id', limit: 5, windowMs: 5_000 },
     status: 200,
+    reply: GuildChannel,
     handle: async ({ params, authority }, services) =>
       answer(await services.lobbies.unlinkChannel(params.channel_id, authority)),
   }),

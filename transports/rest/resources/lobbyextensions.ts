@@ -3,6 +3,14 @@ import type { Authority } from '../../../engine/kernel/authority.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { invalidField, refusal } from '../../../protocol/refusal.ts';
+import {
+  LobbySearch as LobbySearchObject,
+  MatchmakingTicket,
+  OpenLobby,
+  ReadyCheck,
+} from '../../../protocol/schemas/extension.ts';
+import { Lobby } from '../../../protocol/schemas/lobby.ts';
+import { none } from '../../../protocol/schemas/schema.ts';
 import type { LobbyFilter, LobbySearch } from '../../../storage/lobby/port.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
@@ -133,6 +141,7 @@ export const beyondLobbies = resource({
     bodyBytesMax: BODY_BYTES.texts,
     body: Search,
     status: 200,
+    reply: LobbySearchObject,
     handle: ({ body, authority }, { lobbies }) => {
       const filters: LobbyFilter[] = [];
       for (const [index, given] of (body.filters ?? []).entries()) {
@@ -170,6 +179,7 @@ export const beyondLobbies = resource({
       idle_timeout_seconds: Optional(Nullable(Int(LIMITS.lobby_idle_sec_min, LIMITS.lobby_idle_sec_max))),
     }),
     status: 201,
+    reply: OpenLobby,
     handle: ({ body, authority }, { lobbies }) => {
       const { metadata = null, member_metadata, idle_timeout_seconds = null, ...rest } = body;
       const { change: settings, password } = changeOf(rest);
@@ -186,6 +196,7 @@ export const beyondLobbies = resource({
     path: `${BASE}/lobbies/:lobby_id`,
     bucket: READS,
     status: 200,
+    reply: OpenLobby,
     handle: ({ params, authority }, { lobbies }) =>
       owned(authority, () => lobbies.call(params.lobby_id, 'getBeyond', {}, authority)),
   }),
@@ -197,6 +208,7 @@ export const beyondLobbies = resource({
     bucket: WRITES,
     body: SettingsBody,
     status: 200,
+    reply: OpenLobby,
     handle: ({ params, body, authority }, { lobbies }) =>
       owned(authority, () => lobbies.beyond.configure(params.lobby_id, changeOf(body), authority)),
   }),
@@ -208,6 +220,7 @@ export const beyondLobbies = resource({
     bucket: ENTRIES,
     body: Obj({ password: Optional(Nullable(Str(1, LIMITS.lobby_password_chars_max))), metadata: Meta() }),
     status: 200,
+    reply: Lobby,
     handle: ({ params, body, authority }, { lobbies }) => {
       const member = body.metadata === undefined ? {} : { metadata: body.metadata };
       const input = { password: body.password ?? null, member };
@@ -222,6 +235,7 @@ export const beyondLobbies = resource({
     bucket: WRITES,
     body: Obj({ user_id: Snowflake<UserId>() }),
     status: 200,
+    reply: OpenLobby,
     handle: ({ params, body, authority }, { lobbies }) => {
       const userId = body.user_id;
       return owned(authority, () => lobbies.call(params.lobby_id, 'setHost', { userId }, authority));
@@ -237,6 +251,7 @@ export const beyondLobbies = resource({
       timeout_seconds: Optional(Int(LIMITS.lobby_ready_check_sec_min, LIMITS.lobby_ready_check_sec_max)),
     }),
     status: 201,
+    reply: ReadyCheck,
     handle: ({ params, body, authority }, { lobbies }) => {
       const timeoutMs = (body.timeout_seconds ?? LIMITS.lobby_ready_check_sec_default) * 1_000;
       return owned(authority, () =>
@@ -252,6 +267,7 @@ export const beyondLobbies = resource({
     bucket: WRITES,
     body: Obj({ ready: Bool() }),
     status: 200,
+    reply: ReadyCheck,
     handle: ({ params, body, authority }, { lobbies }) =>
       owned(authority, () => lobbies.call(params.lobby_id, 'answerReadyCheck', body, authority)),
   }),
@@ -262,6 +278,7 @@ export const beyondLobbies = resource({
     path: `${BASE}/lobbies/:lobby_id/ready-check`,
     bucket: WRITES,
     status: 200,
+    reply: ReadyCheck,
     handle: ({ params, authority }, { lobbies }) =>
       owned(authority, () => lobbies.call(params.lobby_id, 'cancelReadyCheck', {}, authority)),
   }),
@@ -273,6 +290,7 @@ export const beyondLobbies = resource({
     bucket: MESSAGES,
     body: Obj({ type: Str(1, LIMITS.lobby_game_name_chars_max), data: Optional(Any()) }),
     status: 204,
+    reply: none,
     handle: ({ params, body, authority }, { lobbies }) => {
       if (!isSmall(body.data))
         return wrong(['data'], `Must be ${LIMITS.lobby_game_message_bytes_max} bytes or fewer of JSON.`);
@@ -295,6 +313,7 @@ export const beyondLobbies = resource({
       user_ids: Optional(Nullable(Arr(Snowflake<UserId>(), LIMITS.lobby_members_max, 1))),
     }),
     status: 201,
+    reply: MatchmakingTicket,
     handle: ({ body, authority }, { matchmaking }) => {
       const { queue, properties = {} } = body;
       const lobbyId = body.lobby_id ?? null;
@@ -309,6 +328,7 @@ export const beyondLobbies = resource({
     path: `${BASE}/matchmaking/tickets/:ticket_id`,
     bucket: READS,
     status: 200,
+    reply: MatchmakingTicket,
     handle: async ({ params, authority }, { matchmaking }) =>
       answer(await matchmaking.get(params.ticket_id, authority)),
   }),
@@ -319,6 +339,7 @@ export const beyondLobbies = resource({
     path: `${BASE}/matchmaking/tickets/:ticket_id`,
     bucket: READS,
     status: 200,
+    reply: MatchmakingTicket,
     handle: async ({ params, authority }, { matchmaking }) =>
       answer(await matchmaking.cancel(params.ticket_id, authority)),
   }),

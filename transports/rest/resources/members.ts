@@ -2,6 +2,9 @@ import type { GuildCommands } from '../../../engine/guild/rules.ts';
 import type { ChannelId, RoleId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { Nickname } from '../../../protocol/schemas/extension.ts';
+import { Member } from '../../../protocol/schemas/member.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
 import { op, resource } from '../operation.ts';
@@ -61,6 +64,7 @@ export const members = resource({
     bucket: READS,
     query: Obj({ limit: Limit(), after: Optional(Snowflake<UserId>()) }),
     status: 200,
+    reply: list(Member),
     handle: async ({ params, query, authority }, services) => {
       const guildId = params.guild_id;
       const may = await services.guilds.call(guildId, 'authorizeMemberRead', { wholeList: true }, authority);
@@ -78,6 +82,7 @@ export const members = resource({
     bucket: READS,
     query: Obj({ query: Str(1, 100), limit: Limit() }),
     status: 200,
+    reply: list(Member),
     handle: async ({ params, query, authority }, services) => {
       const guildId = params.guild_id;
       const may = await services.guilds.call(guildId, 'authorizeMemberRead', { wholeList: false }, authority);
@@ -93,6 +98,7 @@ export const members = resource({
     auth: 'any',
     bucket: { per: 'guild_id', limit: 50, windowMs: 10_000 },
     status: 200,
+    reply: Member,
     handle: async ({ params, authority }, { guilds }) => {
       const reply = await guilds.call(params.guild_id, 'getMember', { userId: params.user_id }, authority);
       return reply.ok ? { ok: true, body: reply.value } : reply;
@@ -107,6 +113,8 @@ export const members = resource({
     bucket: WRITES,
     body: AddMember,
     status: 201,
+    reply: Member,
+    also: { 204: none },
     handle: async ({ params, body, authority }, { guilds }) => {
       const { access_token: token, nick, roles, mute, deaf } = body;
       const member = { userId: params.user_id, ...given({ nick, roles, mute, deaf }) };
@@ -123,6 +131,7 @@ export const members = resource({
     bucket: WRITES,
     body: UpdateMember,
     status: 200,
+    reply: Member,
     handle: async ({ params, body, authority }, { guilds }) => {
       const input = { userId: params.user_id, ...memberChange(body) };
       const reply = await guilds.call(params.guild_id, 'updateMember', input, authority);
@@ -138,6 +147,7 @@ export const members = resource({
     bodyBytesMax: BODY_BYTES.image,
     body: UpdateMe,
     status: 200,
+    reply: Member,
     handle: async ({ params, body, caller, authority }, { guilds, blobs }) => {
       const folder = `guilds/${params.guild_id}/users/${caller.userId}` as const;
       const hashes: { avatar?: string | null; banner?: string | null } = {};
@@ -162,6 +172,7 @@ export const members = resource({
     permission: P.KICK_MEMBERS,
     bucket: WRITES,
     status: 204,
+    reply: none,
     handle: async ({ params, authority }, { guilds }) => {
       const reply = await guilds.call(params.guild_id, 'kickMember', { userId: params.user_id }, authority);
       return reply.ok ? { ok: true } : reply;
@@ -180,6 +191,7 @@ function switchRole(method: 'PUT' | 'DELETE', command: 'addMemberRole' | 'remove
     permission: P.MANAGE_ROLES,
     bucket: WRITES,
     status: 204,
+    reply: none,
     handle: async ({ params, authority }, { guilds }) => {
       const input = { userId: params.user_id, roleId: params.role_id };
       const reply = await guilds.call(params.guild_id, command, input, authority);
@@ -220,6 +232,7 @@ export const membersUnlisted = resource({
     bucket: WRITES,
     body: Obj({ nick: Nick() }),
     status: 200,
+    reply: Nickname,
     handle: async ({ params, body, authority }, { guilds }) => {
       const reply = await guilds.call(
         params.guild_id,

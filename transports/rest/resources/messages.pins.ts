@@ -2,6 +2,8 @@ import type { StoredMessage } from '../../../engine/guild/guild.ts';
 import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { Message, PinnedMessages } from '../../../protocol/schemas/message.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
 import { isoTimestamp } from '../../../protocol/timestamps.ts';
 import type { Viewing } from '../../../services/channels/messageviews.ts';
 import { type Answer, type Bucket, type OperationCall, op, resource } from '../operation.ts';
@@ -54,6 +56,7 @@ export const messagePins = resource({
     bucket: READ,
     query: PinsPage,
     status: 200,
+    reply: PinnedMessages,
     handle: (call, services) => {
       const { before, limit = LIMITS.pins_page_default } = call.query;
       const beforeMs = before === undefined ? null : Date.parse(before);
@@ -76,6 +79,7 @@ export const messagePins = resource({
     permission,
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: createPin,
   }),
   delete_pin: op({
@@ -85,6 +89,7 @@ export const messagePins = resource({
     permission,
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: deletePin,
   }),
   deprecated_list_pins: op({
@@ -94,6 +99,7 @@ export const messagePins = resource({
     permission: P.VIEW_CHANNEL,
     bucket: READ,
     status: 200,
+    reply: list(Message),
     handle: (call, services) =>
       pinsOf(call, services, null, LIMITS.pins_page_max, (view, found) =>
         services.presentMessages(view, found),
@@ -106,6 +112,7 @@ export const messagePins = resource({
     permission,
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: createPin,
   }),
   deprecated_delete_pin: op({
@@ -115,6 +122,7 @@ export const messagePins = resource({
     permission,
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: deletePin,
   }),
 });

@@ -4,6 +4,8 @@ import type { Authority } from '../../../engine/kernel/authority.ts';
 import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import { Message } from '../../../protocol/schemas/message.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
 import type { RunWithFiles } from '../../../services/channels/messagefiles.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import {
@@ -146,6 +148,7 @@ export const messages = resource({
     bucket: READ,
     query: MessagesPage,
     status: 200,
+    reply: list(Message),
     handle: async (call, services) => {
       const page = pageOf(call.query);
       const view = await viewing(call, services, page);
@@ -163,6 +166,7 @@ export const messages = resource({
     permission: P.VIEW_CHANNEL | P.READ_MESSAGE_HISTORY,
     bucket: READ,
     status: 200,
+    reply: Message,
     handle: async (call, services) => {
       const view = await viewing(call, services);
       if (!view.ok) return view;
@@ -185,6 +189,7 @@ export const messages = resource({
     body: CreateMessage,
     multipart: 'raised',
     status: 200,
+    reply: Message,
     handle: async (call, services) => {
       const { attachments: _notes, ...draft } = call.body;
       const pairs = filesOf(call, call.body.attachments);
@@ -220,6 +225,7 @@ export const messages = resource({
     body: EditMessage,
     multipart: 'raised',
     status: 200,
+    reply: Message,
     handle: async (call, services) => {
       const { attachments: _notes, ...edit } = call.body;
       const pairs = filesOf(call, call.body.attachments);
@@ -246,6 +252,7 @@ export const messages = resource({
     permission: P.VIEW_CHANNEL,
     bucket: DELETE,
     status: 204,
+    reply: none,
     handle: async ({ params, caller, authority }, services) => {
       const { channel_id: channelId, message_id: messageId } = params;
       const reply = await services.channels.call(channelId, 'deleteMessage', { messageId }, authority);
@@ -267,6 +274,7 @@ export const messages = resource({
     bucket: BULK,
     body: BulkDelete,
     status: 204,
+    reply: none,
     handle: ({ params, body, authority }, { channels }) => {
       const messageIds = body.messages;
       return channels.call(params.channel_id, 'bulkDeleteMessages', { messageIds }, authority);
@@ -279,6 +287,7 @@ export const messages = resource({
     permission: P.VIEW_CHANNEL,
     bucket: PUBLISH,
     status: 200,
+    reply: Message,
     handle: async (call, services) => {
       const { channel_id, message_id } = call.params;
       const input = { messageId: message_id };
@@ -293,6 +302,7 @@ export const messages = resource({
     permission: P.VIEW_CHANNEL | P.SEND_MESSAGES,
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: ({ params, authority }, { channels }) =>
       channels.call(params.channel_id, 'startTyping', {}, authority),
   }),

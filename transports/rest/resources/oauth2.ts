@@ -5,6 +5,17 @@ import { EXTERNAL_AUTH_TYPES, IDENTITY_LIMITS } from '../../../protocol/identiti
 import type { GuildId } from '../../../protocol/ids.ts';
 import { AUTHORIZE_PARAMETERS, oauthRefusal } from '../../../protocol/oauth.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import {
+  AccessTokens,
+  AuthorizationResult,
+  ConsentRequest,
+  DeviceCodes as DeviceCodesObject,
+  DeviceRequest,
+  GrantedToken,
+  Redirect,
+} from '../../../protocol/schemas/account.ts';
+import { CurrentAuthorization, PublicKeys, UserInfo } from '../../../protocol/schemas/application.ts';
+import { list, none, object, oneOf } from '../../../protocol/schemas/schema.ts';
 import type { Consent, Decision, DeviceCodes, TokenAnswer } from '../../../services/oauth/ports.ts';
 import { publicApplicationBody, userBody } from '../accounts.ts';
 import { BODY_BYTES } from '../bodysize.ts';
@@ -140,6 +151,7 @@ export const oauth2 = resource({
     scope: 'any',
     bucket: READ,
     status: 200,
+    reply: CurrentAuthorization,
     async handle({ caller }, services) {
       const { authorization, userId } = caller;
       const application =
@@ -165,6 +177,7 @@ export const oauth2 = resource({
     auth: 'none',
     bucket: READ,
     status: 200,
+    reply: PublicKeys,
     handle: async (_, { oauth }) => ({ ok: true, body: { keys: await oauth.publicKeys() } }),
   }),
 
@@ -175,6 +188,7 @@ export const oauth2 = resource({
     scope: 'openid',
     bucket: READ,
     status: 200,
+    reply: UserInfo,
     async handle({ caller, publicUrl }, { read, accounts }) {
       const { authorization, userId } = caller;
       if (!authorization) return { ok: false, refusal: refusal('INVALID_OAUTH2_ACCESS_TOKEN') };
@@ -203,6 +217,7 @@ export const oauth2Unlisted = resource({
     bodyBytesMax: BODY_BYTES.tokens,
     body: TokenForm,
     status: 200,
+    reply: AccessTokens,
     async handle({ body, basic }, { oauth }): Promise<Answer> {
       const client = credentialsOf(basic, body);
       if (!client.ok) return client;
@@ -237,6 +252,7 @@ export const oauth2Unlisted = resource({
     bucket: TOKENS,
     body: Obj({ ...CLIENT, token: Str(1, SECRET_CHARACTERS_MAX), token_type_hint: Text(128) }),
     status: 200,
+    reply: object({}),
     async handle({ body, basic }, { oauth }): Promise<Answer> {
       const shown = credentialsOf(basic, body);
       if (!shown.ok) return shown;
@@ -255,6 +271,7 @@ export const oauth2Unlisted = resource({
     bucket: TOKENS,
     body: Obj({ ...CLIENT, scope: Text(PARAMETER_CHARACTERS_MAX) }),
     status: 200,
+    reply: DeviceCodesObject,
     async handle({ body, basic, publicUrl }, { oauth }): Promise<Answer> {
       const shown = credentialsOf(basic, body);
       if (!shown.ok) return shown;
@@ -270,6 +287,7 @@ export const oauth2Unlisted = resource({
     bucket: GUESSES,
     body: Obj({ user_code: Str(1, 32) }),
     status: 200,
+    reply: DeviceRequest,
     async handle({ body }, services): Promise<Answer> {
       const device = await services.oauth.devices.look(body.user_code);
       // A device is signed in on the page, or by its code; there is no application to describe.
@@ -288,6 +306,7 @@ export const oauth2Unlisted = resource({
     bucket: GUESSES,
     body: Obj({ user_code: Str(1, 32), result: Choice('granted', 'denied') }),
     status: 204,
+    reply: none,
     async handle({ body, caller }, { oauth }): Promise<Answer> {
       const done = await oauth.devices.finish(caller.userId, body.user_code, body.result === 'granted');
       return done ? { ok: true } : unknownCode();
@@ -301,6 +320,7 @@ export const oauth2Unlisted = resource({
     bucket: READ,
     query: AuthorizeParameters,
     status: 200,
+    reply: oneOf(Redirect, ConsentRequest),
     async handle({ query, caller }, services): Promise<Answer> {
       const described = await services.oauth.consents.describe(caller.userId, queryOf(query));
       if (described.kind === 'refused') return { ok: false, refusal: described.refusal };
@@ -319,6 +339,7 @@ export const oauth2Unlisted = resource({
     query: AuthorizeParameters,
     body: DecisionBody,
     status: 200,
+    reply: AuthorizationResult,
     async handle({ query, body, caller }, { oauth }): Promise<Answer> {
       const decision: Decision = {
         authorize: body.authorize,
@@ -338,6 +359,7 @@ export const oauth2Unlisted = resource({
     auth: 'user',
     bucket: READ,
     status: 200,
+    reply: list(GrantedToken),
     async handle({ caller }, services): Promise<Answer> {
       const grants = await services.oauth.grants(caller.userId);
       const shown = grants.map(async ({ id, applicationId, scopes }) => {
@@ -354,6 +376,7 @@ export const oauth2Unlisted = resource({
     auth: 'user',
     bucket: DECISIONS,
     status: 204,
+    reply: none,
     async handle({ params, caller }, { oauth }): Promise<Answer> {
       const grant = (await oauth.grants(caller.userId)).find(({ id }) => id === params.token_id);
       if (!grant) return { ok: false, refusal: refusal('UNKNOWN_TOKEN') };

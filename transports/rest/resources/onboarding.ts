@@ -1,6 +1,9 @@
 import type { ChannelId, RoleId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { OnboardingAnswers } from '../../../protocol/schemas/extension.ts';
+import { NewMemberWelcome, Onboarding, OwnOnboarding } from '../../../protocol/schemas/guildpages.ts';
+import { none } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Bucket, op, resource } from '../operation.ts';
@@ -38,6 +41,7 @@ export const onboarding = resource({
     auth: 'any',
     bucket: READS,
     status: 200,
+    reply: OwnOnboarding,
     handle: async ({ params, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'getOnboarding', {}, authority)),
   }),
@@ -56,6 +60,7 @@ export const onboarding = resource({
       mode: Optional(Nullable(Choice(0, 1))),
     }),
     status: 200,
+    reply: Onboarding,
     handle: async ({ params, body: draft, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'putOnboarding', { draft }, authority)),
   }),
@@ -66,6 +71,8 @@ export const onboarding = resource({
     auth: 'any',
     bucket: READS,
     status: 200,
+    reply: NewMemberWelcome,
+    also: { 204: none },
     handle: async ({ params, authority }, { guilds }) => {
       const reply = await guilds.call(params.guild_id, 'getNewMemberWelcome', {}, authority);
       return reply.ok && reply.value === null ? { ok: true, status: 204 } : answer(reply);
@@ -106,6 +113,7 @@ export const onboardingUnlisted = resource({
     bodyBytesMax: BODY_BYTES.texts,
     body: Answers,
     status: 200,
+    reply: OnboardingAnswers,
     handle: async ({ params, body: draft, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'answerOnboarding', { draft, isLast: true }, authority)),
   }),
@@ -118,6 +126,7 @@ export const onboardingUnlisted = resource({
     bodyBytesMax: BODY_BYTES.texts,
     body: Answers,
     status: 200,
+    reply: OnboardingAnswers,
     handle: async ({ params, body: draft, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'answerOnboarding', { draft, isLast: false }, authority)),
   }),
@@ -144,6 +153,7 @@ export const onboardingUnlisted = resource({
       resource_channels: Optional(Nullable(Arr(Obj(GuideChannel), LIMITS.guide_channels_max))),
     }),
     status: 200,
+    reply: NewMemberWelcome,
     handle: async ({ params, body: draft, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'putNewMemberWelcome', { draft }, authority)),
   }),

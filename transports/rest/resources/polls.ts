@@ -1,6 +1,9 @@
 import type { UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { Message } from '../../../protocol/schemas/message.ts';
+import { PollAnswerDetails } from '../../../protocol/schemas/poll.ts';
+import { none } from '../../../protocol/schemas/schema.ts';
 import { type Bucket, op, resource } from '../operation.ts';
 import { Arr, Int, Obj, OneOf, Optional, Snowflake } from '../schema.ts';
 
@@ -27,6 +30,7 @@ export const polls = resource({
     bucket: READ,
     query: VotersPage,
     status: 200,
+    reply: PollAnswerDetails,
     handle: async ({ params, query, authority }, services) => {
       const { channel_id: channelId, message_id: messageId } = params;
       const answerId = Number(params.answer_id);
@@ -48,6 +52,7 @@ export const polls = resource({
     permission: P.VIEW_CHANNEL,
     bucket: WRITE,
     status: 200,
+    reply: Message,
     handle: async ({ params, caller, authority }, services) => {
       const { channel_id: channelId, message_id: messageId } = params;
       const reply = await services.channels.call(channelId, 'endPoll', { messageId }, authority);
@@ -70,6 +75,7 @@ export const pollsUnlisted = resource({
     bucket: WRITE,
     body: Votes,
     status: 204,
+    reply: none,
     handle: ({ params, body, authority }, { channels }) => {
       const input = { messageId: params.message_id, answerIds: body.answer_ids.map(Number) };
       return channels.call(params.channel_id, 'votePoll', input, authority);
@@ -82,6 +88,7 @@ export const pollsUnlisted = resource({
     permission: P.VIEW_CHANNEL | P.READ_MESSAGE_HISTORY,
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: ({ params, authority }, { channels }) => {
       const input = { messageId: params.message_id, answerIds: [] };
       return channels.call(params.channel_id, 'votePoll', input, authority);

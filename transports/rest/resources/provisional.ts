@@ -2,6 +2,9 @@ import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import { EXTERNAL_AUTH_TYPES, identityObject, IDENTITY_LIMITS as L } from '../../../protocol/identities.ts';
 import type { ApplicationId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import { PlayerTokens } from '../../../protocol/schemas/application.ts';
+import { none } from '../../../protocol/schemas/schema.ts';
+import { OwnUser } from '../../../protocol/schemas/user.ts';
 import type { IssuedTokens } from '../../../services/oauth/ports.ts';
 import type { SignedIn } from '../../../services/players/ports.ts';
 import { ownUser } from '../accounts.ts';
@@ -48,6 +51,7 @@ export const provisional = resource({
     bucket: SIGN_INS,
     body: ExternalAuth,
     status: 200,
+    reply: PlayerTokens,
     handle: async ({ body }, { provisional }) => signedIn(await provisional.signIn(...proofsOf(body))),
   }),
 
@@ -61,6 +65,7 @@ export const provisional = resource({
       preferred_global_name: Optional(Nullable(NameText(1, L.name_characters_max))),
     }),
     status: 200,
+    reply: PlayerTokens,
     async handle({ body, caller }, { provisional }) {
       const { external_user_id: externalUserId, preferred_global_name: name } = body;
       if (caller.applicationId === null) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
@@ -75,6 +80,7 @@ export const provisional = resource({
     bucket: PARTINGS,
     body: ExternalAuth,
     status: 204,
+    reply: none,
     handle: ({ body }, { provisional }) => provisional.unmerge(...proofsOf(body)),
   }),
 
@@ -85,6 +91,7 @@ export const provisional = resource({
     bucket: PARTINGS,
     body: Obj({ external_user_id: ExternalUserId() }),
     status: 204,
+    reply: none,
     async handle({ body, caller }, { provisional }) {
       if (caller.applicationId === null) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
       return provisional.unmergeByBot(caller.applicationId, body.external_user_id);
@@ -104,6 +111,7 @@ export const provisionalUnlisted = resource({
       parent_client_secret: ClientSecret(),
     }),
     status: 200,
+    reply: PlayerTokens,
     async handle({ body }, { provisional }) {
       const {
         parent_access_token: token,
@@ -124,6 +132,7 @@ export const provisionalUnlisted = resource({
     bucket: { per: null, limit: 5, windowMs: 60_000 },
     body: Obj({ global_name: Nullable(NameText(1, L.name_characters_max)) }),
     status: 200,
+    reply: OwnUser,
     async handle({ body, caller }, { provisional, users, accounts, premium }) {
       const mayAnybody = caller.authorization?.scopes.has('account.global_name.update') ?? true;
       if (!mayAnybody && !(await provisional.isProvisional(caller.userId))) {

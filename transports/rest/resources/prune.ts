@@ -1,5 +1,6 @@
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { PruneResult } from '../../../protocol/schemas/member.ts';
 import { readIds } from '../idlist.ts';
 import { op, resource } from '../operation.ts';
 import { Arr, Bool, Choice, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
@@ -26,6 +27,7 @@ export const prune = resource({
       include_roles: Optional(Arr(Str(0, ROLE_TEXT_CHARS_MAX), LIMITS.prune_roles_max)),
     }),
     status: 200,
+    reply: PruneResult,
     handle: async ({ params, query, authority }, services) => {
       const days = query.days ?? LIMITS.prune_days_default;
       const roleIds = readIds(query.include_roles?.join(','), 'include_roles');
@@ -51,6 +53,7 @@ export const prune = resource({
       ),
     }),
     status: 200,
+    reply: PruneResult,
     handle: async ({ params, body, authority }, services) => {
       const days = body.days ?? LIMITS.prune_days_default;
       const roleIds = readIds(body.include_roles, 'include_roles');

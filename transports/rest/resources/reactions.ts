@@ -2,6 +2,8 @@ import type { CustomEmoji } from '../../../engine/channel/emoji.ts';
 import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
+import { User } from '../../../protocol/schemas/user.ts';
 import { type Bucket, type OperationCall, op, resource } from '../operation.ts';
 import type { Services } from '../services.ts';
 import { ReactionsPage } from './messages.schema.ts';
@@ -36,6 +38,7 @@ export const reactions = resource({
     permission: P.VIEW_CHANNEL | P.READ_MESSAGE_HISTORY,
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: async (call, services) => {
       const { params, authority } = call;
       const custom = await customIn(call, services);
@@ -50,6 +53,7 @@ export const reactions = resource({
     permission: P.VIEW_CHANNEL,
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: (call, services) => removeReaction(call, call.caller.userId, services),
   }),
   // The command checks the permission: the path may also contain the caller's own id.
@@ -60,6 +64,7 @@ export const reactions = resource({
     permission: P.VIEW_CHANNEL,
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: (call, services) => removeReaction(call, call.params.user_id, services),
   }),
   list_message_reactions_by_emoji: op({
@@ -70,6 +75,7 @@ export const reactions = resource({
     bucket: READ,
     query: ReactionsPage,
     status: 200,
+    reply: list(User),
     handle: async ({ params, query, authority }, services) => {
       const input = targetOf(params);
       const channelId = params.channel_id;
@@ -92,6 +98,7 @@ export const reactions = resource({
     permission: P.VIEW_CHANNEL | P.MANAGE_MESSAGES,
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: ({ params, authority }, { channels }) => {
       const messageId = params.message_id;
       return channels.call(params.channel_id, 'clearReactions', { messageId }, authority);
@@ -104,6 +111,7 @@ export const reactions = resource({
     permission: P.VIEW_CHANNEL | P.MANAGE_MESSAGES,
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: ({ params, authority }, { channels }) =>
       channels.call(params.channel_id, 'clearReactionsOfEmoji', targetOf(params), authority),
   }),

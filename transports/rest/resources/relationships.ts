@@ -1,6 +1,8 @@
 import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { ApplicationId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
+import { GameRelationship, Relationship } from '../../../protocol/schemas/social.ts';
 import { type Answer, type Caller, op, resource } from '../operation.ts';
 import { Int, NameText, Nullable, Obj, Optional, Str } from '../schema.ts';
 
@@ -40,6 +42,7 @@ const platform = resource({
     scope: 'relationships.read',
     bucket: READ,
     status: 200,
+    reply: list(Relationship),
     handle: async ({ caller }, { social }) => ({
       ok: true,
       body: await social.relationships.list(caller),
@@ -53,6 +56,7 @@ const platform = resource({
     bucket: WRITE,
     body: Named,
     status: 204,
+    reply: none,
     handle: async ({ caller, body }, { social }) =>
       done(await social.relationships.requestNamed(caller, body.username, null)),
   }),
@@ -64,6 +68,7 @@ const platform = resource({
     bucket: WRITE,
     body: Wanted,
     status: 204,
+    reply: none,
     handle: async ({ caller, params, body }, { social }) => {
       const peerId = params.user_id;
       const { relationships } = social;
@@ -82,6 +87,7 @@ const platform = resource({
     bucket: WRITE,
     body: Obj({ nickname: Nullable(NameText(0, NICKNAME_CHARS_MAX)) }),
     status: 204,
+    reply: none,
     handle: async ({ caller, params, body }, { social }) =>
       done(await social.relationships.rename(caller, params.user_id, body.nickname || null)),
   }),
@@ -92,6 +98,7 @@ const platform = resource({
     scope: 'relationships.write',
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: async ({ caller, params }, { social }) =>
       done(await social.relationships.remove(caller, params.user_id, null)),
   }),
@@ -105,6 +112,7 @@ const ofGame = resource({
     scope: 'relationships.read',
     bucket: READ,
     status: 200,
+    reply: list(GameRelationship),
     handle: ({ caller }, { social }) =>
       within(caller, async (applicationId) => ({
         ok: true,
@@ -119,6 +127,7 @@ const ofGame = resource({
     bucket: WRITE,
     body: Named,
     status: 204,
+    reply: none,
     handle: ({ caller, body }, { social }) =>
       within(caller, async (applicationId) =>
         done(await social.relationships.requestNamed(caller, body.username, applicationId)),
@@ -132,6 +141,7 @@ const ofGame = resource({
     bucket: WRITE,
     body: Wanted,
     status: 204,
+    reply: none,
     handle: ({ caller, params }, { social }) =>
       within(caller, async (applicationId) =>
         done(await social.relationships.request(caller, params.user_id, applicationId)),
@@ -144,6 +154,7 @@ const ofGame = resource({
     scope: 'relationships.write',
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: ({ caller, params }, { social }) =>
       within(caller, async (applicationId) =>
         done(await social.relationships.remove(caller, params.user_id, applicationId)),

@@ -1,4 +1,10 @@
 import type { RoleConnectionMetadata } from '../../../engine/social/facts.ts';
+import {
+  ApplicationRoleConnectionsMetadataItem,
+  ApplicationUserRoleConnection,
+  ConnectedAccount,
+} from '../../../protocol/schemas/application.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { op, resource } from '../operation.ts';
@@ -57,6 +63,7 @@ export const roleConnections = resource({
     auth: 'bot',
     bucket: READ,
     status: 200,
+    reply: list(ApplicationRoleConnectionsMetadataItem),
     handle: async ({ caller, params }, { applicationAccess, social }) => {
       const no = applicationAccess.applicationRefusal(caller, params.application_id);
       if (no) return { ok: false, refusal: no };
@@ -72,6 +79,7 @@ export const roleConnections = resource({
     bodyBytesMax: BODY_BYTES.translations,
     body: Metadata,
     status: 200,
+    reply: list(ApplicationRoleConnectionsMetadataItem),
     handle: async ({ caller, params, body }, { applicationAccess, social }) => {
       const no = applicationAccess.applicationRefusal(caller, params.application_id);
       if (no) return { ok: false, refusal: no };
@@ -87,6 +95,7 @@ export const roleConnections = resource({
     scope: 'role_connections.write',
     bucket: READ,
     status: 200,
+    reply: ApplicationUserRoleConnection,
     handle: async ({ caller, params }, { applicationAccess, social }) => {
       const no = applicationAccess.applicationRefusal(caller, params.application_id);
       if (no) return { ok: false, refusal: no };
@@ -102,6 +111,7 @@ export const roleConnections = resource({
     bucket: WRITE,
     body: Connection,
     status: 200,
+    reply: ApplicationUserRoleConnection,
     handle: async ({ caller, params, body }, { applicationAccess, social }) => {
       const no = applicationAccess.applicationRefusal(caller, params.application_id);
       if (no) return { ok: false, refusal: no };
@@ -121,6 +131,7 @@ export const roleConnections = resource({
     scope: 'role_connections.write',
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: ({ caller, params }, { applicationAccess, social }) => {
       const no = applicationAccess.applicationRefusal(caller, params.application_id);
       if (no) return { ok: false, refusal: no };
@@ -136,6 +147,7 @@ export const roleConnections = resource({
     scope: 'connections',
     bucket: READ,
     status: 200,
+    reply: list(ConnectedAccount),
     handle: () => ({ ok: true, body: [] }),
   }),
 });

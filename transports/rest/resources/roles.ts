@@ -4,6 +4,8 @@ import type { Authority } from '../../../engine/kernel/authority.ts';
 import { everyoneRoleOf, type GuildId, type RoleId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { Role as RoleObject } from '../../../protocol/schemas/guild.ts';
+import { dict, list, none, whole } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
@@ -77,6 +79,7 @@ export const roles = resource({
     auth: 'any',
     bucket: READ,
     status: 200,
+    reply: list(RoleObject),
     handle: async ({ params, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'listRoles', {}, authority)),
   }),
@@ -86,6 +89,7 @@ export const roles = resource({
     auth: 'any',
     bucket: READ,
     status: 200,
+    reply: RoleObject,
     handle: async ({ params, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'getRole', { roleId: params.role_id }, authority)),
   }),
@@ -98,6 +102,7 @@ export const roles = resource({
     bodyBytesMax: BODY_BYTES.image,
     body: Role,
     status: 200,
+    reply: RoleObject,
     handle: async ({ params, body, authority }, services) => {
       const guildId = params.guild_id;
       // The icon's URL contains the role's id, so the id is generated before the role is created.
@@ -118,6 +123,7 @@ export const roles = resource({
     bodyBytesMax: BODY_BYTES.image,
     body: Role,
     status: 200,
+    reply: RoleObject,
     handle: async ({ params, body, authority }, services) => {
       const guildId = params.guild_id;
       const roleId = params.role_id;
@@ -136,6 +142,7 @@ export const roles = resource({
     bucket: WRITE,
     body: Positions,
     status: 200,
+    reply: list(RoleObject),
     handle: async ({ params, body, authority }, { guilds }) => {
       const moves = body.flatMap<RoleMove>(({ id, position }) =>
         id == null || position == null ? [] : { id: id, position },
@@ -150,6 +157,7 @@ export const roles = resource({
     permission: P.MANAGE_ROLES,
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: ({ params, authority }, { guilds }) =>
       guilds.call(params.guild_id, 'deleteRole', { roleId: params.role_id }, authority),
   }),
@@ -159,6 +167,7 @@ export const roles = resource({
     auth: 'any',
     bucket: READ,
     status: 200,
+    reply: dict(whole),
     handle: async ({ params, authority }, { guilds, read }) => {
       const guildId = params.guild_id;
       const roles = await guilds.call(guildId, 'listRoles', {}, authority);

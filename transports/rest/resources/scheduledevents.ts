@@ -4,6 +4,8 @@ import type { Authority } from '../../../engine/kernel/authority.ts';
 import type { EventObject } from '../../../engine/scheduledevent/event.ts';
 import type { ChannelId, GuildId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
+import { ScheduledEvent } from '../../../protocol/schemas/event.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
 import { userBody } from '../accounts.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
@@ -139,6 +141,7 @@ export const scheduledEvents = resource({
     bucket: READ,
     query: WithCount,
     status: 200,
+    reply: list(ScheduledEvent),
     handle: async ({ params, query, authority }, { guilds }) => {
       const shows = { withUserCount: query.with_user_count ?? false };
       const reply = await guilds.call(params.guild_id, 'listScheduledEvents', shows, authority);
@@ -153,6 +156,7 @@ export const scheduledEvents = resource({
     bucket: READ,
     query: WithCount,
     status: 200,
+    reply: ScheduledEvent,
     handle: async ({ params, query, authority }, { guilds }) => {
       const eventId = params.guild_scheduled_event_id;
       const input = { eventId, withUserCount: query.with_user_count ?? false };
@@ -168,6 +172,7 @@ export const scheduledEvents = resource({
     bodyBytesMax: BODY_BYTES.image,
     body: CreateEvent,
     status: 200,
+    reply: ScheduledEvent,
     handle: async ({ params, body, authority }, services) => {
       const guildId = params.guild_id;
       // The image's URL contains the event's id, so the id is generated before the event is created.
@@ -193,6 +198,7 @@ export const scheduledEvents = resource({
     bodyBytesMax: BODY_BYTES.image,
     body: UpdateEvent,
     status: 200,
+    reply: ScheduledEvent,
     handle: async ({ params, body, authority }, services) => {
       const [guildId, eventId] = [params.guild_id, params.guild_scheduled_event_id];
       const image = await coverOf(body, [guildId, eventId, false], authority, services);
@@ -209,6 +215,7 @@ export const scheduledEvents = resource({
     auth: 'any',
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: ({ params, authority }, { guilds }) =>
       guilds.call(
         params.guild_id,

@@ -2,6 +2,13 @@ import type { OwnRsvp } from '../../../engine/guild/scheduledevents.users.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
 import type { GuildId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
+import {
+  GuildScheduledEventException,
+  ScheduledEventUser,
+  ScheduledEventUserCount,
+} from '../../../protocol/schemas/event.ts';
+import { EventSubscription } from '../../../protocol/schemas/extension.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
 import type { EventUser, EventUserPage } from '../../../storage/scheduledevent/port.ts';
 import { userBody } from '../accounts.ts';
 import { type Answer, op, resource } from '../operation.ts';
@@ -91,6 +98,7 @@ export const scheduledEventUsers = resource({
     bucket: READ,
     query: Page,
     status: 200,
+    reply: list(ScheduledEventUser),
     handle: ({ params, query, authority }, services) => {
       const of = { eventId: params.guild_scheduled_event_id, exceptionId: null };
       return listUsers(params.guild_id, of, query, authority, services);
@@ -104,6 +112,7 @@ export const scheduledEventUsers = resource({
     bucket: READ,
     query: Page,
     status: 200,
+    reply: list(ScheduledEventUser),
     handle: ({ params, query, authority }, services) => {
       const exceptionId = params.guild_scheduled_event_exception_id;
       const of = { eventId: params.guild_scheduled_event_id, exceptionId };
@@ -122,6 +131,7 @@ export const scheduledEventUsers = resource({
       ),
     }),
     status: 200,
+    reply: ScheduledEventUserCount,
     handle: async ({ params, query, authority }, { guilds, read }) => {
       const [guildId, eventId] = [params.guild_id, params.guild_scheduled_event_id];
       const of = { eventId, exceptionId: null };
@@ -148,6 +158,7 @@ export const scheduledEventUsers = resource({
     bucket: WRITE,
     body: Obj({ ...Times, original_scheduled_start_time: Timestamp() }),
     status: 200,
+    reply: GuildScheduledEventException,
     handle: async ({ params, body, authority }, { guilds }) => {
       const input = {
         eventId: params.guild_scheduled_event_id,
@@ -166,6 +177,7 @@ export const scheduledEventUsers = resource({
     bucket: WRITE,
     body: Obj(Times),
     status: 200,
+    reply: GuildScheduledEventException,
     handle: async ({ params, body, authority }, { guilds }) => {
       const of = { eventId: params.guild_scheduled_event_id, exceptionId: params.exception_id };
       const input = { ...of, ...timesOf(body) };
@@ -180,6 +192,7 @@ export const scheduledEventUsers = resource({
     auth: 'any',
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: ({ params, authority }, { guilds }) => {
       const of = { eventId: params.guild_scheduled_event_id, exceptionId: params.exception_id };
       return guilds.call(params.guild_id, 'deleteEventException', of, authority);
@@ -203,6 +216,7 @@ export const scheduledEventsUnlisted = resource({
     bucket: ANSWER,
     body: OWN,
     status: 200,
+    reply: EventSubscription,
     handle: async ({ params, body, authority }, { guilds }) => {
       const of = { eventId: params.guild_scheduled_event_id, exceptionId: null };
       const input = { ...of, response: body.response ?? INTERESTED };
@@ -217,6 +231,7 @@ export const scheduledEventsUnlisted = resource({
     auth: 'user',
     bucket: ANSWER,
     status: 204,
+    reply: none,
     handle: ({ params, authority }, { guilds }) => {
       const of = { eventId: params.guild_scheduled_event_id, exceptionId: null };
       return guilds.call(params.guild_id, 'removeEventRsvp', of, authority);
@@ -230,6 +245,7 @@ export const scheduledEventsUnlisted = resource({
     bucket: ANSWER,
     body: OWN,
     status: 200,
+    reply: EventSubscription,
     handle: async ({ params, body, authority }, { guilds }) => {
       const exceptionId = params.guild_scheduled_event_exception_id;
       const of = { eventId: params.guild_scheduled_event_id, exceptionId };
@@ -245,6 +261,7 @@ export const scheduledEventsUnlisted = resource({
     auth: 'user',
     bucket: ANSWER,
     status: 204,
+    reply: none,
     handle: ({ params, authority }, { guilds }) => {
       const exceptionId = params.guild_scheduled_event_exception_id;
       const of = { eventId: params.guild_scheduled_event_id, exceptionId };

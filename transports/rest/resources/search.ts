@@ -3,6 +3,10 @@ import type { GuildId, MessageId } from '../../../protocol/ids.ts';
 import { readsAllContent } from '../../../protocol/intents.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import {
+  MessageSearch as MessageSearchObject,
+  SearchIndexNotReady,
+} from '../../../protocol/schemas/message.ts';
 import type { MessageSearch } from '../../../storage/message/port.ts';
 import { type Answer, type Bucket, type Caller, op, resource } from '../operation.ts';
 import { Arr, Bool, Choice, Int, Obj, Optional, Snowflake, type Static, Str } from '../schema.ts';
@@ -111,6 +115,8 @@ export const search = resource({
     bucket: SEARCH,
     query: Search,
     status: 200,
+    reply: MessageSearchObject,
+    also: { 202: SearchIndexNotReady },
     handle: async ({ params, query, caller, authority }, services): Promise<Answer> => {
       const guildId = params.guild_id;
       const { guilds, read } = services;

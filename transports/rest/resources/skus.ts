@@ -1,6 +1,7 @@
 import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { type Sku, skuObject } from '../../../protocol/premium.ts';
+import { PricedSku } from '../../../protocol/schemas/extension.ts';
 import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
 import { Bool, Choice, Obj, Optional, Str } from '../schema.ts';
@@ -23,6 +24,7 @@ export const skus = resource({
       owner: Optional(Choice('user', 'guild')),
     }),
     status: 201,
+    reply: PricedSku,
     async handle({ params, body, caller }, { catalog }) {
       const wanted = { name: body.name, type: body.type, owner: body.owner ?? 'user' };
       return priced(await catalog.create(params.application_id, caller.userId, wanted));
@@ -36,6 +38,7 @@ export const skus = resource({
     bucket: WRITE,
     body: Obj({ name: Optional(Str(1, LIMITS.sku_name_chars_max)), available: Optional(Bool()) }),
     status: 200,
+    reply: PricedSku,
     async handle({ params, body, caller }, { catalog }) {
       const { application_id: applicationId, sku_id: skuId } = params;
       return priced(await catalog.edit(applicationId, caller.userId, skuId, body));

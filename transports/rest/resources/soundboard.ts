@@ -1,5 +1,7 @@
 import type { GuildId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { SoundboardSound } from '../../../protocol/schemas/expression.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
 import { DEFAULT_SOUNDS } from '../../../protocol/sounds.ts';
 import { op, resource } from '../operation.ts';
 import { Nullable, Obj, Optional, Snowflake } from '../schema.ts';
@@ -13,6 +15,7 @@ export const soundboard = resource({
     // The platform publishes no limits for these routes; the values are this server's own.
     bucket: { per: null, limit: 10, windowMs: 10_000 },
     status: 200,
+    reply: list(SoundboardSound),
     handle: () => ({ ok: true, body: DEFAULT_SOUNDS }),
   }),
 
@@ -24,6 +27,7 @@ export const soundboard = resource({
     bucket: { per: 'channel_id', limit: 5, windowMs: 5_000 },
     body: Obj({ sound_id: Snowflake(), source_guild_id: Optional(Nullable(Snowflake<GuildId>())) }),
     status: 204,
+    reply: none,
     handle: async ({ params, body, authority }, { channels, guilds }) => {
       const sourceGuildId = body.source_guild_id ?? null;
       const named = { soundId: body.sound_id, sourceGuildId };

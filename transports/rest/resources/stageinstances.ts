@@ -1,6 +1,8 @@
 import type { ChannelId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { StageInstance } from '../../../protocol/schemas/event.ts';
+import { none } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
 import { type Bucket, op, resource } from '../operation.ts';
 import { Bool, Choice, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
@@ -36,6 +38,7 @@ export const stageInstances = resource({
       send_start_notification: Optional(Nullable(Bool())),
     }),
     status: 200,
+    reply: StageInstance,
     handle: async ({ body, authority }, { channels }) => {
       const draft = {
         topic: body.topic,
@@ -54,6 +57,7 @@ export const stageInstances = resource({
     permission: P.VIEW_CHANNEL,
     bucket: READ,
     status: 200,
+    reply: StageInstance,
     handle: async ({ params, authority }, { channels }) =>
       answer(await channels.call(params.channel_id, 'getStageInstance', {}, authority)),
   }),
@@ -66,6 +70,7 @@ export const stageInstances = resource({
     bucket: WRITE,
     body: Obj({ topic: Optional(Topic()), privacy_level: Optional(Privacy()) }),
     status: 200,
+    reply: StageInstance,
     handle: async ({ params, body, authority }, { channels }) => {
       const change = {
         ...(body.topic === undefined ? {} : { topic: body.topic }),
@@ -82,6 +87,7 @@ export const stageInstances = resource({
     permission: MODERATE,
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: async ({ params, authority }, { channels }) => {
       const reply = await channels.call(params.channel_id, 'deleteStageInstance', {}, authority);
       return reply.ok ? { ok: true } : reply;

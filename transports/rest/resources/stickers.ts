@@ -1,6 +1,13 @@
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
+import {
+  GuildSticker,
+  Sticker,
+  StickerPack,
+  StickerPackCollection,
+} from '../../../protocol/schemas/expression.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
 import { STICKER_PACKS, standardSticker } from '../../../protocol/stickers.ts';
 import { answer } from '../answer.ts';
 import { type Bucket, op, resource } from '../operation.ts';
@@ -35,6 +42,7 @@ export const stickers = resource({
     auth: 'any',
     bucket: READ,
     status: 200,
+    reply: list(GuildSticker),
     handle: async ({ params, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'listStickers', {}, authority)),
   }),
@@ -44,6 +52,7 @@ export const stickers = resource({
     auth: 'any',
     bucket: READ,
     status: 200,
+    reply: GuildSticker,
     handle: async ({ params, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'getSticker', { stickerId: params.sticker_id }, authority)),
   }),
@@ -56,6 +65,7 @@ export const stickers = resource({
     multipart: true,
     body: Obj({ name: Name(), tags: Tags(), description: Description() }),
     status: 201,
+    reply: GuildSticker,
     handle: async ({ params, body, files, authority }, { guilds, expressionFiles, nextId }) => {
       // Listing with this authority requires the permission of the command, before anything is parsed or stored.
       const allowed = await guilds.call(params.guild_id, 'listStickers', {}, authority);
@@ -84,6 +94,7 @@ export const stickers = resource({
     bucket: WRITE,
     body: Obj({ name: Optional(Name()), tags: Optional(Tags()), description: Description() }),
     status: 200,
+    reply: GuildSticker,
     handle: async ({ params, body, authority }, { guilds }) => {
       const { description, ...rest } = body;
       const wrong = descriptionRefusal(description);
@@ -102,6 +113,7 @@ export const stickers = resource({
     auth: 'any',
     bucket: WRITE,
     status: 204,
+    reply: none,
     handle: async ({ params, authority }, { guilds, expressionFiles }) => {
       const input = { stickerId: params.sticker_id };
       const reply = await guilds.call(params.guild_id, 'deleteSticker', input, authority);
@@ -115,6 +127,7 @@ export const stickers = resource({
     auth: 'any',
     bucket: READ_ANY,
     status: 200,
+    reply: Sticker,
     handle: async ({ params, authority }, { guilds, read }) => {
       const standard = standardSticker(params.sticker_id);
       if (standard) return { ok: true, body: standard };
@@ -132,6 +145,7 @@ export const stickers = resource({
     auth: 'none',
     bucket: READ_ANY,
     status: 200,
+    reply: StickerPackCollection,
     handle: () => ({ ok: true, body: { sticker_packs: STICKER_PACKS } }),
   }),
   get_sticker_pack: op({
@@ -140,6 +154,7 @@ export const stickers = resource({
     auth: 'any',
     bucket: READ_ANY,
     status: 200,
+    reply: StickerPack,
     handle: ({ params }) => {
       const pack = STICKER_PACKS.find(({ id }) => id === params.pack_id);
       return pack ? { ok: true, body: pack } : { ok: false, refusal: refusal('UNKNOWN_STICKER_PACK') };

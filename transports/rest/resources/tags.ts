@@ -1,5 +1,7 @@
 import type { GuildId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { GuildProfile } from '../../../protocol/schemas/extension.ts';
+import { OwnUser } from '../../../protocol/schemas/user.ts';
 import { ownUser } from '../accounts.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
@@ -18,6 +20,7 @@ export const tagsUnlisted = resource({
     auth: 'any',
     bucket: { per: 'guild_id', limit: 10, windowMs: 10_000 },
     status: 200,
+    reply: GuildProfile,
     handle: async ({ params, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'getGuildProfile', {}, authority)),
   }),
@@ -34,6 +37,7 @@ export const tagsUnlisted = resource({
       badge: Optional(Nullable(ImageData())),
     }),
     status: 200,
+    reply: GuildProfile,
     async handle({ params, body, authority }, { guilds, blobs }) {
       const guildId = params.guild_id;
       const { tag, badge } = body;
@@ -58,6 +62,7 @@ export const tagsUnlisted = resource({
       identity_enabled: Optional(Nullable(Bool())),
     }),
     status: 200,
+    reply: OwnUser,
     async handle({ body, caller, authority }, services) {
       const { identity_guild_id: guildId = null, identity_enabled: isOn = true } = body;
       const shown = isOn === true ? guildId : null;

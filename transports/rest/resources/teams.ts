@@ -1,5 +1,7 @@
 import type { Team } from '../../../engine/application/teams.ts';
 import { type Refusal, refusal } from '../../../protocol/refusal.ts';
+import { Team as TeamObject } from '../../../protocol/schemas/application.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
 import { teamBody } from '../accounts.ts';
 import { op, resource } from '../operation.ts';
 import type { Services } from '../services.ts';
@@ -19,6 +21,7 @@ export const teamsUnlisted = resource({
     auth: 'user',
     bucket: { per: null, limit: 10, windowMs: 10_000 },
     status: 200,
+    reply: list(TeamObject),
     async handle({ caller }, services) {
       const teams = await services.read.teams.ofUser(caller.userId, TEAMS_MAX);
       return { ok: true, body: await rendered(teams, services) };
@@ -31,6 +34,7 @@ export const teamsUnlisted = resource({
     auth: 'user',
     bucket: { per: null, limit: 5, windowMs: 10_000 },
     status: 200,
+    reply: TeamObject,
     async handle({ params, caller }, services) {
       const { userId } = caller;
       const reply = await services.teams.change(params.team_id, { kind: 'accept', userId });
@@ -47,6 +51,7 @@ export const teamsUnlisted = resource({
     auth: 'user',
     bucket: { per: null, limit: 5, windowMs: 10_000 },
     status: 204,
+    reply: none,
     async handle({ params, caller }, { teams }) {
       const reply = await teams.change(params.team_id, { kind: 'leave', userId: caller.userId });
       return reply.ok ? { ok: true } : unnamed(reply);

@@ -1,6 +1,9 @@
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../../protocol/refusal.ts';
+import { Guild } from '../../../protocol/schemas/guild.ts';
+import { list } from '../../../protocol/schemas/schema.ts';
+import { Template } from '../../../protocol/schemas/template.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
@@ -31,6 +34,7 @@ export const templates = resource({
     auth: 'none',
     bucket: BY_CODE,
     status: 200,
+    reply: Template,
     handle: async ({ params: { code } }, services) => {
       const guildId = await guildOf(code, services);
       if (guildId === null) return unknown();
@@ -45,6 +49,7 @@ export const templates = resource({
     permission: P.MANAGE_GUILD,
     bucket: READS,
     status: 200,
+    reply: list(Template),
     handle: async ({ params, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'listTemplates', {}, authority)),
   }),
@@ -57,6 +62,7 @@ export const templates = resource({
     bucket: WRITES,
     body: Obj({ name: Name(), description: Description() }),
     status: 200,
+    reply: Template,
     handle: async ({ params, body, authority }, { guilds, invites }) => {
       const { name, description } = body;
       const input = { name, description: description || null, code: invites.newCode() };
@@ -71,6 +77,7 @@ export const templates = resource({
     permission: P.MANAGE_GUILD,
     bucket: WRITES,
     status: 200,
+    reply: Template,
     handle: async ({ params: { guild_id, code }, authority }, { guilds }) =>
       answer(await guilds.call(guild_id, 'syncTemplate', { code }, authority)),
   }),
@@ -83,6 +90,7 @@ export const templates = resource({
     bucket: WRITES,
     body: Obj({ name: Optional(Name()), description: Description() }),
     status: 200,
+    reply: Template,
     handle: async ({ params: { guild_id, code }, body, authority }, { guilds }) => {
       const { name, description } = body;
       const stated = {
@@ -100,6 +108,7 @@ export const templates = resource({
     permission: P.MANAGE_GUILD,
     bucket: WRITES,
     status: 200,
+    reply: Template,
     handle: async ({ params: { guild_id, code }, authority }, { guilds }) =>
       answer(await guilds.call(guild_id, 'deleteTemplate', { code }, authority)),
   }),
@@ -118,6 +127,7 @@ export const templatesUnlisted = resource({
     }),
     bodyBytesMax: BODY_BYTES.image,
     status: 201,
+    reply: Guild,
     handle: async ({ params: { code }, body: { name, icon }, caller }, services) => {
       const { guilds, blobs, nextId, system } = services;
       const guildId = await guildOf(code, services);

@@ -5,6 +5,15 @@ import { type ChannelId, firstMessageIdOf, type UserId } from '../../../protocol
 import { CHOICES, LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import { Thread } from '../../../protocol/schemas/channel.ts';
+import { ThreadMember } from '../../../protocol/schemas/member.ts';
+import { SearchIndexNotReady } from '../../../protocol/schemas/message.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
+import {
+  CreatedThread,
+  ThreadList,
+  ThreadSearch as ThreadSearchObject,
+} from '../../../protocol/schemas/thread.ts';
 import { microsecondsOf } from '../../../protocol/timestamps.ts';
 import type { ArchivePage, ThreadSearch } from '../../../storage/thread/port.ts';
 import { answer } from '../answer.ts';
@@ -172,6 +181,7 @@ export const threads = resource({
     body: CreateThread,
     multipart: 'raised',
     status: 201,
+    reply: CreatedThread,
     handle: async (call, services) => {
       const { message, ...draft } = call.body;
       if (message) return createdPost(call, draft, message, services);
@@ -189,6 +199,7 @@ export const threads = resource({
     bucket: WRITE,
     body: Obj(OfMessage),
     status: 201,
+    reply: Thread,
     handle: async ({ params, body: draft, authority }, { channels }) => {
       const input = { messageId: params.message_id, draft };
       return answer(await channels.call(params.channel_id, 'createThreadFromMessage', input, authority));
@@ -201,6 +212,7 @@ export const threads = resource({
     permission: P.VIEW_CHANNEL,
     bucket: MEMBERS,
     status: 204,
+    reply: none,
     handle: ({ params, authority }, { channels }) =>
       channels.call(params.channel_id, 'joinThread', {}, authority),
   }),
@@ -211,6 +223,7 @@ export const threads = resource({
     permission: P.VIEW_CHANNEL,
     bucket: MEMBERS,
     status: 204,
+    reply: none,
     handle: ({ params, authority }, { channels }) =>
       channels.call(params.channel_id, 'leaveThread', {}, authority),
   }),
@@ -221,6 +234,7 @@ export const threads = resource({
     permission: P.VIEW_CHANNEL,
     bucket: MEMBERS,
     status: 204,
+    reply: none,
     handle: ({ params, authority }, { channels }) =>
       channels.call(params.channel_id, 'addThreadMember', { userId: params.user_id }, authority),
   }),
@@ -231,6 +245,7 @@ export const threads = resource({
     permission: P.VIEW_CHANNEL,
     bucket: MEMBERS,
     status: 204,
+    reply: none,
     handle: ({ params, authority }, { channels }) =>
       channels.call(params.channel_id, 'removeThreadMember', { userId: params.user_id }, authority),
   }),
@@ -242,6 +257,7 @@ export const threads = resource({
     bucket: READ,
     query: Obj({ with_member: Optional(Bool()) }),
     status: 200,
+    reply: ThreadMember,
     handle: async ({ params, query, authority }, { channels }) => {
       const input = { userId: params.user_id, withMember: query.with_member ?? false };
       return answer(await channels.call(params.channel_id, 'getThreadMember', input, authority));
@@ -259,6 +275,7 @@ export const threads = resource({
       after: Optional(Snowflake<UserId>()),
     }),
     status: 200,
+    reply: list(ThreadMember),
     handle: async ({ params, query, authority }, { channels }) => {
       const input = {
         withMember: query.with_member ?? false,
@@ -276,6 +293,7 @@ export const threads = resource({
     bucket: READ,
     query: ByTime,
     status: 200,
+    reply: ThreadList,
     handle: (call, services) =>
       archivedPage(call, 'public', { ...timeOf(call.query.before), limit: call.query.limit }, services),
   }),
@@ -287,6 +305,7 @@ export const threads = resource({
     bucket: READ,
     query: ByTime,
     status: 200,
+    reply: ThreadList,
     handle: (call, services) =>
       archivedPage(call, 'private', { ...timeOf(call.query.before), limit: call.query.limit }, services),
   }),
@@ -298,6 +317,7 @@ export const threads = resource({
     bucket: READ,
     query: ById,
     status: 200,
+    reply: ThreadList,
     handle: (call, services) => {
       const { before, limit: most } = call.query;
       const page = { ...(before !== undefined && { beforeId: before }), limit: most };
@@ -312,6 +332,8 @@ export const threads = resource({
     bucket: READ,
     query: Search,
     status: 200,
+    reply: ThreadSearchObject,
+    also: { 202: SearchIndexNotReady },
     handle: async ({ params, query, caller, authority }, { channels, read, presentMessages }) => {
       const parentId = params.channel_id;
       const may = await channels.call(parentId, 'authorizeArchived', { isPrivate: false }, authority);
@@ -345,6 +367,7 @@ export const threads = resource({
     auth: 'any',
     bucket: LIST,
     status: 200,
+    reply: ThreadList,
     handle: async ({ params, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'listActiveThreads', {}, authority)),
   }),
@@ -360,6 +383,7 @@ export const threadsUnlisted = resource({
     permission: P.VIEW_CHANNEL,
     bucket: MEMBERS,
     status: 204,
+    reply: none,
     handle: ({ params, authority }, { channels }) =>
       channels.call(params.channel_id, 'joinThread', {}, authority),
   }),

@@ -5,6 +5,11 @@ import { compareIds, type UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import type { APIUser } from '../../../protocol/objects.ts';
 import { invalidField, refusal } from '../../../protocol/refusal.ts';
+import { PrivateChannel as PrivateChannelObject } from '../../../protocol/schemas/channel.ts';
+import { OwnGuild } from '../../../protocol/schemas/guild.ts';
+import { Member as MemberObject } from '../../../protocol/schemas/member.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
+import { OwnUser, User } from '../../../protocol/schemas/user.ts';
 import { ownUser, userBody } from '../accounts.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
@@ -61,6 +66,7 @@ export const users = resource({
     scope: 'identify',
     bucket: READ,
     status: 200,
+    reply: OwnUser,
     async handle({ caller }, services) {
       const user = await services.users.account(caller.userId);
       return user ? { ok: true, body: await ownBody(user, caller, services) } : unknownUser();
@@ -73,6 +79,7 @@ export const users = resource({
     auth: 'any',
     bucket: READ,
     status: 200,
+    reply: User,
     async handle({ params }, { read }) {
       const [user] = await read.users.get([params.user_id]);
       return user ? { ok: true, body: userBody(user) } : unknownUser();
@@ -87,6 +94,7 @@ export const users = resource({
     bodyBytesMax: BODY_BYTES.image,
     body: UpdateUser,
     status: 200,
+    reply: OwnUser,
     async handle({ body, caller, address }, services) {
       const { users, blobs } = services;
       const change: { username?: string; avatar?: string | null; banner?: string | null } = {};
@@ -117,6 +125,7 @@ export const users = resource({
     bucket: { per: null, limit: 10, windowMs: 10_000 },
     query: GuildsPage,
     status: 200,
+    reply: list(OwnGuild),
     async handle({ query, caller, authority }, services) {
       const { before, after, limit = GUILDS_PER_PAGE_MAX, with_counts: withCounts = false } = query;
       const ids = (await services.read.users.guildIds(caller.userId))
@@ -138,6 +147,7 @@ export const users = resource({
     auth: 'any',
     bucket: { per: null, limit: 5, windowMs: 10_000 },
     status: 204,
+    reply: none,
     handle: ({ params, authority }, { guilds }) => guilds.call(params.guild_id, 'leaveGuild', {}, authority),
   }),
 
@@ -148,6 +158,7 @@ export const users = resource({
     scope: 'guilds.members.read',
     bucket: { per: 'guild_id', limit: 10, windowMs: 10_000 },
     status: 200,
+    reply: MemberObject,
     async handle({ params, caller, authority }, { guilds }) {
       const input = { userId: caller.userId };
       const reply = await guilds.call(params.guild_id, 'getMember', input, authority);
@@ -164,6 +175,7 @@ export const users = resource({
     bodyBytesMax: BODY_BYTES.texts,
     body: OpenChannel,
     status: 200,
+    reply: PrivateChannelObject,
     async handle({ body, caller }, services) {
       const { userId, applicationId } = caller;
       if (caller.kind === 'bot' && applicationId !== null && body.access_tokens?.length) {

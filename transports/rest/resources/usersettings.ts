@@ -1,5 +1,6 @@
 import type { UserSettings } from '../../../engine/social/facts.ts';
 import { CONTACT_POLICIES } from '../../../protocol/contactpolicies.ts';
+import { UserSettings as UserSettingsObject } from '../../../protocol/schemas/account.ts';
 import { op, resource } from '../operation.ts';
 import { Choice, Nullable, Obj, Optional } from '../schema.ts';
 
@@ -20,6 +21,7 @@ export const userSettings = resource({
     auth: 'user',
     bucket,
     status: 200,
+    reply: UserSettingsObject,
     handle: async ({ caller }, { social }) => ({
       ok: true,
       body: shown(await social.settings.get(caller.userId)),
@@ -33,6 +35,7 @@ export const userSettings = resource({
     bucket,
     body: Change,
     status: 200,
+    reply: UserSettingsObject,
     async handle({ caller, body }, { social }) {
       const before = await social.settings.get(caller.userId);
       const { direct_messages_from: directMessagesFrom = before.directMessagesFrom } = body;

@@ -1,5 +1,6 @@
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { VanityUrl } from '../../../protocol/schemas/guild.ts';
 import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
 import { Nullable, Obj, Optional, Str } from '../schema.ts';
@@ -13,6 +14,7 @@ export const vanity = resource({
     // The platform publishes no limit for this route; the value is this server's own.
     bucket: { per: 'guild_id', limit: 10, windowMs: 10_000 },
     status: 200,
+    reply: VanityUrl,
     handle: async ({ params, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'getVanity', {}, authority)),
   }),
@@ -29,6 +31,7 @@ export const vanityUnlisted = resource({
     bucket: { per: 'guild_id', limit: 5, windowMs: 60_000 },
     body: Obj({ code: Optional(Nullable(Str(0, LIMITS.invite_code_chars_max))) }),
     status: 200,
+    reply: VanityUrl,
     handle: async ({ params, body, authority }, { invites }) =>
       answer(await invites.setVanity(params.guild_id, body.code || null, authority)),
   }),

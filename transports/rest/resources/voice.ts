@@ -1,5 +1,8 @@
 import type { GuildCommands } from '../../../engine/guild/rules.ts';
 import type { ChannelId } from '../../../protocol/ids.ts';
+import { VoiceRegion } from '../../../protocol/schemas/gateway.ts';
+import { VoiceState } from '../../../protocol/schemas/member.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
 import { op, resource } from '../operation.ts';
 import { Bool, Nullable, Obj, Optional, Snowflake, Timestamp } from '../schema.ts';
 
@@ -23,6 +26,7 @@ export const voice = resource({
     auth: 'any',
     bucket: { per: null, limit: 10, windowMs: 10_000 },
     status: 200,
+    reply: list(VoiceRegion),
     handle: () => ({ ok: true, body: REGIONS }),
   }),
 
@@ -32,6 +36,7 @@ export const voice = resource({
     auth: 'any',
     bucket: READS,
     status: 200,
+    reply: list(VoiceRegion),
     handle: async ({ params, authority }, { guilds }) => {
       const member = await guilds.call(params.guild_id, 'getGuild', { withCounts: false }, authority);
       return member.ok ? { ok: true, body: REGIONS } : member;
@@ -44,6 +49,7 @@ export const voice = resource({
     auth: 'any',
     bucket: READS,
     status: 200,
+    reply: VoiceState,
     handle: async ({ params, caller, authority }, { guilds }) => {
       const reply = await guilds.call(params.guild_id, 'getVoiceState', { userId: caller.userId }, authority);
       return reply.ok ? { ok: true, body: reply.value } : reply;
@@ -56,6 +62,7 @@ export const voice = resource({
     auth: 'any',
     bucket: READS,
     status: 200,
+    reply: VoiceState,
     handle: async ({ params, authority }, { guilds }) => {
       const userId = params.user_id;
       const reply = await guilds.call(params.guild_id, 'getVoiceState', { userId }, authority);
@@ -70,6 +77,7 @@ export const voice = resource({
     bucket: WRITES,
     body: Obj({ ...VoiceStateChange(), request_to_speak_timestamp: Optional(Nullable(Timestamp())) }),
     status: 204,
+    reply: none,
     handle: async ({ params, body, caller, authority }, { guilds }) => {
       const { request_to_speak_timestamp: requestToSpeak } = body;
       const raised = requestToSpeak === undefined ? {} : { requestToSpeak };
@@ -86,6 +94,7 @@ export const voice = resource({
     bucket: WRITES,
     body: Obj(VoiceStateChange()),
     status: 204,
+    reply: none,
     handle: async ({ params, body, authority }, { guilds }) => {
       const input = { userId: params.user_id, ...voiceStateChangeOf(body) };
       const reply = await guilds.call(params.guild_id, 'updateVoiceState', input, authority);

@@ -1,5 +1,6 @@
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { none } from '../../../protocol/schemas/schema.ts';
 import { op, resource } from '../operation.ts';
 import { Nullable, Obj, Optional, Str } from '../schema.ts';
 
@@ -14,6 +15,7 @@ export const voiceChannels = resource({
     bucket: { per: 'channel_id', limit: 5, windowMs: 10_000 },
     body: Obj({ status: Optional(Nullable(Str(0, LIMITS.voice_status_chars_max))) }),
     status: 204,
+    reply: none,
     handle: async ({ params, body, authority }, { channels }) => {
       const status = body.status ?? null;
       const channelId = params.channel_id;

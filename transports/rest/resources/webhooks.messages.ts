@@ -5,6 +5,8 @@ import type { Report } from '../../../engine/webhook/report.ts';
 import type { ChannelId, WebhookId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import { Message } from '../../../protocol/schemas/message.ts';
+import { none, text } from '../../../protocol/schemas/schema.ts';
 import type { TokenMessageId, TokenTarget } from '../../../services/webhooks/ports.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Answer, type Bucket, type OperationCall, op, resource } from '../operation.ts';
@@ -199,6 +201,8 @@ export const webhookMessages = resource({
     multipart: 'raised',
     form: true,
     status: 200,
+    reply: Message,
+    also: { 204: none },
     handle: async (call, services) => {
       const {
         attachments,
@@ -227,6 +231,7 @@ export const webhookMessages = resource({
     form: true,
     text: true,
     status: 200,
+    reply: text,
     handle: async (call, services) => {
       const answer = await reported(call, services.webhooks.slack(call.body), services);
       return answer.ok ? { ok: true, status: 200, body: 'ok' } : answer;
@@ -242,6 +247,7 @@ export const webhookMessages = resource({
     body: GithubBody,
     form: true,
     status: 204,
+    reply: none,
     handle: async (call, services) => {
       const report = services.webhooks.github(call.body);
       const answer = report ? await reported(call, report, services) : await targetOf(call, services);
@@ -255,6 +261,7 @@ export const webhookMessages = resource({
     bucket: MESSAGE,
     query: InThread,
     status: 200,
+    reply: Message,
     handle: (call, services) => got(call, '@original', services),
   }),
   update_original_webhook_message: op({
@@ -267,6 +274,7 @@ export const webhookMessages = resource({
     body: EditWritten,
     multipart: 'raised',
     status: 200,
+    reply: Message,
     handle: (call, services) => edited(call, '@original', call.body, services),
   }),
   delete_original_webhook_message: op({
@@ -276,6 +284,7 @@ export const webhookMessages = resource({
     bucket: MESSAGE,
     query: InThread,
     status: 204,
+    reply: none,
     handle: (call, services) => removed(call, '@original', services),
   }),
   get_webhook_message: op({
@@ -285,6 +294,7 @@ export const webhookMessages = resource({
     bucket: MESSAGE,
     query: InThread,
     status: 200,
+    reply: Message,
     handle: (call, services) => got(call, call.params.message_id, services),
   }),
   update_webhook_message: op({
@@ -297,6 +307,7 @@ export const webhookMessages = resource({
     body: EditWritten,
     multipart: 'raised',
     status: 200,
+    reply: Message,
     handle: (call, services) => edited(call, call.params.message_id, call.body, services),
   }),
   delete_webhook_message: op({
@@ -306,6 +317,7 @@ export const webhookMessages = resource({
     bucket: MESSAGE,
     query: InThread,
     status: 204,
+    reply: none,
     handle: (call, services) => removed(call, call.params.message_id, services),
   }),
 });

@@ -4,6 +4,9 @@ import type { Webhook } from '../../../engine/webhook/webhook.ts';
 import type { ChannelId, WebhookId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { ChannelFollower } from '../../../protocol/schemas/channel.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
+import { GuildIncomingWebhook, Webhook as WebhookObject } from '../../../protocol/schemas/webhook.ts';
 import type { Webhooks } from '../../../services/webhooks/ports.ts';
 import { userBody } from '../accounts.ts';
 import { BODY_BYTES } from '../bodysize.ts';
@@ -97,6 +100,7 @@ export const webhooks = resource({
     permission: P.VIEW_CHANNEL | P.MANAGE_WEBHOOKS,
     bucket: READ,
     status: 200,
+    reply: list(WebhookObject),
     handle: async ({ params, authority, ...shows }, services) => {
       const { channels } = services;
       return listed(
@@ -115,6 +119,7 @@ export const webhooks = resource({
     bodyBytesMax: BODY_BYTES.image,
     body: CreateWebhook,
     status: 200,
+    reply: GuildIncomingWebhook,
     handle: async ({ params, body, authority, ...shows }, services) => {
       const { channels, nextId } = services;
       const id: WebhookId = nextId();
@@ -140,6 +145,7 @@ export const webhooks = resource({
     bucket: CREATE,
     body: Obj({ webhook_channel_id: Snowflake<ChannelId>() }),
     status: 200,
+    reply: ChannelFollower,
     handle: async ({ params, body, authority }, { channels, nextId }) => {
       const described = await channels.call(params.channel_id, 'describeFollowed', {}, authority);
       if (!described.ok) return described;
@@ -157,6 +163,7 @@ export const webhooks = resource({
     permission: P.MANAGE_WEBHOOKS,
     bucket: GUILD_READ,
     status: 200,
+    reply: list(WebhookObject),
     handle: async ({ params, authority, ...shows }, services) =>
       listed(
         await services.guilds.call(params.guild_id, 'listGuildWebhooks', {}, authority),
@@ -170,6 +177,7 @@ export const webhooks = resource({
     auth: 'any',
     bucket: ONE_READ,
     status: 200,
+    reply: WebhookObject,
     handle: async ({ params, authority, ...shows }, services) =>
       shown(await services.webhooks.get(params.webhook_id, authority), shows, services),
   }),
@@ -181,6 +189,7 @@ export const webhooks = resource({
     bodyBytesMax: BODY_BYTES.image,
     body: UpdateWebhook,
     status: 200,
+    reply: WebhookObject,
     handle: async ({ params, body, authority, ...shows }, services) =>
       shown(await updated(params.webhook_id, body, authority, services), shows, services),
   }),
@@ -190,6 +199,7 @@ export const webhooks = resource({
     auth: 'any',
     bucket: ONE_WRITE,
     status: 204,
+    reply: none,
     handle: ({ params, authority }, { webhooks }) => webhooks.remove(params.webhook_id, authority),
   }),
   get_webhook_by_token: op({
@@ -198,6 +208,7 @@ export const webhooks = resource({
     auth: 'none',
     bucket: ONE_READ,
     status: 200,
+    reply: WebhookObject,
     handle: async ({ params, publicUrl }, services) => {
       const { webhook_id: id, webhook_token: token } = params;
       return shown(await services.webhooks.authenticate(id, token), { caller: null, publicUrl }, services);
@@ -211,6 +222,7 @@ export const webhooks = resource({
     bodyBytesMax: BODY_BYTES.image,
     body: ByToken,
     status: 200,
+    reply: WebhookObject,
     handle: async ({ params, body, publicUrl }, services) => {
       const { webhook_id: id, webhook_token: token } = params;
       const may = await services.webhooks.authenticate(id, token);
@@ -224,6 +236,7 @@ export const webhooks = resource({
     auth: 'none',
     bucket: ONE_WRITE,
     status: 204,
+    reply: none,
     handle: async ({ params }, { webhooks }) => {
       const { webhook_id: id, webhook_token: token } = params;
       const may = await webhooks.authenticate(id, token);

@@ -1,6 +1,7 @@
 import type { ChannelId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { GuildWelcomeScreen } from '../../../protocol/schemas/guildpages.ts';
 import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
 import { Arr, Bool, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
@@ -23,6 +24,7 @@ export const welcomeScreen = resource({
     auth: 'any',
     bucket: READS,
     status: 200,
+    reply: GuildWelcomeScreen,
     handle: async ({ params, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'getWelcomeScreen', {}, authority)),
   }),
@@ -39,6 +41,7 @@ export const welcomeScreen = resource({
       enabled: Optional(Nullable(Bool())),
     }),
     status: 200,
+    reply: GuildWelcomeScreen,
     handle: async ({ params, body: draft, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'updateWelcomeScreen', { draft }, authority)),
   }),

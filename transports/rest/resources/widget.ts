@@ -1,5 +1,7 @@
 import type { ChannelId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { Widget, WidgetSettings } from '../../../protocol/schemas/guildpages.ts';
+import { bytes } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
 import { imageKey } from '../image.ts';
 import { op, resource } from '../operation.ts';
@@ -23,6 +25,7 @@ export const widget = resource({
     permission: P.MANAGE_GUILD,
     bucket: READS,
     status: 200,
+    reply: WidgetSettings,
     handle: async ({ params, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'getWidgetSettings', {}, authority)),
   }),
@@ -38,6 +41,7 @@ export const widget = resource({
       enabled: Optional(Nullable(Bool())),
     }),
     status: 200,
+    reply: WidgetSettings,
     handle: async ({ params, body: draft, authority }, { guilds, invites }) => {
       const input = { draft, code: invites.newCode() };
       return answer(await guilds.call(params.guild_id, 'updateWidgetSettings', input, authority));
@@ -50,6 +54,7 @@ export const widget = resource({
     auth: 'none',
     bucket: PUBLIC,
     status: 200,
+    reply: Widget,
     handle: async ({ params, publicUrl }, { guilds, system }) => {
       const reply = await guilds.call(params.guild_id, 'getWidget', {}, system);
       if (!reply.ok) return reply;
@@ -73,6 +78,7 @@ export const widget = resource({
     query: Obj({ style: Optional(Choice(...WIDGET_STYLES)) }),
     media: 'image/png',
     status: 200,
+    reply: bytes,
     handle: async ({ params, query }, { guilds, overlay, system }) => {
       const reply = await guilds.call(params.guild_id, 'getWidget', {}, system);
       if (!reply.ok) return reply;

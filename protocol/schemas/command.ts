@@ -1,0 +1,292 @@
+import type { ApplicationId, GuildId } from '../ids.ts';
+import { channelType } from './channel.ts';
+import {
+  choice,
+  decimal,
+  dict,
+  flag,
+  id,
+  list,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  type Schema,
+  text,
+  type ValueOf,
+  whole,
+} from './schema.ts';
+
+const attachmentOption = object(
+  {
+    type: choice(11),
+    name: text,
+    name_localized: optional(text),
+    name_localizations: optional(nullable(dict(text))),
+    description: text,
+    description_localized: optional(text),
+    description_localizations: optional(nullable(dict(text))),
+    required: optional(flag),
+  },
+  'AttachmentOption',
+);
+
+const booleanOption = object(
+  {
+    type: choice(5),
+    name: text,
+    name_localized: optional(text),
+    name_localizations: optional(nullable(dict(text))),
+    description: text,
+    description_localized: optional(text),
+    description_localizations: optional(nullable(dict(text))),
+    required: optional(flag),
+  },
+  'BooleanOption',
+);
+
+const channelOption = object(
+  {
+    type: choice(7),
+    name: text,
+    name_localized: optional(text),
+    name_localizations: optional(nullable(dict(text))),
+    description: text,
+    description_localized: optional(text),
+    description_localizations: optional(nullable(dict(text))),
+    required: optional(flag),
+    channel_types: optional(list(channelType)),
+  },
+  'ChannelOption',
+);
+
+const integerOptionChoice = object(
+  {
+    name: text,
+    name_localized: optional(text),
+    name_localizations: optional(nullable(dict(text))),
+    value: whole,
+  },
+  'IntegerOptionChoice',
+);
+
+const integerOption = object(
+  {
+    type: choice(4),
+    name: text,
+    name_localized: optional(text),
+    name_localizations: optional(nullable(dict(text))),
+    description: text,
+    description_localized: optional(text),
+    description_localizations: optional(nullable(dict(text))),
+    required: optional(flag),
+    autocomplete: optional(flag),
+    choices: optional(list(integerOptionChoice)),
+    min_value: optional(whole),
+    max_value: optional(whole),
+  },
+  'IntegerOption',
+);
+
+const mentionableOption = object(
+  {
+    type: choice(9),
+    name: text,
+    name_localized: optional(text),
+    name_localizations: optional(nullable(dict(text))),
+    description: text,
+    description_localized: optional(text),
+    description_localizations: optional(nullable(dict(text))),
+    required: optional(flag),
+  },
+  'MentionableOption',
+);
+
+const numberOptionChoice = object(
+  {
+    name: text,
+    name_localized: optional(text),
+    name_localizations: optional(nullable(dict(text))),
+    value: decimal,
+  },
+  'NumberOptionChoice',
+);
+
+const numberOption = object(
+  {
+    type: choice(10),
+    name: text,
+    name_localized: optional(text),
+    name_localizations: optional(nullable(dict(text))),
+    description: text,
+    description_localized: optional(text),
+    description_localizations: optional(nullable(dict(text))),
+    required: optional(flag),
+    autocomplete: optional(flag),
+    choices: optional(list(numberOptionChoice)),
+    min_value: optional(decimal),
+    max_value: optional(decimal),
+  },
+  'NumberOption',
+);
+
+const roleOption = object(
+  {
+    type: choice(8),
+    name: text,
+    name_localized: optional(text),
+    name_localizations: optional(nullable(dict(text))),
+    description: text,
+    description_localized: optional(text),
+    description_localizations: optional(nullable(dict(text))),
+    required: optional(flag),
+  },
+  'RoleOption',
+);
+
+const stringOptionChoice = object(
+  {
+    name: text,
+    name_localized: optional(text),
+    name_localizations: optional(nullable(dict(text))),
+    value: text,
+  },
+  'StringOptionChoice',
+);
+
+const stringOption = object(
+  {
+    type: choice(3),
+    name: text,
+    name_localized: optional(text),
+    name_localizations: optional(nullable(dict(text))),
+    description: text,
+    description_localized: optional(text),
+    description_localizations: optional(nullable(dict(text))),
+    required: optional(flag),
+    autocomplete: optional(flag),
+    choices: optional(list(stringOptionChoice)),
+    min_length: optional(whole),
+    max_length: optional(whole),
+  },
+  'StringOption',
+);
+
+const userOption = object(
+  {
+    type: choice(6),
+    name: text,
+    name_localized: optional(text),
+    name_localizations: optional(nullable(dict(text))),
+    description: text,
+    description_localized: optional(text),
+    description_localizations: optional(nullable(dict(text))),
+    required: optional(flag),
+  },
+  'UserOption',
+);
+
+const subcommandOption = object(
+  {
+    type: choice(1),
+    name: text,
+    name_localized: optional(text),
+    name_localizations: optional(nullable(dict(text))),
+    description: text,
+    description_localized: optional(text),
+    description_localizations: optional(nullable(dict(text))),
+    options: optional(
+      list(
+        oneOf(
+          attachmentOption,
+          booleanOption,
+          channelOption,
+          integerOption,
+          mentionableOption,
+          numberOption,
+          roleOption,
+          stringOption,
+          userOption,
+        ),
+      ),
+    ),
+  },
+  'SubcommandOption',
+);
+
+const subcommandGroupOption = object(
+  {
+    type: choice(2),
+    name: text,
+    name_localized: optional(text),
+    name_localizations: optional(nullable(dict(text))),
+    description: text,
+    description_localized: optional(text),
+    description_localizations: optional(nullable(dict(text))),
+    options: list(subcommandOption),
+  },
+  'SubcommandGroupOption',
+);
+
+const command = object(
+  {
+    id: id(),
+    application_id: id<ApplicationId>(),
+    version: id(),
+    default_member_permissions: nullable(text),
+    type: choice(1, 2, 3, 4),
+    name: text,
+    name_localized: optional(text),
+    name_localizations: optional(nullable(dict(text))),
+    description: text,
+    description_localized: optional(text),
+    description_localizations: optional(nullable(dict(text))),
+    guild_id: optional(id<GuildId>()),
+    dm_permission: optional(flag),
+    contexts: optional(nullable(list(choice(0, 1, 2)))),
+    integration_types: optional(list(choice(0, 1))),
+    options: optional(
+      list(
+        oneOf(
+          attachmentOption,
+          booleanOption,
+          channelOption,
+          integerOption,
+          mentionableOption,
+          numberOption,
+          roleOption,
+          stringOption,
+          subcommandGroupOption,
+          subcommandOption,
+          userOption,
+        ),
+      ),
+    ),
+    nsfw: flag,
+    handler: optional(choice(1, 2)),
+  },
+  'Command',
+);
+export interface Command extends ValueOf<typeof command> {}
+export const Command: Schema<Command> = command;
+
+const commandPermission = object(
+  {
+    id: id(),
+    type: choice(1, 2, 3),
+    permission: flag,
+  },
+  'CommandPermission',
+);
+
+const commandPermissions = object(
+  {
+    id: id(),
+    application_id: id<ApplicationId>(),
+    guild_id: id<GuildId>(),
+    permissions: list(commandPermission),
+  },
+  'CommandPermissions',
+);
+export interface CommandPermissions extends ValueOf<typeof commandPermissions> {}
+export const CommandPermissions: Schema<CommandPermissions> = commandPermissions;

@@ -1,0 +1,182 @@
+import type { ChannelId, GuildId, UserId } from '../ids.ts';
+import { Member } from './member.ts';
+import {
+  choice,
+  dict,
+  flag,
+  id,
+  json,
+  list,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  type Schema,
+  text,
+  time,
+  type ValueOf,
+  whole,
+} from './schema.ts';
+import { User } from './user.ts';
+
+const byNWeekday = object(
+  {
+    n: whole,
+    day: choice(0, 1, 2, 3, 4, 5, 6),
+  },
+  'ByNWeekday',
+);
+
+const entityMetadataExternal = object(
+  {
+    location: text,
+  },
+  'EntityMetadataExternal',
+);
+
+const guildScheduledEventException = object(
+  {
+    event_id: id(),
+    event_exception_id: id(),
+    scheduled_start_time: nullable(time),
+    scheduled_end_time: nullable(time),
+    is_canceled: flag,
+  },
+  'GuildScheduledEventException',
+);
+export interface GuildScheduledEventException extends ValueOf<typeof guildScheduledEventException> {}
+export const GuildScheduledEventException: Schema<GuildScheduledEventException> =
+  guildScheduledEventException;
+
+const recurrenceRule = object(
+  {
+    start: time,
+    end: nullable(time),
+    frequency: choice(3, 2, 1, 0),
+    interval: whole,
+    by_weekday: nullable(list(choice(0, 1, 2, 3, 4, 5, 6))),
+    by_n_weekday: nullable(list(byNWeekday)),
+    by_month: nullable(list(choice(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12))),
+    by_month_day: nullable(list(whole)),
+    by_year_day: nullable(list(whole)),
+    count: nullable(whole),
+  },
+  'RecurrenceRule',
+);
+export interface RecurrenceRule extends ValueOf<typeof recurrenceRule> {}
+export const RecurrenceRule: Schema<RecurrenceRule> = recurrenceRule;
+
+const externalScheduledEvent = object(
+  {
+    id: id(),
+    guild_id: id<GuildId>(),
+    name: text,
+    description: nullable(text),
+    channel_id: nullable(id<ChannelId>()),
+    creator_id: nullable(id<UserId>()),
+    creator: User,
+    image: nullable(text),
+    scheduled_start_time: time,
+    scheduled_end_time: nullable(time),
+    status: choice(1, 2, 3, 4),
+    entity_type: choice(3),
+    entity_id: nullable(id()),
+    recurrence_rule: nullable(RecurrenceRule),
+    user_count: optional(whole),
+    privacy_level: choice(2),
+    guild_scheduled_event_exceptions: list(GuildScheduledEventException),
+    entity_metadata: entityMetadataExternal,
+  },
+  'ExternalScheduledEvent',
+);
+
+const stageScheduledEvent = object(
+  {
+    id: id(),
+    guild_id: id<GuildId>(),
+    name: text,
+    description: nullable(text),
+    channel_id: nullable(id<ChannelId>()),
+    creator_id: nullable(id<UserId>()),
+    creator: optional(User),
+    image: nullable(text),
+    scheduled_start_time: time,
+    scheduled_end_time: nullable(time),
+    status: choice(1, 2, 3, 4),
+    entity_type: choice(1),
+    entity_id: nullable(id()),
+    recurrence_rule: nullable(RecurrenceRule),
+    user_count: optional(whole),
+    privacy_level: choice(2),
+    guild_scheduled_event_exceptions: list(GuildScheduledEventException),
+    entity_metadata: nullable(json),
+  },
+  'StageScheduledEvent',
+);
+
+const voiceScheduledEvent = object(
+  {
+    id: id(),
+    guild_id: id<GuildId>(),
+    name: text,
+    description: nullable(text),
+    channel_id: nullable(id<ChannelId>()),
+    creator_id: nullable(id<UserId>()),
+    creator: optional(User),
+    image: nullable(text),
+    scheduled_start_time: time,
+    scheduled_end_time: nullable(time),
+    status: choice(1, 2, 3, 4),
+    entity_type: choice(2),
+    entity_id: nullable(id()),
+    recurrence_rule: nullable(RecurrenceRule),
+    user_count: optional(whole),
+    privacy_level: choice(2),
+    guild_scheduled_event_exceptions: list(GuildScheduledEventException),
+    entity_metadata: nullable(json),
+  },
+  'VoiceScheduledEvent',
+);
+
+const scheduledEvent = oneOf(externalScheduledEvent, stageScheduledEvent, voiceScheduledEvent);
+export type ScheduledEvent = ValueOf<typeof scheduledEvent>;
+export const ScheduledEvent: Schema<ScheduledEvent> = scheduledEvent;
+
+const scheduledEventUser = object(
+  {
+    guild_scheduled_event_id: id(),
+    guild_scheduled_event_exception_id: optional(nullable(id())),
+    user_id: id<UserId>(),
+    user: optional(User),
+    member: optional(Member),
+    response: choice(0, 1),
+  },
+  'ScheduledEventUser',
+);
+export interface ScheduledEventUser extends ValueOf<typeof scheduledEventUser> {}
+export const ScheduledEventUser: Schema<ScheduledEventUser> = scheduledEventUser;
+
+const scheduledEventUserCount = object(
+  {
+    guild_scheduled_event_count: whole,
+    guild_scheduled_event_exception_counts: dict(whole),
+  },
+  'ScheduledEventUserCount',
+);
+export interface ScheduledEventUserCount extends ValueOf<typeof scheduledEventUserCount> {}
+export const ScheduledEventUserCount: Schema<ScheduledEventUserCount> = scheduledEventUserCount;
+
+const stageInstance = object(
+  {
+    guild_id: id<GuildId>(),
+    channel_id: id<ChannelId>(),
+    topic: text,
+    privacy_level: choice(1, 2),
+    id: id(),
+    discoverable_disabled: flag,
+    guild_scheduled_event_id: nullable(id()),
+  },
+  'StageInstance',
+);
+export interface StageInstance extends ValueOf<typeof stageInstance> {}
+export const StageInstance: Schema<StageInstance> = stageInstance;

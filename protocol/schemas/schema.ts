@@ -1,0 +1,68 @@
+import { type TOptional, type TSchema, type TUnsafe, Type } from 'typebox';
+
+/**
+ * The vocabulary of reply schemas: JSON Schema (typebox) that describes what this server sends. Request schemas have their own
+ * (`transports/rest/schema.ts`), which also says what a client may send instead. An object with a title is published under it.
+ */
+export type Schema<T> = TUnsafe<T>;
+
+/** The type of the values that a schema describes. */
+export type ValueOf<S> = S extends { readonly '~unsafe': infer T } ? T : never;
+
+type Fields = Readonly<Record<string, TSchema>>;
+type OptionalKeys<F> = { [K in keyof F]: F[K] extends TOptional ? K : never }[keyof F];
+type ObjectOf<F> = { readonly [K in Exclude<keyof F, OptionalKeys<F>>]: ValueOf<F[K]> } & {
+  readonly [K in OptionalKeys<F>]?: ValueOf<F[K]>;
+};
+
+const typed = <T>(schema: TSchema): Schema<T> => Type.Unsafe<T>(schema);
+
+/** A snowflake; `T` is its branded type. */
+export const id = <T extends string = string>(): Schema<T> => SNOWFLAKE;
+const SNOWFLAKE = typed<never>(Type.String({ format: 'snowflake', pattern: '^(0|[1-9][0-9]*)$' }));
+
+export const text = typed<string>(Type.String());
+/** A permission set or other bits, as decimal text. */
+export const bits = typed<string>(Type.String({ pattern: '^[0-9]{1,20}$' }));
+export const time = typed<string>(Type.String({ format: 'date-time' }));
+export const link = typed<string>(Type.String({ format: 'uri' }));
+export const flag = typed<boolean>(Type.Boolean());
+/** A whole number. */
+export const whole = typed<number>(Type.Integer());
+export const decimal = typed<number>(Type.Number());
+/** The bytes of a file. */
+export const bytes = typed<Uint8Array>(Type.String({ format: 'binary' }));
+/** JSON that the server passes on without reading it. */
+export const anything = typed<unknown>(Type.Unknown());
+/** An object whose fields the server does not know. */
+export const json = typed<Readonly<Record<string, unknown>>>(Type.Object({}));
+
+export const nothing = typed<null>(Type.Null());
+
+/** One of these values. */
+export const choice = <const T extends readonly (string | number | boolean)[]>(
+  ...values: T
+): Schema<T[number]> => typed<T[number]>({ enum: values });
+
+export const nullable = <T>(schema: Schema<T>): Schema<T | null> => typed(Type.Union([schema, Type.Null()]));
+
+/** The field may be absent. */
+export const optional = <T>(schema: Schema<T>): TOptional<Schema<T>> => Type.Optional(schema);
+
+export const list = <T>(items: Schema<T>): Schema<T[]> => typed(Type.Array(items));
+
+/** An object whose keys are known only at run time, such as ids. */
+export const dict = <T>(values: Schema<T>): Schema<Readonly<Record<string, T>>> =>
+  typed(Type.Object({}, { additionalProperties: values }));
+
+/** One of several objects, which differ in the values of a field or in which fields they have. */
+export const oneOf = <const S extends readonly Schema<unknown>[]>(
+  ...schemas: S
+): Schema<ValueOf<S[number]>> => typed({ anyOf: schemas });
+
+/** An object of these fields and no others. */
+export const object = <F extends Fields>(fields: F, title?: string): Schema<ObjectOf<F>> =>
+  typed(Type.Object(fields, { ...(title !== undefined && { title }), additionalProperties: false }));
+
+/** The schema of an answer without a body. */
+export const none = typed<undefined>(Type.Undefined());
