@@ -42,7 +42,7 @@ export const VOICE_OP = {
 /** Opcodes that travel as binary frames. */
 export const BINARY_VOICE_OPS: ReadonlySet<number> = new Set([25, 26, 27, 28, 29, 30]);
 
-interface VoiceCloseRow {
+export interface VoiceCloseRow {
   readonly code: number;
   readonly reason: string;
   /** Whether the voice session survives the connection, so that op 7 may succeed. */

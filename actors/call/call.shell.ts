@@ -1,18 +1,22 @@
 import { type ActorRefFrom, createActor } from 'xstate';
-import { sameAddress } from '../../engine/call/address.ts';
-import { gateOf } from '../../engine/call/audibility.ts';
-import { ownVideo, shownVideo, showsVideo, speakingPayload, videoPayload } from '../../engine/call/member.ts';
-import { descriptionPayload, readyPayload, type Transport } from '../../engine/call/payloads.ts';
-import { type SinkWants, sharedCodecs, videoCodec, wantedLayers } from '../../engine/call/video.ts';
+import { newCallState } from '../../engine/call/call.ts';
+import type { CallDispatch, PeerRequest } from '../../engine/call/dispatch.ts';
+import type { CallMember } from '../../engine/call/member.ts';
+import { descriptionPayload } from '../../engine/call/payloads.ts';
+import type { CallCommands } from '../../engine/call/rules.ts';
+import { layersOf } from '../../engine/call/video.ts';
 import type { VoiceMember } from '../../engine/call/voicemember.ts';
 import type { OpenDaveDelivery } from '../../media/dave/delivery.ts';
 import type { MediaEvent, MediaPlane, MediaRoom } from '../../media/plane.ts';
-import { TRANSPORT_MODES, VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import { VOICE_OP } from '../../protocol/voice.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
 import { type CallEvent, type CallShellEffects, callMachine } from './call.machine.ts';
 import { CallEncryption } from './encryption.ts';
+import { applySetting } from './mediasettings.ts';
 import type { Participant } from './participant.ts';
-import type { SelectProtocol, VideoUpdate, VoiceCodec, VoiceIdentify, VoiceSink } from './ports.ts';
+import type { VoiceIdentify, VoiceSink } from './ports.ts';
+import { CallRunner } from './runner.ts';
 import { CallSession, type CallSessionHost, type Close, weightOf } from './session.ts';
 
 /** State shared by all calls; one object, to keep each call small. */
@@ -38,40 +42,40 @@ export interface CallHost extends Pick<CallSessionHost, 'ring' | 'resumeWindowMs
   onFault(error: unknown, callId: string): void;
 }
 
-/** Upper bound on Select Protocol frames before media arrive; each may cost a peer connection. */
-const ATTEMPTS_MAX = 16;
-/** Shorter than a pause between words. */
-const SPEAKING_APART_MS = 100;
-const WHOLE_PICTURE = [{ type: 'video', rid: '100', quality: 100 }];
+/** A dispatch of one kind. */
+type Of<K extends CallDispatch['kind']> = CallDispatch & { readonly kind: K };
 
 /**
- * One call: its places, its connected members, and the frames that introduce them to each other. The media room and the DAVE
- * delivery service exist while at least one member is connected.
+ * One call: runs the commands of its aggregate in order (`engine/call`), and carries out what they dispatch. It holds
+ * what has a lifetime: the places, the voice sessions, and, while at least one member is connected, the media room and
+ * the DAVE delivery service.
  */
 export class Call implements CallShellEffects, CallSessionHost {
-  readonly callId: string;
-  readonly groupId: string;
-  readonly serverId: string;
-  readonly guildId: string | null;
+  /** The call's names: its own, the DAVE group's, and those of its server. */
+  readonly names: Pick<VoiceMember, 'callId' | 'groupId' | 'serverId' | 'guildId'>;
   readonly startedMs: number;
   readonly places = new Map<string, Participant>();
   readonly #host: CallHost;
+  readonly #runner: CallRunner;
   readonly #sessions = new Map<string, CallSession>();
-  readonly #bySsrc = new Map<number, CallSession>();
   readonly #actor: ActorRefFrom<typeof callMachine>;
   #room: MediaRoom | null = null;
   #dave: CallEncryption | null = null;
 
-  constructor(voiceMember: Pick<VoiceMember, 'callId' | 'groupId' | 'serverId' | 'guildId'>, host: CallHost) {
-    this.callId = voiceMember.callId;
-    this.groupId = voiceMember.groupId;
-    this.serverId = voiceMember.serverId;
-    this.guildId = voiceMember.guildId;
+  constructor({ callId, groupId, serverId, guildId }: Call['names'], host: CallHost) {
+    this.names = { callId, groupId, serverId, guildId };
     this.startedMs = host.nowMs();
     this.#host = host;
+    this.#runner = new CallRunner(newCallState(host.e2eeRequired), host, (dispatch) =>
+      this.#carryOut(dispatch),
+    );
     this.#actor = createActor(callMachine, { input: this, parent: host.supervisor });
     this.#actor.subscribe({ error: (error) => this.#crashed(error) });
     this.#actor.start();
+  }
+
+  get callId(): string {
+    return this.names.callId;
   }
 
   get ring() {
@@ -90,12 +94,21 @@ export class Call implements CallShellEffects, CallSessionHost {
     return this.#host.supervisor;
   }
 
-  get sessions(): ReadonlyMap<string, CallSession> {
-    return this.#sessions;
+  /** The connected members. */
+  get members(): ReadonlyMap<UserId, CallMember> {
+    return this.#runner.state.members;
   }
 
   get encryption(): Pick<CallEncryption, 'version' | 'epoch' | 'phase'> | null {
     return this.#dave;
+  }
+
+  hears(userId: UserId): boolean {
+    return this.members.get(userId)?.speech.heard ?? false;
+  }
+
+  run<N extends keyof CallCommands>(type: N, input: CallCommands[N]['input']): void {
+    this.#runner.run(type, input);
   }
 
   /** Opens a voice session for a place without one, and introduces it and the other members to each other. */
@@ -103,56 +116,18 @@ export class Call implements CallShellEffects, CallSessionHost {
     if (this.#sessions.size === 0) this.#send('connect');
     const room = this.#room;
     if (!room) throw new Error('The call has no media room: no member is connected.');
-    const asked = identify.streams.length === 0 && identify.video ? WHOLE_PICTURE : identify.streams;
-    const media = room.join({ userId: participant.voiceMember.userId, layers: asked });
-    const start = {
-      ...identify,
-      mediaSessionId: Buffer.from(this.#host.randomBytes(16)).toString('hex'),
-      voiceMember: participant.voiceMember,
-      audience: participant.audience,
-      media,
-    };
-    const session = new CallSession(start, sink, this);
-    this.#sessions.set(session.userId, session);
-    this.#bySsrc.set(session.ssrc, session);
+    const { voiceMember, audience } = participant;
+    const { userId } = voiceMember;
+    const media = room.join({ userId, layers: layersOf(identify.streams, identify.video) });
+    const { version, maxDaveVersion } = identify;
+    const session = new CallSession({ userId, version, maxDaveVersion }, sink, this);
+    this.#sessions.set(userId, session);
     participant.take(session);
-    room.setSinkWants(session.ssrc, session.member.wants);
-    this.#applyGate(session);
-    this.#applyAudiences(session);
-    session.sendOnce(VOICE_OP.READY, readyPayload(media.ssrc, room.address, media.streams));
-    this.introduce(session);
-    this.#tell(VOICE_OP.CLIENTS_CONNECT, { user_ids: [session.userId] }, session);
-    // Media are faster than signalling: stock clients drop packets of an SSRC that they do not know yet.
-    this.#tellSpeaking(session);
+    this.run('enter', {
+      ...{ voiceMember, audience, ssrc: media.ssrc, layers: media.streams, address: room.address },
+      mediaSessionId: Buffer.from(this.#host.randomBytes(16)).toString('hex'),
+    });
     return session;
-  }
-
-  /** Sends a session the other members: their user ids, SSRCs and video streams. */
-  introduce(session: CallSession): void {
-    const others = [...this.#sessions.values()].filter((other) => other !== session);
-    if (others.length > 0)
-      session.send(VOICE_OP.CLIENTS_CONNECT, { user_ids: others.map(({ userId }) => userId) });
-    for (const other of others) {
-      if (other.toldSpeaking !== null) session.send(VOICE_OP.SPEAKING, speakingPayload(other.member));
-      if (showsVideo(other.member)) session.send(VOICE_OP.VIDEO, videoPayload(other.member));
-    }
-  }
-
-  /** The voice state of the place's user has changed. */
-  memberChanged({ voiceMember, session }: Participant): void {
-    if (!session) return;
-    session.member = { ...session.member, voiceMember };
-    this.#applyGate(session);
-    this.#tellSpeaking(session);
-    this.#tellVideo(session);
-  }
-
-  /** The set of users that may hear the place's user has changed. */
-  audienceChanged(participant: Participant): void {
-    const { session, audience } = participant;
-    if (!session) return;
-    session.member = { ...session.member, audience };
-    this.#room?.setAudience(session.ssrc, this.#audienceOf(session));
   }
 
   /** Removes a user from the call. */
@@ -172,27 +147,22 @@ export class Call implements CallShellEffects, CallSessionHost {
   }
 
   open(): void {
-    const { plane, openDave, e2eeRequired, transitionMs, randomBytes } = this.#host;
-    const room = plane.open(this.callId, (event) => {
+    const { plane, openDave, e2eeRequired, transitionMs, randomBytes, wheel } = this.#host;
+    const { callId, groupId } = this.names;
+    const room = plane.open(callId, (event) => {
       if (room === this.#room) this.#happened(event);
     });
     this.#room = room;
-    room.setEncryptedOnly(e2eeRequired);
-    const delivery = openDave({
-      groupId: this.groupId,
-      required: e2eeRequired,
-      transitionMs,
-      randomBytes,
-    });
+    this.run('openMedia', {});
+    const delivery = openDave({ groupId, required: e2eeRequired, transitionMs, randomBytes });
     this.#dave = new CallEncryption(delivery, {
-      wheel: this.#host.wheel,
+      wheel,
       nowMs: () => this.#host.nowMs(),
       described: (userId) => {
         const session = this.#sessions.get(userId);
         return session?.lifecycle.described ? session : null;
       },
-      // While all members are in one epoch, unencrypted media are not forwarded.
-      phase: (phase) => room.setEncryptedOnly(e2eeRequired || phase === 'secure'),
+      settled: (phase) => this.run('changeEncryption', { phase }),
       counted: (what, result) => this.#host.counted(what, result),
       expel: (session, close) => session.end(close),
     });
@@ -207,41 +177,6 @@ export class Call implements CallShellEffects, CallSessionHost {
 
   release(): void {
     this.#host.released(this);
-  }
-
-  selected(session: CallSession, select: SelectProtocol): void {
-    session.selections += 1;
-    session.attempts += 1;
-    if (session.attempts > ATTEMPTS_MAX) {
-      session.end(VOICE_CLOSE.RATE_LIMITED);
-      return;
-    }
-    if (select.codecs.length > 0) this.#noteCodecs(session, select.codecs);
-    if (select.protocol === 'webrtc') this.#selectPeer(session, select.fragment);
-    else this.#selectUdp(session, select);
-  }
-
-  spoke(session: CallSession, flags: number): void {
-    const { speech } = session.member;
-    session.member = { ...session.member, speech: { ...speech, claimed: flags } };
-    if (flags !== 0) this.places.get(session.userId)?.spoke(this.#host.nowMs());
-    this.#tellSpeaking(session);
-  }
-
-  filmed(session: CallSession, update: VideoUpdate): void {
-    session.member = { ...session.member, video: ownVideo(session.member, update) };
-    this.#tellVideo(session);
-  }
-
-  coded(session: CallSession, codecs: readonly VoiceCodec[]): void {
-    this.#noteCodecs(session, codecs);
-    this.#tellCodecs();
-  }
-
-  wanted(session: CallSession, wants: SinkWants): void {
-    session.member = { ...session.member, wants };
-    this.#room?.setSinkWants(session.ssrc, wants);
-    this.#tellWants();
   }
 
   daveReceived(session: CallSession, op: number, payload: Uint8Array): void {
@@ -260,205 +195,116 @@ export class Call implements CallShellEffects, CallSessionHost {
     const { userId } = session;
     if (this.#sessions.get(userId) !== session) return;
     this.#sessions.delete(userId);
-    this.#bySsrc.delete(session.ssrc);
-    this.#room?.leave(session.ssrc);
-    this.#tell(VOICE_OP.CLIENT_DISCONNECT, { user_id: userId }, session);
-    this.#dave?.leave(userId);
-    if (this.#sessions.size === 0) this.#send('empty');
-    else {
-      this.#applyAudiences(session);
-      this.#tellCodecs();
-      this.#tellWants();
-    }
-    const participant = this.places.get(userId);
-    if (participant?.session !== session) return;
-    participant.session = null;
-    this.#host.absent(participant, expired);
+    this.#runner.inOrder(() => {
+      this.#runner.decide('leave', { userId });
+      if (this.#sessions.size === 0) this.#send('empty');
+      const participant = this.places.get(userId);
+      if (participant?.session !== session) return;
+      participant.session = null;
+      this.#host.absent(participant, expired);
+    });
   }
 
   onFault(error: unknown): void {
     this.#host.onFault(error, this.callId);
   }
 
-  #noteCodecs(session: CallSession, codecs: readonly VoiceCodec[]): void {
-    session.member = { ...session.member, codecs };
-    this.#room?.setPayloadTypes(session.ssrc, codecs);
-  }
-
-  #selectUdp(session: CallSession, select: SelectProtocol & { readonly protocol: 'udp' }): void {
-    const mode = TRANSPORT_MODES.find((known) => known === select.mode);
-    if (!mode) {
-      session.end(VOICE_CLOSE.UNKNOWN_ENCRYPTION_MODE);
-      return;
+  #happened(event: MediaEvent): void {
+    if (event.type === 'restored') this.run('restoreMedia', {});
+    else if (event.type === 'lost') this.#host.lost(this);
+    else {
+      const userId = this.#runner.state.bySsrc.get(event.ssrc);
+      if (userId !== undefined) this.#happenedTo(userId, event);
     }
-    const key = this.#host.randomBytes(32);
-    const { address, port } = select;
-    const isOwn = session.address !== null && sameAddress(session.address, address);
-    this.#room?.connectUdp(session.ssrc, { mode, key, claimed: isOwn ? { address, port } : null });
-    this.#describe(session, { kind: 'udp', mode, key });
   }
 
-  #selectPeer(session: CallSession, fragment: string): void {
-    const selection = session.selections;
-    // A later Select Protocol, or the end of the session, voids this one.
-    const isStale = () => session.over || session.selections !== selection;
-    this.#room?.connectPeer(session.ssrc, fragment).then(
-      (sdp) => {
-        if (isStale()) return;
-        if (sdp === null) session.end(VOICE_CLOSE.UNKNOWN_PROTOCOL);
-        else this.#describe(session, { kind: 'webrtc', sdp });
-      },
+  #happenedTo(userId: UserId, event: MediaEvent & { readonly ssrc: number }): void {
+    if (event.type === 'speaking') this.run('hear', { userId, heard: event.speaking });
+    else if (event.type === 'exhausted') this.run('exhaustKey', { userId });
+    else {
+      const isReached = event.type === 'connected';
+      this.#sessions.get(userId)?.lifecycle.send(isReached ? 'reach' : 'lose');
+      this.run(isReached ? 'reachMedia' : 'loseMedia', { userId });
+    }
+  }
+
+  #carryOut(dispatch: CallDispatch): void {
+    switch (dispatch.kind) {
+      case 'toMember':
+        this.#sessions.get(dispatch.userId)?.send(dispatch.op, dispatch.d);
+        return;
+      case 'toMemberOnce':
+        this.#sessions.get(dispatch.userId)?.sendOnce(dispatch.op, dispatch.d);
+        return;
+      case 'toOthers':
+        this.#sendToOthers(dispatch);
+        return;
+      case 'requestPeer':
+        this.#requestPeer(dispatch.peer, dispatch.fragment);
+        return;
+      case 'describe':
+        this.#describe(dispatch);
+        return;
+      case 'leaveGroup':
+        this.#dave?.leave(dispatch.userId);
+        return;
+      case 'announceLater': {
+        const { userId, delayMs } = dispatch;
+        this.wheel.after(() => this.run('announceSpeaking', { userId }), delayMs);
+        return;
+      }
+      case 'spoke':
+        this.places.get(dispatch.userId)?.spoke(this.#host.nowMs());
+        return;
+      case 'close':
+        this.#closeConnection(dispatch);
+        return;
+      case 'renewTicket': {
+        const participant = this.places.get(dispatch.userId);
+        if (participant) this.#host.renew(participant);
+        return;
+      }
+      default:
+        if (this.#room) applySetting(this.#room, dispatch);
+    }
+  }
+
+  /** The frame is weighed once for all members. */
+  #sendToOthers({ userId, op, d }: Of<'toOthers'>): void {
+    const weightBytes = weightOf(d);
+    for (const session of this.#sessions.values())
+      if (session.userId !== userId) session.send(op, d, weightBytes);
+  }
+
+  #describe({ userId, transport, videoCodec, mediaSessionId }: Of<'describe'>): void {
+    const session = this.#sessions.get(userId);
+    const dave = this.#dave;
+    if (!session || !dave) return;
+    const describe = (daveVersion: number) => {
+      session.lifecycle.send('describe');
+      session.send(
+        VOICE_OP.SESSION_DESCRIPTION,
+        descriptionPayload(transport, { daveVersion, videoCodec, mediaSessionId }),
+      );
+    };
+    if (session.lifecycle.described) describe(dave.versionOf(session));
+    else dave.join(session, describe);
+  }
+
+  #requestPeer(peer: PeerRequest, fragment: string): void {
+    this.#room?.connectPeer(peer.ssrc, fragment).then(
+      (sdp) => this.run('answerPeer', { ...peer, sdp }),
       (error: unknown) => {
-        this.#host.onFault(error, this.callId);
-        if (!isStale()) session.cut(VOICE_CLOSE.WEBRTC_CRASHED);
+        this.onFault(error);
+        this.run('failPeer', peer);
       },
     );
   }
 
-  #describe(session: CallSession, transport: Transport): void {
-    const codec = videoCodec(session.member.codecs, this.#sharedCodecs());
-    session.toldCodec = codec;
-    const describe = (daveVersion: number) => {
-      const { mediaSessionId } = session;
-      session.transport = transport.kind;
-      session.lifecycle.send('describe');
-      session.send(
-        VOICE_OP.SESSION_DESCRIPTION,
-        descriptionPayload(transport, { daveVersion, videoCodec: codec, mediaSessionId }),
-      );
-    };
-    if (session.lifecycle.described) describe(Math.min(this.#dave?.version ?? 0, session.maxDaveVersion));
-    else this.#dave?.join(session, describe);
-    this.#tellCodecs();
-    this.#tellWants();
-  }
-
-  #happened(event: MediaEvent): void {
-    if (event.type === 'restored') {
-      for (const session of this.#sessions.values()) session.cut(VOICE_CLOSE.SERVER_CRASHED);
-      return;
-    }
-    if (event.type === 'lost') {
-      this.#host.lost(this);
-      return;
-    }
-    const session = this.#bySsrc.get(event.ssrc);
-    if (!session) return;
-    const participant = this.places.get(session.userId);
-    if (event.type === 'connected') {
-      session.attempts = 0;
-      session.lifecycle.send('reach');
-    } else if (event.type === 'speaking') {
-      const { speech } = session.member;
-      session.member = { ...session.member, speech: { ...speech, heard: event.speaking } };
-      participant?.spoke(this.#host.nowMs());
-      this.#tellSpeaking(session);
-    } else if (event.type === 'unreachable') {
-      session.lifecycle.send('lose');
-      // A peer connection does not recover by itself; a UDP client recovers with its next packet.
-      if (session.transport === 'webrtc') session.cut(VOICE_CLOSE.WEBRTC_CRASHED);
-    } else if (participant) {
-      session.end(VOICE_CLOSE.SESSION_INVALID);
-      this.#host.renew(participant);
-    }
-  }
-
-  #tell(op: number, d: object, except: CallSession): void {
-    const weightBytes = weightOf(d);
-    for (const session of this.#sessions.values()) if (session !== except) session.send(op, d, weightBytes);
-  }
-
-  /** Sends a change at once, then waits a moment: rapidly changing flags must not load a large call. */
-  #tellSpeaking(session: CallSession): void {
-    if (session.over || session.hushed) return;
-    const payload = speakingPayload(session.member);
-    // A member that was never allowed to speak has sent no media, so nobody needs its SSRC.
-    const isUnheard = session.toldSpeaking === null && session.member.voiceMember.silenced;
-    if (isUnheard || payload.speaking === session.toldSpeaking) return;
-    // Announcing an SSRC is not a change of its flags.
-    session.hushed = session.toldSpeaking !== null || payload.speaking !== 0;
-    session.toldSpeaking = payload.speaking;
-    this.#tell(VOICE_OP.SPEAKING, payload, session);
-    if (!session.hushed) return;
-    this.wheel.after(() => {
-      session.hushed = false;
-      this.#tellSpeaking(session);
-    }, SPEAKING_APART_MS);
-  }
-
-  #tellVideo(session: CallSession): void {
-    const video = shownVideo(session.member);
-    if (video === session.toldVideo) return;
-    session.toldVideo = video;
-    const streams = video.streams.map(({ ssrc, rtx_ssrc: rtxSsrc, rid, quality, active }) => ({
-      ssrc,
-      rtxSsrc,
-      rid,
-      quality,
-      active,
-    }));
-    this.#room?.setStreams(session.ssrc, streams);
-    this.#tell(VOICE_OP.VIDEO, videoPayload(session.member), session);
-    this.#tellWants();
-  }
-
-  /** Sends members with video the requested layers, when these have changed. */
-  #tellWants(): void {
-    for (const sender of this.#sessions.values()) {
-      if (!showsVideo(sender.member)) continue;
-      const wanted = wantedLayers(sender.member.layers, this.#wantsBesides(sender));
-      const encoded = JSON.stringify(wanted);
-      if (encoded === sender.sentWants) continue;
-      sender.sentWants = encoded;
-      sender.send(VOICE_OP.MEDIA_SINK_WANTS, wanted);
-    }
-  }
-
-  *#wantsBesides(sender: CallSession): Generator<SinkWants> {
-    for (const session of this.#sessions.values()) if (session !== sender) yield session.member.wants;
-  }
-
-  #sharedCodecs(): ReadonlySet<string> {
-    return sharedCodecs([...this.#sessions.values()].map(({ member }) => member.codecs));
-  }
-
-  /** Sends SESSION_UPDATE to members whose video codec has changed. */
-  #tellCodecs(): void {
-    const shared = this.#sharedCodecs();
-    for (const session of this.#sessions.values()) {
-      const codec = videoCodec(session.member.codecs, shared);
-      if (!session.lifecycle.described || codec === session.toldCodec) continue;
-      session.toldCodec = codec;
-      const { mediaSessionId } = session;
-      session.send(VOICE_OP.SESSION_UPDATE, {
-        audio_codec: 'opus',
-        video_codec: codec,
-        media_session_id: mediaSessionId,
-      });
-    }
-  }
-
-  #applyGate(session: CallSession): void {
-    const gate = gateOf(session.member.voiceMember);
-    const encoded = JSON.stringify(gate);
-    if (encoded === session.sentGate) return;
-    session.sentGate = encoded;
-    this.#room?.setGate(session.ssrc, gate);
-  }
-
-  /** Media know members by SSRC, so audiences are set again when sessions begin and end. */
-  #applyAudiences(changed: CallSession): void {
-    for (const session of this.#sessions.values())
-      if (session === changed ? session.member.audience : session.member.audience?.has(changed.userId))
-        this.#room?.setAudience(session.ssrc, this.#audienceOf(session));
-  }
-
-  #audienceOf({ member: { audience } }: CallSession): number[] | null {
-    if (audience === null) return null;
-    return [...audience].flatMap((userId) => {
-      const session = this.#sessions.get(userId);
-      return session ? [session.ssrc] : [];
-    });
+  #closeConnection({ userId, close }: Of<'close'>): void {
+    const session = this.#sessions.get(userId);
+    if (close.resumable) session?.cut(close);
+    else session?.end(close);
   }
 
   #send(type: CallEvent['type']): void {

@@ -2,7 +2,7 @@ import type { RingLimits } from '../../engine/call/replay.ts';
 import { sameVoiceMember, type VoiceMember } from '../../engine/call/voicemember.ts';
 import type { OpenDaveDelivery } from '../../media/dave/delivery.ts';
 import type { MediaPlane } from '../../media/plane.ts';
-import type { UserId } from '../../protocol/ids.ts';
+import { isUserId, type UserId } from '../../protocol/ids.ts';
 import { VOICE_CLOSE } from '../../protocol/voice.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
 import type { Wheel } from '../runtime/wheel.ts';
@@ -140,7 +140,7 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
   /** Users connected to a call. */
   get members(): number {
     let members = 0;
-    for (const call of this.#calls.values()) members += call.sessions.size;
+    for (const call of this.#calls.values()) members += call.members.size;
     return members;
   }
 
@@ -174,7 +174,7 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
       if (!participant.session) this.#deps.owner.invite(voiceMember, participant.token);
       return;
     }
-    participant.call.memberChanged(participant);
+    participant.call.run('changeMember', { userId: voiceMember.userId, voiceMember });
     if (before.afkAfterMs !== voiceMember.afkAfterMs) this.#watch(participant);
   }
 
@@ -242,7 +242,7 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
       return closed(VOICE_CLOSE.SESSION_INVALID);
     }
     session.resume(sink, resume.version, missed);
-    if (!session.buffered) participant.call.introduce(session);
+    if (!session.buffered) participant.call.run('introduceOthers', { userId: session.userId });
     return { kind: 'open', session };
   }
 
@@ -257,8 +257,9 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
     if (!participant) return false;
     if (listenerIds && listenerIds.length > this.#deps.settings.membersMax)
       throw new RangeError('The call has more listeners than a call may have members.');
-    participant.audience = listenerIds && new Set(listenerIds);
-    participant.call.audienceChanged(participant);
+    const audience = listenerIds && new Set(listenerIds.filter(isUserId));
+    participant.audience = audience;
+    participant.call.run('changeAudience', { userId: participant.voiceMember.userId, audience });
     return true;
   }
 
@@ -283,6 +284,9 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
   }
 
   absent(participant: Participant, expired: boolean): void {
+    const { serverId, userId } = participant.voiceMember;
+    // The user has left, or the call has moved to another shard.
+    if (this.#byUser.get(byUser(serverId, userId)) !== participant) return;
     if (expired) this.#drop(participant);
     else participant.awaitReturn(this.wheel, this.resumeWindowMs, () => this.#drop(participant));
   }
@@ -367,7 +371,6 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
   }
 
   #drop(participant: Participant): void {
-    if (participant.gone) return;
     this.#vacate(participant, VOICE_CLOSE.SESSION_TIMEOUT);
     this.#deps.owner.dropped(participant.voiceMember);
   }
@@ -398,26 +401,29 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
 }
 
 function viewOf(call: Call, nowMs: number): CallView {
-  const { encryption } = call;
+  const { encryption, names } = call;
   return {
-    callId: call.callId,
-    serverId: call.serverId,
-    guildId: call.guildId,
+    callId: names.callId,
+    serverId: names.serverId,
+    guildId: names.guildId,
     ageMs: nowMs - call.startedMs,
     dave: {
       version: encryption?.version ?? 0,
       epoch: encryption?.epoch?.toString() ?? null,
       phase: encryption?.phase ?? 'plain',
     },
-    members: [...call.places.values()].map(({ voiceMember, session }) => ({
-      userId: voiceMember.userId,
-      ssrc: session?.ssrc ?? null,
-      transport: session?.transport ?? 'none',
-      attached: session?.attached ?? false,
-      connected: session?.lifecycle.connected ?? false,
-      silenced: voiceMember.silenced,
-      deafened: voiceMember.deafened,
-      speaking: (session?.toldSpeaking ?? 0) !== 0,
-    })),
+    members: [...call.places.values()].map(({ voiceMember, session }) => {
+      const member = call.members.get(voiceMember.userId);
+      return {
+        userId: voiceMember.userId,
+        ssrc: member?.ssrc ?? null,
+        transport: member?.transport ?? 'none',
+        attached: session?.lifecycle.attached ?? false,
+        connected: session?.lifecycle.connected ?? false,
+        silenced: voiceMember.silenced,
+        deafened: voiceMember.deafened,
+        speaking: (member?.announced?.flags ?? 0) !== 0,
+      };
+    }),
   };
 }

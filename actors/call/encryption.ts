@@ -1,6 +1,5 @@
-import { type DavePhase, davePhase, transitionOpened } from '../../engine/call/encryption.ts';
+import { type DavePhase, davePhase } from '../../engine/call/encryption.ts';
 import type { DaveDelivery, DaveEffect } from '../../media/dave/delivery.ts';
-import { VOICE_OP } from '../../protocol/voice.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import { type CallSession, type Close, weightOf } from './session.ts';
@@ -11,22 +10,17 @@ interface EncryptionHost {
   nowMs(): number;
   /** The session of a member that has received the protocol version, or null. */
   described(userId: string): CallSession | null;
-  /** Called when the phase changes. The first phase is `plain`. */
-  phase(phase: DavePhase): void;
+  /** The phase may have changed. The first phase is `plain`. */
+  settled(phase: DavePhase): void;
   counted(what: string, result: string): void;
   /** The member violated the protocol or sent too much. */
   expel(session: CallSession, close: Close): void;
 }
 
-/**
- * Runs the DAVE delivery service of one call: forwards its frames, runs its timers and reports the phase of the group.
- */
+/** Runs the DAVE delivery service of one call: forwards its frames and runs its timers. */
 export class CallEncryption {
   readonly #delivery: DaveDelivery;
   readonly #host: EncryptionHost;
-  #phase: DavePhase = 'plain';
-  /** The latest transition that was announced and not executed; 0 for none. */
-  #transition = 0;
   #timer: Timer | null = null;
 
   constructor(delivery: DaveDelivery, host: EncryptionHost) {
@@ -43,7 +37,12 @@ export class CallEncryption {
   }
 
   get phase(): DavePhase {
-    return this.#phase;
+    return davePhase(this.#delivery);
+  }
+
+  /** The protocol version that the member uses now. */
+  versionOf({ maxDaveVersion }: CallSession): number {
+    return Math.min(this.#delivery.version, maxDaveVersion);
   }
 
   /**
@@ -52,7 +51,7 @@ export class CallEncryption {
    */
   join(session: CallSession, describe: (version: number) => void): void {
     const effects = this.#delivery.join(session.userId, session.maxDaveVersion, this.#host.nowMs());
-    describe(Math.min(this.#delivery.version, session.maxDaveVersion));
+    describe(this.versionOf(session));
     this.#run(effects);
   }
 
@@ -94,21 +93,12 @@ export class CallEncryption {
   }
 
   #send(effect: DaveEffect & { readonly type: 'json' | 'binary' }): void {
-    this.#note(effect);
     const weightBytes = effect.type === 'json' ? weightOf(effect.d) : 0;
     for (const userId of effect.to) {
       const session = this.#host.described(userId);
       if (effect.type === 'json') session?.send(effect.op, effect.d, weightBytes);
       else session?.sendBinary(effect.op, effect.payload);
     }
-  }
-
-  #note(effect: DaveEffect & { readonly type: 'json' | 'binary' }): void {
-    if (effect.op === VOICE_OP.DAVE_PREPARE_EPOCH) this.#transition = 0;
-    const step = transitionOpened(effect);
-    if (step === null) return;
-    if ('opened' in step) this.#transition = step.opened;
-    else if (step.executed === this.#transition) this.#transition = 0;
   }
 
   #settle(): void {
@@ -118,11 +108,7 @@ export class CallEncryption {
       deadlineMs === null
         ? null
         : this.#host.wheel.add(() => this.#tick(), Math.max(0, deadlineMs - this.#host.nowMs()));
-    // A transition without a deadline is finished, whatever its outcome.
-    const phase = davePhase(this.#delivery, this.#transition !== 0 && deadlineMs !== null);
-    if (phase === this.#phase) return;
-    this.#phase = phase;
-    this.#host.phase(phase);
+    this.#host.settled(this.phase);
   }
 
   #tick(): void {

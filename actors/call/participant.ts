@@ -1,5 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
+import type { CallCommands } from '../../engine/call/rules.ts';
+import { silenceLeftMs } from '../../engine/call/silence.ts';
 import type { VoiceMember } from '../../engine/call/voicemember.ts';
+import type { UserId } from '../../protocol/ids.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { VoiceIdentify, VoiceSink } from './ports.ts';
 import type { CallSession, Close } from './session.ts';
@@ -12,9 +15,9 @@ interface Wheel {
 interface ParticipantCall {
   readonly callId: string;
   enter(participant: Participant, identify: VoiceIdentify, sink: VoiceSink): CallSession;
-  memberChanged(participant: Participant): void;
-  introduce(session: CallSession): void;
-  audienceChanged(participant: Participant): void;
+  run<N extends keyof CallCommands>(type: N, input: CallCommands[N]['input']): void;
+  /** Whether audio of the user arrives. */
+  hears(userId: UserId): boolean;
   vacate(participant: Participant, close: Close): void;
 }
 
@@ -24,21 +27,16 @@ export class Participant {
   readonly call: ParticipantCall;
   session: CallSession | null = null;
   /** Users who may hear this one. Null when everyone may. */
-  audience: ReadonlySet<string> | null = null;
+  audience: ReadonlySet<UserId> | null = null;
   #token = '';
   #spokeMs: number;
   #afk: Timer | null = null;
   #absence: Timer | null = null;
-  #gone = false;
 
   constructor(voiceMember: VoiceMember, call: ParticipantCall, nowMs: number) {
     this.voiceMember = voiceMember;
     this.call = call;
     this.#spokeMs = nowMs;
-  }
-
-  get gone(): boolean {
-    return this.#gone;
   }
 
   get token(): string {
@@ -61,23 +59,22 @@ export class Participant {
     this.#spokeMs = nowMs;
   }
 
-  /** Calls `run` when the user has not spoken for the AFK timeout of the voice member. */
+  /** Calls `run` each time the user has not spoken for the AFK timeout of the voice member. */
   watchSilence(wheel: Wheel, nowMs: () => number, run: () => void): void {
     this.#afk?.cancel();
     this.#afk = null;
     const { afkAfterMs } = this.voiceMember;
     if (afkAfterMs === null) return;
-    const look = () => {
-      if (this.session?.member.speech.heard) this.#spokeMs = nowMs();
-      const leftMs = this.#spokeMs + afkAfterMs - nowMs();
-      if (leftMs <= 0) {
-        this.#spokeMs = nowMs();
-        run();
-      }
-      // `run` may have moved the user to another channel.
-      if (!this.#gone) this.#afk = wheel.add(look, leftMs > 0 ? leftMs : afkAfterMs);
+    const leftMs = (): number => silenceLeftMs(this.#spokeMs, afkAfterMs, nowMs());
+    const look = (): void => {
+      if (this.call.hears(this.voiceMember.userId)) this.#spokeMs = nowMs();
+      const isSilent = leftMs() === 0;
+      if (isSilent) this.#spokeMs = nowMs();
+      // Before `run`, which may move the user to another channel and so end the watch.
+      this.#afk = wheel.add(look, leftMs());
+      if (isSilent) run();
     };
-    this.#afk = wheel.add(look, Math.max(0, this.#spokeMs + afkAfterMs - nowMs()));
+    this.#afk = wheel.add(look, leftMs());
   }
 
   /**
@@ -94,9 +91,8 @@ export class Participant {
     this.session = session;
   }
 
-  /** The user is no longer a voice member. */
+  /** The user is no longer a voice member: ends all watches. */
   leave(): void {
-    this.#gone = true;
     this.#afk?.cancel();
     this.#absence?.cancel();
   }

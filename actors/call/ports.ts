@@ -1,3 +1,4 @@
+import type { SelectProtocol, VideoUpdate, VoiceCodec } from '../../engine/call/requests.ts';
 import type { VoiceMember } from '../../engine/call/voicemember.ts';
 import type { UserId } from '../../protocol/ids.ts';
 
@@ -41,43 +42,6 @@ export interface VoiceResume {
   readonly token: string;
   /** Last sequence number that the client received; -1 for none, and for versions under 8. */
   readonly seqAck: number;
-}
-
-/** Parsed op 1. `mode` and `fragment` come from the client unchecked and may be unknown. */
-export type SelectProtocol = { readonly codecs: readonly VoiceCodec[] } & (
-  | { readonly protocol: 'udp'; readonly address: string; readonly port: number; readonly mode: string }
-  | { readonly protocol: 'webrtc'; readonly fragment: string }
-);
-
-export interface VoiceCodec {
-  readonly name: string;
-  readonly type: 'audio' | 'video';
-  readonly priority: number;
-  readonly payloadType: number;
-  readonly rtxPayloadType: number | null;
-  readonly encode: boolean;
-  readonly decode: boolean;
-}
-
-/** Parsed op 12. `videoSsrc` is 0 without video. */
-export interface VideoUpdate {
-  readonly audioSsrc: number;
-  readonly videoSsrc: number;
-  readonly rtxSsrc: number;
-  /** At most 8 wire objects, validated. */
-  readonly streams: readonly WireStream[];
-}
-
-export interface WireStream {
-  readonly type: string;
-  readonly rid: string;
-  readonly quality: number;
-  readonly active: boolean;
-  readonly ssrc: number;
-  readonly rtx_ssrc: number;
-  readonly max_bitrate?: number;
-  readonly max_framerate?: number;
-  readonly max_resolution?: { readonly type: string; readonly width: number; readonly height: number };
 }
 
 /** A live voice session as the socket uses it. Every method is cheap and never throws on client input. */

@@ -1,12 +1,12 @@
-import { type CallMember, NO_VIDEO, type Video } from '../../engine/call/member.ts';
 import { FrameRing, type NumberedFrame, type RingLimits } from '../../engine/call/replay.ts';
-import { type SinkWants, wantsAtFirst } from '../../engine/call/video.ts';
-import type { VoiceMember } from '../../engine/call/voicemember.ts';
-import type { MediaMember } from '../../media/plane.ts';
+import type { SelectProtocol, VideoUpdate, VoiceCodec } from '../../engine/call/requests.ts';
+import type { CallCommands } from '../../engine/call/rules.ts';
+import type { SinkWants } from '../../engine/call/video.ts';
+import type { UserId } from '../../protocol/ids.ts';
 import { VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
 import type { Wheel } from '../runtime/wheel.ts';
-import type { SelectProtocol, VideoUpdate, VoiceCodec, VoiceSession, VoiceSink } from './ports.ts';
+import type { VoiceSession, VoiceSink } from './ports.ts';
 import { VoiceSessionLifecycle } from './voicesession.shell.ts';
 
 /** The call as a voice session uses it. */
@@ -15,11 +15,7 @@ export interface CallSessionHost {
   readonly resumeWindowMs: number;
   readonly wheel: Wheel;
   readonly supervisor: Supervisor;
-  selected(session: CallSession, select: SelectProtocol): void;
-  spoke(session: CallSession, flags: number, ssrc: number): void;
-  filmed(session: CallSession, update: VideoUpdate): void;
-  coded(session: CallSession, codecs: readonly VoiceCodec[]): void;
-  wanted(session: CallSession, wants: SinkWants): void;
+  run<N extends keyof CallCommands>(type: N, input: CallCommands[N]['input']): void;
   daveReceived(session: CallSession, op: number, payload: Uint8Array): void;
   daveReady(session: CallSession, transitionId: number): void;
   daveInvalid(session: CallSession, transitionId: number): void;
@@ -41,13 +37,9 @@ const FRAME_BYTES = 64;
 const KEEP_NOTHING: RingLimits = { framesMax: 0, bytesMax: 0 };
 
 interface SessionStart {
+  readonly userId: UserId;
   readonly version: number;
   readonly maxDaveVersion: number;
-  readonly video: boolean;
-  readonly mediaSessionId: string;
-  readonly voiceMember: VoiceMember;
-  readonly audience: ReadonlySet<string> | null;
-  readonly media: MediaMember;
 }
 
 /**
@@ -55,46 +47,20 @@ interface SessionStart {
  * its frames, keeps them for Resume (op 7), and waits for its client when a connection breaks.
  */
 export class CallSession implements VoiceSession {
-  readonly userId: string;
+  readonly userId: UserId;
   readonly maxDaveVersion: number;
-  readonly mediaSessionId: string;
-  member: CallMember;
-  transport: 'none' | 'udp' | 'webrtc' = 'none';
-  /** Number of Select Protocol frames so far. */
-  selections = 0;
-  /** Number of Select Protocol frames since media last arrived. */
-  attempts = 0;
-  /** The speaking flags that the other members last received; null before they know the SSRC. */
-  toldSpeaking: number | null = null;
-  /** The other members received speaking flags a moment ago; later changes wait. */
-  hushed = false;
-  toldVideo: Video = NO_VIDEO;
-  sentWants = '';
-  toldCodec = '';
-  sentGate = '';
   readonly #host: CallSessionHost;
   readonly lifecycle: VoiceSessionLifecycle;
   readonly #ring: FrameRing;
   #version: number;
+  /** Null exactly while the session is detached or over. */
   #sink: VoiceSink | null;
 
-  constructor(start: SessionStart, sink: VoiceSink, host: CallSessionHost) {
-    const { voiceMember, media, audience } = start;
-    this.userId = voiceMember.userId;
-    this.maxDaveVersion = start.maxDaveVersion;
-    this.mediaSessionId = start.mediaSessionId;
-    this.member = {
-      voiceMember,
-      audience,
-      ssrc: media.ssrc,
-      layers: media.streams,
-      speech: { claimed: null, heard: false },
-      video: NO_VIDEO,
-      codecs: [],
-      wants: wantsAtFirst(start.video || media.streams.length > 0),
-    };
+  constructor({ userId, version, maxDaveVersion }: SessionStart, sink: VoiceSink, host: CallSessionHost) {
+    this.userId = userId;
+    this.maxDaveVersion = maxDaveVersion;
     this.#host = host;
-    this.#version = start.version;
+    this.#version = version;
     this.#ring = new FrameRing(this.buffered ? host.ring : KEEP_NOTHING);
     this.#sink = sink;
     this.lifecycle = new VoiceSessionLifecycle(host, (expired) => {
@@ -108,22 +74,9 @@ export class CallSession implements VoiceSession {
     return this.lifecycle.over;
   }
 
-  get ssrc(): number {
-    return this.member.ssrc;
-  }
-
   /** Whether its connection receives numbered frames and can resume without loss. */
   get buffered(): boolean {
     return this.#version >= BUFFERED_VERSION;
-  }
-
-  /** The address of the client's connection; null without a connection. */
-  get address(): string | null {
-    return this.#sink?.address ?? null;
-  }
-
-  get attached(): boolean {
-    return this.#sink !== null;
   }
 
   /** Sends a frame that is kept until it is acknowledged. `weightBytes`: the approximate size of `d`. */
@@ -169,7 +122,7 @@ export class CallSession implements VoiceSession {
 
   /** Closes the connection; the session waits for another. */
   cut(close: Close): void {
-    if (this.#sink === null) return;
+    if (!this.lifecycle.attached) return;
     this.#hangUp(close);
     this.lifecycle.send('detach');
   }
@@ -188,23 +141,24 @@ export class CallSession implements VoiceSession {
   }
 
   selectProtocol(select: SelectProtocol): void {
-    if (!this.over) this.#host.selected(this, select);
+    const address = this.#sink?.address ?? null;
+    if (!this.over) this.#host.run('selectProtocol', { userId: this.userId, select, address });
   }
 
-  speaking(flags: number, ssrc: number): void {
-    if (!this.over) this.#host.spoke(this, flags, ssrc);
+  speaking(flags: number): void {
+    if (!this.over) this.#host.run('speak', { userId: this.userId, flags });
   }
 
   video(update: VideoUpdate): void {
-    if (!this.over) this.#host.filmed(this, update);
+    if (!this.over) this.#host.run('film', { userId: this.userId, update });
   }
 
   codecs(codecs: readonly VoiceCodec[]): void {
-    if (!this.over) this.#host.coded(this, codecs);
+    if (!this.over) this.#host.run('offerCodecs', { userId: this.userId, codecs });
   }
 
   sinkWants(wants: SinkWants): void {
-    if (!this.over) this.#host.wanted(this, wants);
+    if (!this.over) this.#host.run('wantLayers', { userId: this.userId, wants });
   }
 
   dave(op: number, payload: Uint8Array): void {

@@ -50,6 +50,12 @@ export class VoiceSessionLifecycle implements VoiceSessionShell {
     return this.#media === 'connected';
   }
 
+  /** Whether its connection to the voice gateway is open. */
+  get attached(): boolean {
+    const { value } = this.#actor.getSnapshot();
+    return typeof value === 'object' && value.open.connection === 'attached';
+  }
+
   get #media() {
     const { value } = this.#actor.getSnapshot();
     return typeof value === 'object' ? value.open.media : null;

@@ -7,7 +7,7 @@ export interface Rights {
 }
 
 /** One user's input to audibility; `hears` of `media/sfu/room.ts` combines those of all users. */
-interface Gate {
+export interface Gate {
   readonly speaks: boolean;
   readonly streams: boolean;
   readonly hears: boolean;
@@ -19,3 +19,6 @@ export const gateOf = (rights: Rights): Gate => ({
   streams: rights.mayStream,
   hears: !rights.deafened,
 });
+
+export const sameGate = (a: Gate, b: Gate): boolean =>
+  a.speaks === b.speaks && a.streams === b.streams && a.hears === b.hears;

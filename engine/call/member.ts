@@ -1,5 +1,6 @@
+import type { UserId } from '../../protocol/ids.ts';
 import { type Speech, speakingFlags } from './speaking.ts';
-import { type Codec, type Layer, primarySsrc, type SinkWants } from './video.ts';
+import { type Codec, type Layer, primarySsrc, type SinkWants, type WantedLayers } from './video.ts';
 import type { VoiceMember } from './voicemember.ts';
 
 /** Op 12 as a member sent it, without SSRCs that are not the member's own. */
@@ -21,22 +22,45 @@ interface MemberStream {
 
 export const NO_VIDEO: Video = { audioSsrc: 0, videoSsrc: 0, streams: [] };
 
-/** One member of a call as the pure rules of the call see it. Replaced in parts, never mutated. */
+/** One connected member of a call. Replaced in parts, never mutated. */
 export interface CallMember {
   readonly voiceMember: VoiceMember;
+  /** Users who may hear the member; null for everyone. */
+  readonly audience: ReadonlySet<UserId> | null;
   readonly ssrc: number;
   readonly layers: readonly Layer[];
+  readonly mediaSessionId: string;
+  /** As the last Session Description has it; null before the first. */
+  readonly transport: 'udp' | 'webrtc' | null;
+  /** Number of Select Protocol frames so far. */
+  readonly selections: number;
+  /** Number of Select Protocol frames since media last arrived. */
+  readonly attempts: number;
   readonly speech: Speech;
+  /** The last op 5 to the other members; null before they know the SSRC. */
+  readonly announced: Announcement | null;
   readonly video: Video;
   /** As op 1 or op 14 named them; empty when neither did. */
   readonly codecs: readonly Codec[];
+  /** The video codec that the member was last told to send; null before its Session Description. */
+  readonly codec: string | null;
   readonly wants: SinkWants;
-  readonly audience: ReadonlySet<string> | null;
+  /** The last op 15 to the member; null before the first. */
+  readonly requested: WantedLayers | null;
 }
+
+interface Announcement {
+  readonly flags: number;
+  /** Monotonic milliseconds before which no other flags are announced. */
+  readonly nextMs: number;
+}
+
+/** The flags that the others are to receive. */
+export const flagsOf = ({ speech, voiceMember }: CallMember): number => speakingFlags(speech, voiceMember);
 
 /** Op 5 as sent to the others. */
 export const speakingPayload = (member: CallMember) => ({
-  speaking: speakingFlags(member.speech, member.voiceMember),
+  speaking: flagsOf(member),
   ssrc: member.ssrc,
   user_id: member.voiceMember.userId,
 });

@@ -28,8 +28,25 @@ export interface SinkWants {
 export const EVERYTHING: SinkWants = { any: 100, bySsrc: new Map() };
 const NOTHING: SinkWants = { any: 0, bySsrc: new Map() };
 
-/** The wants of a member before its first op 15. A member without video in Identify wants none. */
-export const wantsAtFirst = (hasVideo: boolean): SinkWants => (hasVideo ? EVERYTHING : NOTHING);
+/** The wants of a member before its first op 15. A member without video in Identify, who has no layers, wants none. */
+export const wantsAtFirst = (layers: readonly Layer[]): SinkWants =>
+  layers.length > 0 ? EVERYTHING : NOTHING;
+
+/** By the layer's SSRC, the quality to send it in; 0 for a layer that nobody wants (op 15). */
+export type WantedLayers = Readonly<Record<string, number>>;
+
+/** Whether two lists of wanted layers of the same sender are equal. */
+export const sameWanted = (a: WantedLayers, b: WantedLayers): boolean =>
+  Object.keys(a).every((ssrc) => a[ssrc] === b[ssrc]);
+
+/** A simulcast layer as a client offers it in Identify. */
+type OfferedLayer = Pick<Layer, 'type' | 'rid' | 'quality'>;
+
+const WHOLE_PICTURE: readonly OfferedLayer[] = [{ type: 'video', rid: '100', quality: 100 }];
+
+/** The layers of a client that offers these in Identify: one layer for a client with video that lists none. */
+export const layersOf = (streams: readonly OfferedLayer[], hasVideo: boolean): readonly OfferedLayer[] =>
+  streams.length === 0 && hasVideo ? WHOLE_PICTURE : streams;
 
 const KNOWN = new Set<string>(VIDEO_CODECS.map(({ name }) => name));
 const FALLBACK = VIDEO_CODECS[0].name;
@@ -62,10 +79,7 @@ export const primarySsrc = (layers: readonly Layer[]): number =>
  * The layers that the others want from a sender (op 15): a layer's quality when someone is to receive it, else 0. Each
  * receiver gets the best layer within its wanted quality, or the lowest layer. O(receivers · layers).
  */
-export function wantedLayers(
-  layers: readonly Layer[],
-  receivers: Iterable<SinkWants>,
-): Readonly<Record<string, number>> {
+export function wantedLayers(layers: readonly Layer[], receivers: Iterable<SinkWants>): WantedLayers {
   const rising = [...layers].sort((a, b) => a.quality - b.quality);
   const primary = primarySsrc(layers);
   const chosen = new Set<number>();

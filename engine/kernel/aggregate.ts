@@ -55,7 +55,8 @@ interface Shape {
   /** Rows that commands may need. */
   readonly needs: object;
   readonly dispatch: object;
-  readonly env: Env;
+  /** The time and the other inputs that a rule may use: `Env`, or a type of the aggregate's own. */
+  readonly env: object;
   /** Columns of a command's row beyond those that every aggregate has. */
   readonly row: object;
 }

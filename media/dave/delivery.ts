@@ -10,6 +10,8 @@ export interface DaveDelivery {
   readonly version: number;
   /** MLS epoch as the server knows it; null when there is no group. */
   readonly epoch: bigint | null;
+  /** `deadlineMs` is null when no transition is announced, or all are executed. */
+  readonly transitions: { readonly deadlineMs: number | null };
   /** Users whose key package has not been added to the group yet. */
   readonly pendingCount: number;
   /**

@@ -65,7 +65,7 @@ class Delivery implements DaveDelivery {
   private readonly members = new Map<string, Member>();
   private leaves: (Leaf | null)[] = [];
   private round: Round | null = null;
-  private readonly transitions: Transitions;
+  readonly transitions: Transitions;
   private readonly flaggable = new FlaggableCommits();
   /** Consecutive rounds that nobody committed. */
   private timeouts = 0;

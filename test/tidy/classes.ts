@@ -11,7 +11,6 @@ const SLACK = 3;
 /** Classes with more fields, by room and name. The numbers only shrink. */
 const FIELDS: Counts = {
   'actors AggregateShell': 23,
-  'actors CallSession': 21,
   'actors Calls': 18,
   'actors DirectoryOwnership': 28,
   'actors GatewaySessionActor': 13,
@@ -40,8 +39,7 @@ const FIELDS: Counts = {
 /** Classes with more methods, accessors and private ones included. The numbers only shrink. */
 const METHODS: Counts = {
   'actors AggregateShell': 33,
-  'actors Call': 42,
-  'actors CallSession': 23,
+  'actors Call': 29,
   'actors Calls': 32,
   'actors DirectoryOwnership': 43,
   'actors GuildSubscriptions': 31,

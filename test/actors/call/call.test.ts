@@ -290,10 +290,7 @@ describe('DAVE', () => {
     dave.epoch = 1n;
     world.connect('2');
     expect(world.room().encryptedOnly).toBe(true);
-    dave.deadlineMs = 5000;
-    dave.script.push([
-      { type: 'json', to: ['1', '2'], op: 21, d: { transition_id: 9, protocol_version: 0 } },
-    ]);
+    dave.transitions.deadlineMs = 5000;
     world.connect('3');
     expect(world.room().encryptedOnly).toBe(false);
     expect(world.calls.list()[0]?.dave).toEqual({ version: 1, epoch: '1', phase: 'transitioning' });

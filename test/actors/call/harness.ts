@@ -142,6 +142,7 @@ class ScriptedDave implements DaveDelivery {
   version = 1;
   epoch: bigint | null = null;
   pendingCount = 0;
+  transitions: { deadlineMs: number | null } = { deadlineMs: null };
   deadlineMs: number | null = null;
   /** Answered by the next inputs, one list each. */
   readonly script: (readonly DaveEffect[])[] = [];

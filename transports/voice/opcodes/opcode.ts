@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { VoiceCodec, VoiceIdentify, VoiceResume, VoiceSession } from '../../../actors/call/ports.ts';
+import type { VoiceIdentify, VoiceResume, VoiceSession } from '../../../actors/call/ports.ts';
+import type { VoiceCodec } from '../../../engine/call/requests.ts';
 import { idOf, type Moment, Nullish, Snowflake } from '../../gateway/opcodes/opcode.ts';
 
 export { idOf, Nullish, Snowflake };

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import type { WireStream } from '../../../actors/call/ports.ts';
+import type { WireStream } from '../../../engine/call/requests.ts';
 import { Nullish, Quality, Ssrc, STREAMS_MAX, sessionOpcode, Word } from './opcode.ts';
 
 const Amount = Type.Number({ minimum: 0, maximum: 0xffff_ffff });
