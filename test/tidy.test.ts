@@ -1,6 +1,7 @@
 // Goal: the rules of the house hold in every file, so that nobody has to remember them.
 import { describe, expect, test } from 'vitest';
 import { filesUnder, type Node, parse, read, type Source, visit } from './support/source.ts';
+import { aggregateRules } from './tidy/aggregates.ts';
 import { castRules } from './tidy/casts.ts';
 import { classRules } from './tidy/classes.ts';
 import { composeRules } from './tidy/compose.ts';
@@ -99,6 +100,7 @@ describe('the pure rooms', () => {
   });
 });
 
+aggregateRules(pure);
 moduleStateRules(pure);
 
 const FUNCTIONS = ['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression'];
