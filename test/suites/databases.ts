@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { inject } from 'vitest';
-import type { Driver } from '../../storage/database/driver.ts';
+import type { Driver, Sql } from '../../storage/database/driver.ts';
 import { type DriverOptions, openMigrated, storageOver } from '../../storage/open.ts';
 import type { WriterOptions } from '../../storage/writer.ts';
+import { undistributed } from '../support/distribution.ts';
 import { administer, urlOf } from '../support/serverdatabase.ts';
 
 /** A fresh database; `dispose` removes it. */
@@ -32,10 +33,30 @@ export function databases(): readonly Kind[] {
   return url === null ? [embedded] : [embedded, { name: 'PostgreSQL', create: () => createPostgres(url) }];
 }
 
+/** A driver that refuses statements of commits which do not say on which node their rows are. */
+function distributing(driver: Driver): Driver {
+  const checked = (sql: Sql): Sql => ({
+    query(text, values) {
+      const faults = text.includes('jsonb_to_recordset($1') ? undistributed(text) : [];
+      if (faults.length > 0) throw new Error(faults.join('; '));
+      return sql.query(text, values);
+    },
+    script: (text) => sql.script(text),
+  });
+  return {
+    kind: driver.kind,
+    query: (text, values) => driver.query(text, values),
+    script: (text) => driver.script(text),
+    transaction: (body, opening) => driver.transaction((sql) => body(checked(sql)), opening),
+    copy: () => driver.copy(),
+    close: () => driver.close(),
+  };
+}
+
 /** An open storage over a fresh database, with its driver to check the rows directly. */
 export async function openFresh(kind: Kind, options: WriterOptions = {}) {
   const database = await kind.create();
-  const driver: Driver = await openMigrated(database.options);
+  const driver: Driver = distributing(await openMigrated(database.options));
   const storage = storageOver(driver, options);
   const close = async (): Promise<void> => {
     await storage.close();
