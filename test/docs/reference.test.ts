@@ -60,12 +60,12 @@ test('operations.md has every operation of the HTTP API', async () => {
     const query = (operation.parameters ?? []).filter((each) => each.in === 'query').map(({ name }) => name);
     const { per, limit, window_ms: windowMs } = operation['x-rate-limit'];
     const body = fieldsOf(bodyOf(operation));
-    const status = Object.keys(operation.responses).find((each) => /^2/.test(each)) ?? '';
+    const statuses = Object.keys(operation.responses).filter((each) => /^2/.test(each));
     const rights = operation['x-permissions'] ?? [];
     return [
       `### ${operation.operationId}`,
       '',
-      `${code(`${method} ${path}`)} → ${status}`,
+      `${code(`${method} ${path}`)} → ${statuses.join(' or ')}`,
       '',
       `- For ${callersOf(operation)}${rights.length > 0 ? `, with ${codes(rights)}` : ''}; ${limit} in ${windowMs / 1000} s per ${per}.`,
       ...(query.length > 0 ? [`- Query: ${codes(query)}`] : []),
