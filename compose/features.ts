@@ -377,7 +377,7 @@ export function createLobbies(context: ServiceContext): Pick<Features, 'lobbies'
   });
   const { lobbies } = assembly;
   const matchmaking: Matchmaking = new Matchmaker({
-    ...{ lobbies, clock, wheel, nextId: context.nextId },
+    ...{ lobbies, clock, wheel, nextId: context.nextId, lifetime: context.lifetime },
     ...{ notifier: context.notifier, routing: context.routing },
     onFault: (error) => onFault(error, 'matchmaking'),
   });

@@ -1,6 +1,6 @@
 import type { VoiceMember } from '../../actors/call/ports.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
-import type { Clock } from '../../actors/runtime/clock.ts';
+import type { Clock, Lifetime } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { LiveSession } from '../../actors/session/backend.ts';
 import type { LobbyVoiceRequest } from '../../actors/session/requests.ts';
@@ -21,6 +21,8 @@ interface AttachmentPorts {
   readonly writer: Pick<Writer, 'flush'>;
   readonly clock: Clock;
   readonly wheel: Wheel;
+  /** The server is closing when it is over: nothing is reattached any more. */
+  readonly scope: Pick<Lifetime, 'over'>;
   readonly routing: Routing;
   /** Detaches a session from a resident lobby. */
   readonly detach: DetachSession;
@@ -51,7 +53,6 @@ export class Attachments {
   readonly #byId = new Map<string, AttachedSession>();
   /** By application and user id. */
   readonly #byUser = new Map<string, Set<AttachedSession>>();
-  #over = false;
   /** Notifications from lobbies to the owners of users. */
   readonly tell;
   readonly #detach: DetachSession;
@@ -157,7 +158,7 @@ export class Attachments {
     announce: boolean,
     delayMs: number = RETRY_MS.first,
   ): void {
-    if (this.#over) return;
+    if (this.#ports.scope.over) return;
     const again = (error: unknown): void => {
       this.#fault(id)(error);
       const longerMs = Math.min(delayMs * 2, RETRY_MS.most);
@@ -198,11 +199,6 @@ export class Attachments {
     queueMicrotask(() => {
       for (const attached of back) this.#attachAgain(lobbyId, attached, true);
     });
-  }
-
-  /** The server is closing: nothing is reattached any more. */
-  close(): void {
-    this.#over = true;
   }
 
   /** Op 17 lists every lobby in which the session is in voice; others are left. */

@@ -4,7 +4,7 @@ import type { FreshLobbies } from '../../actors/lobby/fresh.ts';
 import type { LobbyShell } from '../../actors/lobby/lobby.shell.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
 import { batchReads } from '../../actors/runtime/cache.ts';
-import type { Clock } from '../../actors/runtime/clock.ts';
+import type { Clock, Lifetime } from '../../actors/runtime/clock.ts';
 import type { Registry } from '../../actors/runtime/registry.ts';
 import type { TimerWheel } from '../../actors/runtime/wheel.ts';
 import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
@@ -36,6 +36,8 @@ export interface LobbiesPorts {
   readonly fresh: FreshLobbies;
   readonly clock: Clock;
   readonly wheel: TimerWheel;
+  /** Scope of the work in the background, which `close` ends earlier. */
+  readonly lifetime: Pick<Lifetime, 'child'>;
   /** Keyed hash of a secret, hexadecimal, so that the database does not reveal secrets. */
   readonly secretHash: (applicationId: ApplicationId, secret: string) => Promise<string>;
   readonly inviteCode: () => string;

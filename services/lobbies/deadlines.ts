@@ -1,5 +1,5 @@
 import type { Routing } from '../../actors/placement/routing.ts';
-import type { Clock, Timer } from '../../actors/runtime/clock.ts';
+import type { Clock, Lifetime, Timer } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
 import type { LobbyStore } from '../../storage/lobby/port.ts';
@@ -8,6 +8,8 @@ interface DeadlinePorts {
   readonly lobbies: Pick<LobbyStore, 'due' | 'nextDueMs' | 'inUse'>;
   readonly clock: Clock;
   readonly wheel: Wheel;
+  /** Ends the work in the background, with its timer. */
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   readonly routing: Pick<Routing, 'standalone' | 'owns'>;
   /** Asks the lobby to end if its deadline has passed. */
   readonly expire: (id: ChannelId) => Promise<unknown>;
@@ -35,12 +37,12 @@ export class Deadlines {
   #nextMs = Number.POSITIVE_INFINITY;
   #timer: Timer | null = null;
   #looking = false;
-  #over = false;
   /** Matches lobbies taken over from other shards that are still to be settled; null when there are none. */
   #came: ((id: string) => boolean) | null = null;
 
   constructor(ports: DeadlinePorts) {
     this.#ports = ports;
+    ports.scope.own(() => this.#timer?.cancel());
   }
 
   /**
@@ -56,7 +58,7 @@ export class Deadlines {
   moved(moved: (id: string) => boolean): void {
     const before = this.#came;
     this.#came = before ? (id) => before(id) || moved(id) : moved;
-    if (before || this.#over) return;
+    if (before || this.#ports.scope.over) return;
     this.#ports.wheel.after(() => {
       const came = this.#came;
       this.#came = null;
@@ -67,32 +69,27 @@ export class Deadlines {
   async #settleOwned(ours: (id: string) => boolean): Promise<void> {
     const { lobbies, settle, onFault } = this.#ports;
     try {
-      for (let after: ChannelId | null = null; !this.#over; ) {
+      for (let after: ChannelId | null = null; !this.#ports.scope.over; ) {
         const page: ChannelId[] = await lobbies.inUse(after, STEP_LOBBIES);
         await Promise.all(page.filter(ours).map((id) => settle(id)));
         after = page.at(-1) ?? null;
         if (page.length < STEP_LOBBIES) break;
         if (!(await this.#ports.wheel.pause(STEP_MS))) return;
       }
-      const nextMs = this.#over ? null : await lobbies.nextDueMs();
+      const nextMs = this.#ports.scope.over ? null : await lobbies.nextDueMs();
       if (nextMs !== null) this.schedule(nextMs);
     } catch (error) {
-      if (!this.#over) onFault(error);
+      if (!this.#ports.scope.over) onFault(error);
     }
   }
 
   /** Schedules a check at this time, Unix milliseconds. */
   schedule(atMs: number): void {
-    if (this.#over || atMs >= this.#nextMs) return;
+    if (this.#ports.scope.over || atMs >= this.#nextMs) return;
     this.#nextMs = atMs;
     this.#timer?.cancel();
     const { clock, wheel } = this.#ports;
     this.#timer = wheel.add(() => void this.#expireDue(), atMs - clock.now());
-  }
-
-  stop(): void {
-    this.#over = true;
-    this.#timer?.cancel();
   }
 
   async #expireDue(): Promise<void> {
@@ -105,11 +102,11 @@ export class Deadlines {
       const late = await lobbies.due(clock.now(), STEP_LOBBIES);
       const due = late.filter((id) => this.#ports.routing.owns(id));
       await Promise.all(due.map((id) => expire(id)));
-      const nextMs = this.#over ? null : await lobbies.nextDueMs();
+      const nextMs = this.#ports.scope.over ? null : await lobbies.nextDueMs();
       const restMs = late.length === 0 ? 0 : due.length === 0 ? FOREIGN_RETRY_MS : STEP_MS;
       if (nextMs !== null) this.schedule(Math.max(nextMs, restMs === 0 ? nextMs : clock.now() + restMs));
     } catch (error) {
-      if (!this.#over) onFault(error);
+      if (!this.#ports.scope.over) onFault(error);
       this.schedule(clock.now() + RETRY_MS);
     } finally {
       this.#looking = false;

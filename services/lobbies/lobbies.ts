@@ -54,7 +54,8 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
   const { registry, storage, clock, wheel, routing, onFault } = ports;
   const call = commandCaller(ports);
   const fault = (error: unknown): void => onFault(error, 'lobbies');
-  const common = { call, lobbies: storage.lobbies, clock, wheel, routing, onFault };
+  const scope = ports.lifetime.child();
+  const common = { call, lobbies: storage.lobbies, clock, wheel, routing, scope, onFault };
   const detach: DetachSession = (id, userId, sessionId) => {
     if (registry.peek(id)) call(id, 'detachSession', { userId, sessionId }, SYSTEM).catch(fault);
   };
@@ -107,9 +108,7 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
     channelNews: (news) => links.news(news),
     applicationChanged: (id) => applications.forget(id),
     close() {
-      deadlines.stop();
-      sweep.stop();
-      attachments.close();
+      void scope.close();
       registry.close();
     },
   };

@@ -1,5 +1,5 @@
 import type { Routing } from '../../actors/placement/routing.ts';
-import type { Clock, Timer } from '../../actors/runtime/clock.ts';
+import type { Clock, Lifetime, Timer } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import { type ChannelId, snowflakeAt } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
@@ -9,6 +9,8 @@ interface SweepPorts {
   readonly lobbies: Pick<LobbyStore, 'sweep'>;
   readonly clock: Clock;
   readonly wheel: Wheel;
+  /** Ends the work in the background, with its timer. */
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   readonly routing: Pick<Routing, 'owns'>;
   readonly onFault: (error: unknown) => void;
 }
@@ -24,10 +26,10 @@ export class Sweep {
   readonly #ports: SweepPorts;
   #timer: Timer | null = null;
   #running = false;
-  #over = false;
 
   constructor(ports: SweepPorts) {
     this.#ports = ports;
+    ports.scope.own(() => this.#timer?.cancel());
   }
 
   /** Schedules the first sweep. */
@@ -40,13 +42,8 @@ export class Sweep {
     if (!this.#timer && !this.#running) this.#later(null, INTERVAL_MS);
   }
 
-  stop(): void {
-    this.#over = true;
-    this.#timer?.cancel();
-  }
-
   #later(after: ChannelId | null, delayMs: number): void {
-    if (this.#over) return;
+    if (this.#ports.scope.over) return;
     this.#timer = this.#ports.wheel.add(() => {
       this.#timer = null;
       void this.#step(after);
@@ -54,7 +51,7 @@ export class Sweep {
   }
 
   async #step(after: ChannelId | null): Promise<void> {
-    const { lobbies, clock, routing, onFault } = this.#ports;
+    const { lobbies, clock, routing, scope, onFault } = this.#ports;
     if (!routing.owns(SWEEPER)) return this.#later(null, INTERVAL_MS);
     const nowMs = clock.now();
     const beforeId = snowflakeAt(nowMs - LIMITS.lobby_messages_ms);
@@ -65,7 +62,7 @@ export class Sweep {
       if (done.after !== null) this.#later(done.after, STEP_MS);
       else if (after !== null || done.lobbies > 0) this.#later(null, INTERVAL_MS);
     } catch (error) {
-      if (!this.#over) onFault(error);
+      if (!scope.over) onFault(error);
       this.#later(null, INTERVAL_MS);
     } finally {
       this.#running = false;

@@ -1,5 +1,5 @@
 import type { Routing } from '../../actors/placement/routing.ts';
-import type { Clock, Timer } from '../../actors/runtime/clock.ts';
+import type { Clock, Lifetime, Timer } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { Notifier } from '../../actors/user/notifier.ts';
 import { applicationSessions } from '../../engine/fanout/direct.ts';
@@ -28,6 +28,8 @@ interface MatchmakerPorts {
   readonly routing: Pick<Routing, 'owns' | 'onMoved'>;
   readonly clock: Clock;
   readonly wheel: Wheel;
+  /** Scope of the matches to come, which `close` ends earlier. */
+  readonly lifetime: Pick<Lifetime, 'child'>;
   readonly nextId: () => FreshId;
   readonly onFault: (error: unknown) => void;
 }
@@ -78,10 +80,14 @@ export class Matchmaker implements Matchmaking {
   readonly #players = new Map<string, TicketEntry>();
   /** End times of tickets, oldest first. */
   readonly #ended = new Map<string, number>();
-  #over = false;
+  readonly #scope: Lifetime;
 
   constructor(ports: MatchmakerPorts) {
     this.#ports = ports;
+    this.#scope = ports.lifetime.child();
+    this.#scope.own(() => {
+      for (const pool of this.#pools.values()) pool.timer?.timer.cancel();
+    });
     ports.routing.onMoved((moved) => this.#moved(moved));
   }
 
@@ -148,8 +154,7 @@ export class Matchmaker implements Matchmaking {
   }
 
   close(): void {
-    this.#over = true;
-    for (const pool of this.#pools.values()) pool.timer?.timer.cancel();
+    void this.#scope.close();
   }
 
   /**
@@ -195,7 +200,7 @@ export class Matchmaker implements Matchmaking {
   #wake(pool: Pool, delayMs: number): void {
     const { clock, wheel } = this.#ports;
     const atMs = clock.monotonic() + delayMs;
-    if (this.#over || (pool.timer && pool.timer.atMs <= atMs)) return;
+    if (this.#scope.over || (pool.timer && pool.timer.atMs <= atMs)) return;
     pool.timer?.timer.cancel();
     const run = (): void => {
       pool.timer = null;

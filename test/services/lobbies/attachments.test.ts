@@ -1,6 +1,7 @@
 // Goal: an open session is attached to every lobby of its user, also when a lobby is overloaded at that moment.
 import { expect, it } from 'vitest';
 import { HERE } from '../../../actors/placement/routing.ts';
+import { Lifetime } from '../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { LiveSession } from '../../../actors/session/backend.ts';
@@ -20,7 +21,9 @@ function arrange() {
   const clock = new VirtualClock();
   const asked: string[] = [];
   const lobby = { isFull: false };
+  const scope = new Lifetime(clock);
   const attachments = new Attachments({
+    scope,
     ...{ clock, wheel: new TimerWheel(clock), routing: HERE, detach: () => undefined },
     lobbies: { ofUser: async () => [lobbyId] },
     writer: { flush: async () => undefined },
@@ -35,7 +38,7 @@ function arrange() {
     clock.advance(ms);
     for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
   };
-  return { attachments, asked, lobby, pass };
+  return { attachments, asked, lobby, pass, scope };
 }
 
 it('fails to open a session while a lobby of its user is overloaded, so that the client tries again', async () => {
@@ -74,4 +77,16 @@ it('attaches nothing of a session that was opened twice and has ended', async ()
   expect(attachments.entering(lobbyId, applicationId, userId)).toHaveLength(1);
   attachments.ended(again);
   expect(attachments.entering(lobbyId, applicationId, userId)).toEqual([]);
+});
+
+it('reattaches nothing once the server is closing', async () => {
+  const { attachments, asked, lobby, pass, scope } = arrange();
+  await attachments.opened(session);
+  lobby.isFull = true;
+  attachments.tell.joined(userId, lobbyId, applicationId);
+  await pass(0);
+  const before = asked.length;
+  await scope.close();
+  await pass(1_000);
+  expect(asked).toHaveLength(before);
 });
