@@ -36,6 +36,20 @@ export type {
   LobbyHandlers,
 } from './actors/lobby/game.ports.ts';
 export type { ChaosRule, ChaosScenario, ChaosStatus } from './protocol/chaos.ts';
+export type { OwnApplication as ApplicationObject } from './protocol/schemas/application.ts';
+export type { AutoModerationRule } from './protocol/schemas/automod.ts';
+export type { Channel, DirectMessageChannel } from './protocol/schemas/channel.ts';
+export type { Command } from './protocol/schemas/command.ts';
+export type { ScheduledEvent, StageInstance } from './protocol/schemas/event.ts';
+export type { OpenLobby } from './protocol/schemas/extension.ts';
+export type { Guild, Role } from './protocol/schemas/guild.ts';
+export type { Invite } from './protocol/schemas/invite.ts';
+export type { Lobby, LobbyMember, LobbyMessage } from './protocol/schemas/lobby.ts';
+export type { Member, VoiceState } from './protocol/schemas/member.ts';
+export type { Message } from './protocol/schemas/message.ts';
+export type { GameRelationship, Relationship } from './protocol/schemas/social.ts';
+export type { User } from './protocol/schemas/user.ts';
+export type { Webhook } from './protocol/schemas/webhook.ts';
 export type { QueueDefinition, Ticket, TicketObject } from './services/matchmaking/ports.ts';
 export type {
   AfterHook,
@@ -57,29 +71,6 @@ export type {
   GatewayLobby,
   GatewayLobbyMember,
 } from './transports/wire/payloads.ts';
-export type {
-  Application as ApplicationObject,
-  AutoModerationRule,
-  Channel,
-  Command,
-  DirectMessageChannel,
-  GameRelationship,
-  Guild,
-  Invite,
-  Lobby,
-  LobbyMember,
-  LobbyMessage,
-  Member,
-  Message,
-  OpenLobby,
-  Relationship,
-  Role,
-  ScheduledEvent,
-  StageInstance,
-  User,
-  VoiceState,
-  Webhook,
-} from './transports/wire/replies.ts';
 export type { Clock, Directory, Email as Letter, Mailer, Timer, UploadedImage };
 
 export interface EngineOptions {

@@ -103,7 +103,7 @@ export type PathParams<Path extends string> = { readonly [Name in ParamNames<Pat
 type OperationStatus = 200 | 201 | 202 | 204;
 
 /** Schemas by status. */
-type Replies = { readonly [Status in OperationStatus]?: Schema<unknown> };
+export type Replies = { readonly [Status in OperationStatus]?: Schema<unknown> };
 
 export interface Operation<
   Path extends string = string,

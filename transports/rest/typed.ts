@@ -1,7 +1,7 @@
 import type { UserId } from '../../protocol/ids.ts';
+import type { ValueOf } from '../../protocol/schemas/schema.ts';
 import type { Written } from '../../protocol/wireids.ts';
-import type { Replies } from '../wire/replies.ts';
-import type { AuthKind, Operation, PathParams, Upload } from './operation.ts';
+import type { AuthKind, Operation, PathParams, Replies, Upload } from './operation.ts';
 import type { operations, unlisted } from './resources/index.ts';
 import type { Static, TSchema } from './schema.ts';
 
@@ -17,11 +17,10 @@ interface Parts {
   readonly query: unknown;
   readonly body: unknown;
   readonly auth: AuthKind;
-  readonly empty: boolean;
 }
 
 type PartsOf<Declaration> =
-  Declaration extends Operation<infer Path, infer Query, infer Body, infer Auth, infer Status>
+  Declaration extends Operation<infer Path, infer Query, infer Body, infer Auth>
     ? {
         readonly path: Path;
         readonly params: PathParams<Path>;
@@ -29,7 +28,6 @@ type PartsOf<Declaration> =
         readonly query: TSchema extends Query ? unknown : Static<Query>;
         readonly body: TSchema extends Body ? unknown : Static<Body>;
         readonly auth: Auth;
-        readonly empty: Status extends 204 ? true : false;
       }
     : Parts;
 
@@ -54,12 +52,13 @@ export interface ApiCaller<Id extends OperationId> {
   readonly reason?: string;
 }
 
-/** The body of a successful answer: undefined for none, and `unknown` for an operation whose answer has no type yet. */
-export type ApiAnswer<Id extends OperationId> = Id extends keyof Replies
-  ? Replies[Id]
-  : OperationParts<Id>['empty'] extends true
-    ? undefined
-    : unknown;
+/** The body of a successful answer; undefined for none. */
+export type ApiAnswer<Id extends OperationId> = RepliesOf<Declared[Id]>;
+
+type RepliesOf<Declaration> =
+  Declaration extends Operation<infer _P, infer _Q, infer _B, infer _A, infer R, infer Also>
+    ? ValueOf<R> | (Replies extends Also ? never : ValueOf<Also[keyof Also]>)
+    : never;
 
 /** `create_message` as `createMessage`. */
 export type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`

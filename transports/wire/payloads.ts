@@ -3,19 +3,17 @@ import type { JoinRequestObject } from '../../engine/guild/joinrequests.ts';
 import type { LobbyVoiceState } from '../../engine/lobby/lobby.ts';
 import type { ReadyCheckObject } from '../../engine/lobby/ready.ts';
 import type { ApplicationId, ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { Channel } from '../../protocol/schemas/channel.ts';
+import type { Guild } from '../../protocol/schemas/guild.ts';
+import type { Lobby, LobbyMessage } from '../../protocol/schemas/lobby.ts';
+import type { VoiceState } from '../../protocol/schemas/member.ts';
+import type { GameRelationship, Relationship } from '../../protocol/schemas/social.ts';
+import type { User } from '../../protocol/schemas/user.ts';
 import type { WithIds, WithOwnId } from '../../protocol/wireids.ts';
 import type { TicketObject } from '../../services/matchmaking/ports.ts';
-import type {
-  Channel,
-  GameRelationship,
-  Guild,
-  Json,
-  Lobby,
-  LobbyMessage,
-  Relationship,
-  User,
-  VoiceState,
-} from './replies.ts';
+
+/** An object whose fields are not typed yet. */
+type Json = Readonly<Record<string, unknown>>;
 
 /** @source https://docs.discord.food/topics/gateway-events#guild-join-request-update */
 interface JoinRequestNews {
