@@ -81,7 +81,7 @@ describe('the relay', () => {
   test.each([
     ['a refusal', { status: 404, body: '{"message":"Unknown","code":10003}' }, 0],
     ['a fault', { status: 500, body: '{"message":"Internal","code":0}' }, 0],
-    ['a reply that does not fit its schema', { status: 200, body: '{"url":12}' }, 1],
+    ['a reply that does not fit its schema', { status: 200, body: '{"url":12}' }, 2],
     ['a reply of another type', { status: 200, body: '{"url":"ws://a/"}', type: 'text/plain' }, 1],
   ])('does not record %s', async (_, given, mismatches) => {
     answer = given;
