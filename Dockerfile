@@ -8,7 +8,7 @@ RUN npm ci --include=dev --workspaces=false --no-audit --no-fund
 COPY . .
 RUN npm run build && npm prune --omit=dev --workspaces=false --no-audit --no-fund \
     && npm install --no-save --omit=dev --workspaces=false --no-audit --no-fund sharp@^0.35.5 \
-    && node scripts/prune.mjs node_modules
+    && node scripts/prune.mjs node_modules dist
 
 FROM node:24-trixie-slim
 ENV NODE_ENV=production \

@@ -1,7 +1,8 @@
 // Removes from a folder of installed production dependencies what this machine never loads: native parts for other platforms and
-// versions of Node, source maps, types, and the tests, examples and documentation of packages. The Dockerfile runs it.
+// versions of Node, source maps, types, and the tests, examples and documentation of packages; and from the built program, its types.
+// The Dockerfile runs it.
 //
-//   node scripts/prune.mjs node_modules
+//   node scripts/prune.mjs node_modules dist
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -19,6 +20,8 @@ const UNUSED_FOLDERS = new Set([
   'tests',
 ]);
 const UNUSED_FILES = /\.(?:map|d\.[cm]?ts|flow|tsbuildinfo)$/;
+/** Programs that embed the server take its types from the package; its source maps stay, for the traces of errors. */
+const UNUSED_OF_PROGRAM = /\.d\.ts$/;
 
 /** Files of one package that run elsewhere or not at all, by what their names say. */
 const OF_PACKAGES = {
@@ -42,11 +45,11 @@ function packagesIn(modules) {
     );
 }
 
-function pruneFiles(folder) {
+function pruneFiles(folder, unused) {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) pruneFiles(path);
-    else if (UNUSED_FILES.test(entry.name)) remove(path);
+    if (entry.isDirectory()) pruneFiles(path, unused);
+    else if (unused.test(entry.name)) remove(path);
   }
 }
 
@@ -59,7 +62,7 @@ function prunePackage(folder) {
   if (existsSync(prebuilds))
     for (const name of readdirSync(prebuilds))
       if (name !== `${platform}-${arch}`) remove(join(prebuilds, name));
-  pruneFiles(folder);
+  pruneFiles(folder, UNUSED_FILES);
 }
 
 /** Prunes every package of a `node_modules` folder, nested ones included. */
@@ -81,9 +84,10 @@ export function prune(modules) {
   }
 }
 
-const [modules] = process.argv.slice(2);
-if (modules === undefined) {
-  process.stderr.write('Name the folder to prune: node scripts/prune.mjs node_modules\n');
+const [modules, program] = process.argv.slice(2);
+if (modules === undefined || program === undefined) {
+  process.stderr.write('Name the folders to prune: node scripts/prune.mjs node_modules dist\n');
   process.exit(2);
 }
 prune(modules);
+pruneFiles(program, UNUSED_OF_PROGRAM);

@@ -252,7 +252,11 @@ describe('the tree of the container image', () => {
     }
     // Only tests make it.
     await rm(join(tree, 'dist/simulation'), { recursive: true, force: true });
-    const pruned = await run(process.execPath, [join(ROOT, 'scripts/prune.mjs'), 'node_modules'], tree);
+    const pruned = await run(
+      process.execPath,
+      [join(ROOT, 'scripts/prune.mjs'), 'node_modules', 'dist'],
+      tree,
+    );
     if (pruned.code !== 0) throw new Error(pruned.text);
   });
 
