@@ -75,6 +75,19 @@ const autoModerationAction = oneOf(
   userCommunicationDisabledAction,
 );
 
+/** The fields of every rule. */
+const ruleFields = {
+  id: id(),
+  guild_id: id<GuildId>(),
+  creator_id: id<UserId>(),
+  name: text,
+  event_type: choice(1, 2),
+  actions: list(autoModerationAction),
+  enabled: flag,
+  exempt_roles: list(id<RoleId>()),
+  exempt_channels: list(id<ChannelId>()),
+};
+
 const keywordPresetTriggerMetadata = object(
   {
     allow_list: list(text),
@@ -85,42 +98,25 @@ const keywordPresetTriggerMetadata = object(
 
 const keywordPresetRule = object(
   {
-    id: id(),
-    guild_id: id<GuildId>(),
-    creator_id: id<UserId>(),
-    name: text,
-    event_type: choice(1, 2),
-    actions: list(autoModerationAction),
+    ...ruleFields,
     trigger_type: choice(4),
-    enabled: flag,
-    exempt_roles: list(id<RoleId>()),
-    exempt_channels: list(id<ChannelId>()),
     trigger_metadata: keywordPresetTriggerMetadata,
   },
   'KeywordPresetRule',
 );
 
-const keywordTriggerMetadata = object(
-  {
-    keyword_filter: list(text),
-    regex_patterns: list(text),
-    allow_list: list(text),
-  },
-  'KeywordTriggerMetadata',
-);
+const keywordFields = {
+  keyword_filter: list(text),
+  regex_patterns: list(text),
+  allow_list: list(text),
+};
+
+const keywordTriggerMetadata = object(keywordFields, 'KeywordTriggerMetadata');
 
 const keywordRule = object(
   {
-    id: id(),
-    guild_id: id<GuildId>(),
-    creator_id: id<UserId>(),
-    name: text,
-    event_type: choice(1, 2),
-    actions: list(autoModerationAction),
+    ...ruleFields,
     trigger_type: choice(1),
-    enabled: flag,
-    exempt_roles: list(id<RoleId>()),
-    exempt_channels: list(id<ChannelId>()),
     trigger_metadata: keywordTriggerMetadata,
   },
   'KeywordRule',
@@ -136,16 +132,8 @@ const mentionSpamTriggerMetadata = object(
 
 const mentionSpamRule = object(
   {
-    id: id(),
-    guild_id: id<GuildId>(),
-    creator_id: id<UserId>(),
-    name: text,
-    event_type: choice(1, 2),
-    actions: list(autoModerationAction),
+    ...ruleFields,
     trigger_type: choice(5),
-    enabled: flag,
-    exempt_roles: list(id<RoleId>()),
-    exempt_channels: list(id<ChannelId>()),
     trigger_metadata: mentionSpamTriggerMetadata,
   },
   'MentionSpamRule',
@@ -155,42 +143,19 @@ const spamTriggerMetadata = object({}, 'SpamTriggerMetadata');
 
 const spamRule = object(
   {
-    id: id(),
-    guild_id: id<GuildId>(),
-    creator_id: id<UserId>(),
-    name: text,
-    event_type: choice(1, 2),
-    actions: list(autoModerationAction),
+    ...ruleFields,
     trigger_type: choice(3),
-    enabled: flag,
-    exempt_roles: list(id<RoleId>()),
-    exempt_channels: list(id<ChannelId>()),
     trigger_metadata: spamTriggerMetadata,
   },
   'SpamRule',
 );
 
-const userProfileMetadata = object(
-  {
-    keyword_filter: list(text),
-    regex_patterns: list(text),
-    allow_list: list(text),
-  },
-  'UserProfileMetadata',
-);
+const userProfileMetadata = object(keywordFields, 'UserProfileMetadata');
 
 const userProfileRule = object(
   {
-    id: id(),
-    guild_id: id<GuildId>(),
-    creator_id: id<UserId>(),
-    name: text,
-    event_type: choice(1, 2),
-    actions: list(autoModerationAction),
+    ...ruleFields,
     trigger_type: choice(6),
-    enabled: flag,
-    exempt_roles: list(id<RoleId>()),
-    exempt_channels: list(id<ChannelId>()),
     trigger_metadata: userProfileMetadata,
   },
   'UserProfileRule',

@@ -17,16 +17,27 @@ import {
   whole,
 } from './schema.ts';
 
+/** A name, with its translations. */
+const namedFields = {
+  name: text,
+  name_localized: optional(text),
+  name_localizations: optional(nullable(dict(text))),
+};
+
+const describedFields = {
+  ...namedFields,
+  description: text,
+  description_localized: optional(text),
+  description_localizations: optional(nullable(dict(text))),
+};
+
+/** The fields of every option that takes a value. */
+const optionFields = { ...describedFields, required: optional(flag) };
+
 const attachmentOption = object(
   {
     type: choice(11),
-    name: text,
-    name_localized: optional(text),
-    name_localizations: optional(nullable(dict(text))),
-    description: text,
-    description_localized: optional(text),
-    description_localizations: optional(nullable(dict(text))),
-    required: optional(flag),
+    ...optionFields,
   },
   'AttachmentOption',
 );
@@ -34,13 +45,7 @@ const attachmentOption = object(
 const booleanOption = object(
   {
     type: choice(5),
-    name: text,
-    name_localized: optional(text),
-    name_localizations: optional(nullable(dict(text))),
-    description: text,
-    description_localized: optional(text),
-    description_localizations: optional(nullable(dict(text))),
-    required: optional(flag),
+    ...optionFields,
   },
   'BooleanOption',
 );
@@ -48,13 +53,7 @@ const booleanOption = object(
 const channelOption = object(
   {
     type: choice(7),
-    name: text,
-    name_localized: optional(text),
-    name_localizations: optional(nullable(dict(text))),
-    description: text,
-    description_localized: optional(text),
-    description_localizations: optional(nullable(dict(text))),
-    required: optional(flag),
+    ...optionFields,
     channel_types: optional(list(channelType)),
   },
   'ChannelOption',
@@ -62,9 +61,7 @@ const channelOption = object(
 
 const integerOptionChoice = object(
   {
-    name: text,
-    name_localized: optional(text),
-    name_localizations: optional(nullable(dict(text))),
+    ...namedFields,
     value: whole,
   },
   'IntegerOptionChoice',
@@ -73,13 +70,7 @@ const integerOptionChoice = object(
 const integerOption = object(
   {
     type: choice(4),
-    name: text,
-    name_localized: optional(text),
-    name_localizations: optional(nullable(dict(text))),
-    description: text,
-    description_localized: optional(text),
-    description_localizations: optional(nullable(dict(text))),
-    required: optional(flag),
+    ...optionFields,
     autocomplete: optional(flag),
     choices: optional(list(integerOptionChoice)),
     min_value: optional(whole),
@@ -91,22 +82,14 @@ const integerOption = object(
 const mentionableOption = object(
   {
     type: choice(9),
-    name: text,
-    name_localized: optional(text),
-    name_localizations: optional(nullable(dict(text))),
-    description: text,
-    description_localized: optional(text),
-    description_localizations: optional(nullable(dict(text))),
-    required: optional(flag),
+    ...optionFields,
   },
   'MentionableOption',
 );
 
 const numberOptionChoice = object(
   {
-    name: text,
-    name_localized: optional(text),
-    name_localizations: optional(nullable(dict(text))),
+    ...namedFields,
     value: decimal,
   },
   'NumberOptionChoice',
@@ -115,13 +98,7 @@ const numberOptionChoice = object(
 const numberOption = object(
   {
     type: choice(10),
-    name: text,
-    name_localized: optional(text),
-    name_localizations: optional(nullable(dict(text))),
-    description: text,
-    description_localized: optional(text),
-    description_localizations: optional(nullable(dict(text))),
-    required: optional(flag),
+    ...optionFields,
     autocomplete: optional(flag),
     choices: optional(list(numberOptionChoice)),
     min_value: optional(decimal),
@@ -133,22 +110,14 @@ const numberOption = object(
 const roleOption = object(
   {
     type: choice(8),
-    name: text,
-    name_localized: optional(text),
-    name_localizations: optional(nullable(dict(text))),
-    description: text,
-    description_localized: optional(text),
-    description_localizations: optional(nullable(dict(text))),
-    required: optional(flag),
+    ...optionFields,
   },
   'RoleOption',
 );
 
 const stringOptionChoice = object(
   {
-    name: text,
-    name_localized: optional(text),
-    name_localizations: optional(nullable(dict(text))),
+    ...namedFields,
     value: text,
   },
   'StringOptionChoice',
@@ -157,13 +126,7 @@ const stringOptionChoice = object(
 const stringOption = object(
   {
     type: choice(3),
-    name: text,
-    name_localized: optional(text),
-    name_localizations: optional(nullable(dict(text))),
-    description: text,
-    description_localized: optional(text),
-    description_localizations: optional(nullable(dict(text))),
-    required: optional(flag),
+    ...optionFields,
     autocomplete: optional(flag),
     choices: optional(list(stringOptionChoice)),
     min_length: optional(whole),
@@ -175,13 +138,7 @@ const stringOption = object(
 const userOption = object(
   {
     type: choice(6),
-    name: text,
-    name_localized: optional(text),
-    name_localizations: optional(nullable(dict(text))),
-    description: text,
-    description_localized: optional(text),
-    description_localizations: optional(nullable(dict(text))),
-    required: optional(flag),
+    ...optionFields,
   },
   'UserOption',
 );
@@ -189,12 +146,7 @@ const userOption = object(
 const subcommandOption = object(
   {
     type: choice(1),
-    name: text,
-    name_localized: optional(text),
-    name_localizations: optional(nullable(dict(text))),
-    description: text,
-    description_localized: optional(text),
-    description_localizations: optional(nullable(dict(text))),
+    ...describedFields,
     options: optional(
       list(
         oneOf(
@@ -217,12 +169,7 @@ const subcommandOption = object(
 const subcommandGroupOption = object(
   {
     type: choice(2),
-    name: text,
-    name_localized: optional(text),
-    name_localizations: optional(nullable(dict(text))),
-    description: text,
-    description_localized: optional(text),
-    description_localizations: optional(nullable(dict(text))),
+    ...describedFields,
     options: list(subcommandOption),
   },
   'SubcommandGroupOption',
@@ -235,12 +182,7 @@ const command = object(
     version: id(),
     default_member_permissions: nullable(text),
     type: choice(1, 2, 3, 4),
-    name: text,
-    name_localized: optional(text),
-    name_localizations: optional(nullable(dict(text))),
-    description: text,
-    description_localized: optional(text),
-    description_localizations: optional(nullable(dict(text))),
+    ...describedFields,
     guild_id: optional(id<GuildId>()),
     dm_permission: optional(flag),
     contexts: optional(nullable(list(choice(0, 1, 2)))),

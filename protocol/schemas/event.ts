@@ -63,28 +63,31 @@ const recurrenceRule = object(
   },
   'RecurrenceRule',
 );
-export interface RecurrenceRule extends ValueOf<typeof recurrenceRule> {}
-export const RecurrenceRule: Schema<RecurrenceRule> = recurrenceRule;
+
+/** The fields of scheduled events in every place. */
+export const scheduledEventFields = {
+  id: id(),
+  guild_id: id<GuildId>(),
+  name: text,
+  description: nullable(text),
+  channel_id: nullable(id<ChannelId>()),
+  creator_id: nullable(id<UserId>()),
+  image: nullable(text),
+  scheduled_start_time: time,
+  scheduled_end_time: nullable(time),
+  status: choice(1, 2, 3, 4),
+  entity_id: nullable(id()),
+  recurrence_rule: nullable(recurrenceRule),
+  user_count: optional(whole),
+  privacy_level: choice(2),
+  guild_scheduled_event_exceptions: list(GuildScheduledEventException),
+};
 
 const externalScheduledEvent = object(
   {
-    id: id(),
-    guild_id: id<GuildId>(),
-    name: text,
-    description: nullable(text),
-    channel_id: nullable(id<ChannelId>()),
-    creator_id: nullable(id<UserId>()),
+    ...scheduledEventFields,
     creator: User,
-    image: nullable(text),
-    scheduled_start_time: time,
-    scheduled_end_time: nullable(time),
-    status: choice(1, 2, 3, 4),
     entity_type: choice(3),
-    entity_id: nullable(id()),
-    recurrence_rule: nullable(RecurrenceRule),
-    user_count: optional(whole),
-    privacy_level: choice(2),
-    guild_scheduled_event_exceptions: list(GuildScheduledEventException),
     entity_metadata: entityMetadataExternal,
   },
   'ExternalScheduledEvent',
@@ -92,23 +95,9 @@ const externalScheduledEvent = object(
 
 const stageScheduledEvent = object(
   {
-    id: id(),
-    guild_id: id<GuildId>(),
-    name: text,
-    description: nullable(text),
-    channel_id: nullable(id<ChannelId>()),
-    creator_id: nullable(id<UserId>()),
+    ...scheduledEventFields,
     creator: optional(User),
-    image: nullable(text),
-    scheduled_start_time: time,
-    scheduled_end_time: nullable(time),
-    status: choice(1, 2, 3, 4),
     entity_type: choice(1),
-    entity_id: nullable(id()),
-    recurrence_rule: nullable(RecurrenceRule),
-    user_count: optional(whole),
-    privacy_level: choice(2),
-    guild_scheduled_event_exceptions: list(GuildScheduledEventException),
     entity_metadata: nullable(json),
   },
   'StageScheduledEvent',
@@ -116,23 +105,9 @@ const stageScheduledEvent = object(
 
 const voiceScheduledEvent = object(
   {
-    id: id(),
-    guild_id: id<GuildId>(),
-    name: text,
-    description: nullable(text),
-    channel_id: nullable(id<ChannelId>()),
-    creator_id: nullable(id<UserId>()),
+    ...scheduledEventFields,
     creator: optional(User),
-    image: nullable(text),
-    scheduled_start_time: time,
-    scheduled_end_time: nullable(time),
-    status: choice(1, 2, 3, 4),
     entity_type: choice(2),
-    entity_id: nullable(id()),
-    recurrence_rule: nullable(RecurrenceRule),
-    user_count: optional(whole),
-    privacy_level: choice(2),
-    guild_scheduled_event_exceptions: list(GuildScheduledEventException),
     entity_metadata: nullable(json),
   },
   'VoiceScheduledEvent',

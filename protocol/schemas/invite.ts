@@ -1,7 +1,7 @@
-import type { ApplicationId, ChannelId, GuildId, MessageId, UserId } from '../ids.ts';
+import type { ApplicationId, ChannelId, GuildId, MessageId } from '../ids.ts';
 import { ApplicationIntegrationTypeConfiguration, ApplicationOAuth2InstallParams } from './application.ts';
 import { channelType } from './channel.ts';
-import { GuildScheduledEventException, RecurrenceRule } from './event.ts';
+import { scheduledEventFields } from './event.ts';
 import { RoleColors } from './guild.ts';
 import {
   choice,
@@ -113,23 +113,9 @@ const inviteGuildRole = object(
 
 const inviteScheduledEvent = object(
   {
-    id: id(),
-    guild_id: id<GuildId>(),
-    name: text,
-    description: nullable(text),
-    channel_id: nullable(id<ChannelId>()),
-    creator_id: nullable(id<UserId>()),
+    ...scheduledEventFields,
     creator: optional(User),
-    image: nullable(text),
-    scheduled_start_time: time,
-    scheduled_end_time: nullable(time),
-    status: choice(1, 2, 3, 4),
     entity_type: choice(0, 1, 2, 3),
-    entity_id: nullable(id()),
-    recurrence_rule: nullable(RecurrenceRule),
-    user_count: optional(whole),
-    privacy_level: choice(2),
-    guild_scheduled_event_exceptions: list(GuildScheduledEventException),
     entity_metadata: optional(nullable(json)),
   },
   'InviteScheduledEvent',

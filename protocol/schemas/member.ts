@@ -34,43 +34,31 @@ const bulkBanUsers = object(
 export interface BulkBanUsers extends ValueOf<typeof bulkBanUsers> {}
 export const BulkBanUsers: Schema<BulkBanUsers> = bulkBanUsers;
 
-const interactionMember = object(
-  {
-    avatar: nullable(text),
-    avatar_decoration_data: optional(nullable(UserAvatarDecoration)),
-    banner: nullable(text),
-    communication_disabled_until: nullable(time),
-    flags: whole,
-    joined_at: time,
-    nick: nullable(text),
-    pending: flag,
-    premium_since: nullable(time),
-    roles: list(id<RoleId>()),
-    collectibles: optional(nullable(UserCollectibles)),
-    mute: flag,
-    deaf: flag,
-  },
-  'InteractionMember',
-);
+/** A member without its user. */
+const memberFields = {
+  avatar: nullable(text),
+  avatar_decoration_data: optional(nullable(UserAvatarDecoration)),
+  banner: nullable(text),
+  communication_disabled_until: nullable(time),
+  flags: whole,
+  joined_at: time,
+  nick: nullable(text),
+  pending: flag,
+  premium_since: nullable(time),
+  roles: list(id<RoleId>()),
+  collectibles: optional(nullable(UserCollectibles)),
+  mute: flag,
+  deaf: flag,
+};
+
+const interactionMember = object(memberFields, 'InteractionMember');
 export interface InteractionMember extends ValueOf<typeof interactionMember> {}
 export const InteractionMember: Schema<InteractionMember> = interactionMember;
 
 const member = object(
   {
-    avatar: nullable(text),
-    avatar_decoration_data: optional(nullable(UserAvatarDecoration)),
-    banner: nullable(text),
-    communication_disabled_until: nullable(time),
-    flags: whole,
-    joined_at: time,
-    nick: nullable(text),
-    pending: flag,
-    premium_since: nullable(time),
-    roles: list(id<RoleId>()),
-    collectibles: optional(nullable(UserCollectibles)),
+    ...memberFields,
     user: User,
-    mute: flag,
-    deaf: flag,
   },
   'Member',
 );

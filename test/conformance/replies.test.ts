@@ -99,7 +99,7 @@ describe('a reply', () => {
     expect(objectionsToReply('delete_guild_role', 204, undefined)).toEqual([]);
   });
 
-  test('with a wrong, a missing or an unknown field is reported with the path of the field', () => {
+  test('is reported with the path of a field that is wrong, missing or unknown', () => {
     const { name: _, ...nameless } = role;
     expect(check([role, { ...role, color: 'red' }])).toEqual([
       'list_guild_roles 200: /1/color is "red", expected integer',
@@ -114,7 +114,7 @@ describe('a reply', () => {
     expect(check(role)).toHaveLength(1);
   });
 
-  test('with an undeclared status or an unwanted body is reported', () => {
+  test('is reported when its status is undeclared or it has an unwanted body', () => {
     expect(check([role], 201)).toEqual([
       'list_guild_roles 201: the operation declares no reply of this status',
     ]);

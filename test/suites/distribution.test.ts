@@ -24,7 +24,7 @@ describe('a distributed database', () => {
   });
   afterAll(() => fresh.close());
 
-  test('has a column for each table that decides on the node of a row, or a copy of the table on each node', async () => {
+  test('distributes each table by a column, or copies it to every node', async () => {
     const tables = await fresh.driver.query<{ name: string }>(
       `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename`,
     );
