@@ -2,7 +2,7 @@ import type { TOptional, TSchema, TUnsafe } from 'typebox';
 
 /**
  * The vocabulary of reply schemas: JSON Schema (typebox) that describes what this server sends. Request schemas have their own
- * (`transports/rest/schema.ts`), which also says what a client may send instead. An object with a title is published under it.
+ * (`request.ts`), which also says what a client may send instead. An object with a title is published under it.
  */
 export type Schema<T> = TUnsafe<T>;
 

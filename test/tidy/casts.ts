@@ -11,12 +11,12 @@ const CASTS: Counts = {
   engine: 129,
   examples: 6,
   media: 19,
-  protocol: 21,
+  protocol: 25,
   root: 1,
   sdk: 26,
   services: 34,
   storage: 13,
-  transports: 85,
+  transports: 81,
   compose: 1,
 };
 /** Casts among them that make an id of a certain kind out of a string. */

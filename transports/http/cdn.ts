@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
 import { isSnowflake } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import { IMAGE_BYTES_MAX } from '../../protocol/schemas/request.ts';
 import { defaultSound } from '../../protocol/sounds.ts';
 import { standardSticker } from '../../protocol/stickers.ts';
 import type { Blobs } from '../../storage/blob/blobs.ts';
 import { attachmentKey, type ImageKind, imageKey } from '../rest/image.ts';
 import { resultOf } from '../rest/pipeline.ts';
-import { IMAGE_BYTES_MAX } from '../rest/schema.ts';
 import { defaultAvatar } from './avatars.ts';
 import { attachmentDisposition, isShown, servedType } from './disposition.ts';
 import { CORS, Exchange } from './exchange.ts';

@@ -1,5 +1,5 @@
+import { IMAGE_BYTES_MAX } from '../../protocol/schemas/request.ts';
 import type { AnyOperation } from './operation.ts';
-import { IMAGE_BYTES_MAX } from './schema.ts';
 
 const KIB = 1024;
 

@@ -53,7 +53,7 @@ const holdsMessages = (path: string): boolean =>
 /**
  * Compiles the declared operations into a catalogue.
  *
- * @throws Error when a schema uses keywords that `schema.ts` does not produce.
+ * @throws Error when a schema uses keywords that `protocol/schemas/request.ts` does not produce.
  */
 export function createCatalog(operations: Readonly<Record<string, AnyOperation>>): Catalog {
   const catalog = new Map<string, CatalogEntry>();

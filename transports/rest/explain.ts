@@ -1,7 +1,7 @@
 import { isRecord } from '../../protocol/json.ts';
 import { readLink } from '../../protocol/links.ts';
 import { type ErrorTree, type FieldError, treeKey } from '../../protocol/refusal.ts';
-import { wrongName } from './schema.ts';
+import { wrongName } from '../../protocol/schemas/request.ts';
 import { type Dictionary, type SchemaNode, valuesOf } from './schemanode.ts';
 
 const leaf = (code: string, message: string): ErrorTree => ({ _errors: [{ code, message }] });

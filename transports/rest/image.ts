@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { invalidField } from '../../protocol/refusal.ts';
+import { IMAGE_BYTES_MAX } from '../../protocol/schemas/request.ts';
 import type { Blobs } from '../../storage/blob/blobs.ts';
 import { readImage } from './picture.ts';
-import { IMAGE_BYTES_MAX } from './schema.ts';
 
 /** Collections of small images; also the first segments of their CDN paths. */
 export type ImageKind =

@@ -1,10 +1,10 @@
-import type { Form, TSchema } from './schema.ts';
+import type { Form, TSchema } from '../../protocol/schemas/request.ts';
 import { asSchemaNode, type SchemaNode, valuesOf } from './schemanode.ts';
 
 /** A JSON Schema of the 2020-12 dialect, which OpenAPI 3.1 uses. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** What the forms of `schema.ts` are in JSON Schema. The pattern of a snowflake is that of the platform's own file. */
+/** What the forms of `protocol/schemas/request.ts` are in JSON Schema. The pattern of a snowflake is that of the platform's own file. */
 const FORMS: Readonly<Record<Form, JsonSchema>> = {
   snowflake: { format: 'snowflake', pattern: '^(0|[1-9][0-9]*)$' },
   permissions: { type: ['string', 'integer'], pattern: '^[0-9]{1,20}$', description: 'A permission set.' },
@@ -20,7 +20,7 @@ const COPIED = [
   ...(['minItems', 'maxItems', 'maxProperties', 'const'] as const),
 ];
 
-/** The JSON Schema of a request schema, without the annotations of `schema.ts`. */
+/** The JSON Schema of a request schema, without the annotations of `protocol/schemas/request.ts`. */
 export const jsonSchemaOf = (schema: TSchema): JsonSchema => converted(asSchemaNode(schema));
 
 function converted(node: SchemaNode): JsonSchema {

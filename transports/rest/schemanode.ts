@@ -1,9 +1,9 @@
 import type { TSchema } from 'typebox';
-import type { Form } from './schema.ts';
+import type { Form } from '../../protocol/schemas/request.ts';
 
 /**
- * A schema as the functions that walk it use it: plain JSON Schema with the keywords that `schema.ts` produces, and
- * `protocol/schemas/schema.ts` for replies.
+ * A schema as the functions that walk it use it: plain JSON Schema with the keywords that `protocol/schemas/request.ts`
+ * produces for requests, and `protocol/schemas/schema.ts` for replies.
  */
 export interface SchemaNode {
   readonly type?: string;

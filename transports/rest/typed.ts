@@ -1,9 +1,9 @@
 import type { UserId } from '../../protocol/ids.ts';
+import type { Static, TSchema } from '../../protocol/schemas/request.ts';
 import type { ValueOf } from '../../protocol/schemas/schema.ts';
 import type { Written } from '../../protocol/wireids.ts';
 import type { AuthKind, Operation, PathParams, Replies, Upload } from './operation.ts';
 import type { operations, unlisted } from './resources/index.ts';
-import type { Static, TSchema } from './schema.ts';
 
 type Declared = typeof operations & typeof unlisted;
 

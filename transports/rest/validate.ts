@@ -69,7 +69,9 @@ const SUPPORTED = new Set([
 function checkSupported(node: SchemaNode, where: string): void {
   for (const key of Object.keys(node)) {
     if (!SUPPORTED.has(key) && !key.startsWith('~'))
-      throw new Error(`Schema keyword "${key}" at ${where} is not part of the vocabulary of schema.ts.`);
+      throw new Error(
+        `Schema keyword "${key}" at ${where} is not part of the vocabulary of protocol/schemas/request.ts.`,
+      );
   }
   for (const [key, child] of Object.entries(node.properties ?? {})) checkSupported(child, `${where}/${key}`);
   for (const child of node.anyOf ?? []) checkSupported(child, `${where}/anyOf`);

@@ -2,9 +2,9 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { LinkFault, NotServed } from '../../../protocol/faults.ts';
+import { Arr, Bool, Obj, Optional, Snowflake, Str } from '../../../protocol/schemas/request.ts';
 import { anything, none } from '../../../protocol/schemas/schema.ts';
 import { op, resource } from '../../../transports/rest/operation.ts';
-import { Arr, Bool, Obj, Optional, Snowflake, Str } from '../../../transports/rest/schema.ts';
 import { request, startApi, talk } from '../../support/rest.ts';
 
 const bucket = { per: null, limit: 1_000, windowMs: 1_000 } as const;

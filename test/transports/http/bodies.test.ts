@@ -5,9 +5,9 @@ import { connect, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { request as undiciRequest } from 'undici';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { Any, Obj, Optional, Str } from '../../../protocol/schemas/request.ts';
 import { anything } from '../../../protocol/schemas/schema.ts';
 import { op, resource } from '../../../transports/rest/operation.ts';
-import { Any, Obj, Optional, Str } from '../../../transports/rest/schema.ts';
 import { request, startApi, talk } from '../../support/rest.ts';
 
 const bucket = { per: null, limit: 100_000, windowMs: 1_000 } as const;

@@ -1,9 +1,9 @@
 // Goal: every operation has a bound on its body that admits what its schema admits, and open operations have the smallest.
 import { describe, expect, test } from 'vitest';
+import { IMAGE_BYTES_MAX } from '../../../protocol/schemas/request.ts';
 import { BODY_BYTES, bodyBytesMaxOf } from '../../../transports/rest/bodysize.ts';
 import type { AnyOperation } from '../../../transports/rest/operation.ts';
 import { operations, unlisted } from '../../../transports/rest/resources/index.ts';
-import { IMAGE_BYTES_MAX } from '../../../transports/rest/schema.ts';
 
 interface Schema {
   readonly type?: string;

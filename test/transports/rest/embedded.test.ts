@@ -3,10 +3,10 @@ import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
 import { nearest } from '../../../config/nearest.ts';
 import type { UserId } from '../../../protocol/ids.ts';
+import { Obj } from '../../../protocol/schemas/request.ts';
 import { anything } from '../../../protocol/schemas/schema.ts';
 import { embeddedCalls } from '../../../transports/rest/embedded.ts';
 import { op } from '../../../transports/rest/operation.ts';
-import { Obj } from '../../../transports/rest/schema.ts';
 import { fullMember } from '../../support/people.ts';
 import { pipelineOf } from '../../support/rest.ts';
 

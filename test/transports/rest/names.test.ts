@@ -1,8 +1,8 @@
 // Goal: every operation that gives somebody or something a name refuses characters that nobody sees, and drops none.
 import { describe, expect, test } from 'vitest';
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
+import { NameText, Obj } from '../../../protocol/schemas/request.ts';
 import { operations, unlisted } from '../../../transports/rest/resources/index.ts';
-import { NameText, Obj } from '../../../transports/rest/schema.ts';
 import { compileValidator } from '../../../transports/rest/validate.ts';
 import { BOT, HUMAN, pipelineOf } from '../../support/rest.ts';
 

@@ -1,10 +1,10 @@
 // Goal: every operation is called one way, and each step of that way can end it with the platform's answer.
 import { describe, expect, test } from 'vitest';
 import { refusal } from '../../../protocol/refusal.ts';
+import { Int, Obj, Optional, Snowflake, Str } from '../../../protocol/schemas/request.ts';
 import { anything } from '../../../protocol/schemas/schema.ts';
 import { type AnyOperation, op, resource } from '../../../transports/rest/operation.ts';
 import type { AnyAfterHook, AnyBeforeHook } from '../../../transports/rest/pipeline.ts';
-import { Int, Obj, Optional, Snowflake, Str } from '../../../transports/rest/schema.ts';
 import { BOT, HUMAN, pipelineOf } from '../../support/rest.ts';
 
 const HERE = { caller: BOT, publicUrl: 'http://x', address: '10.0.0.1' };

@@ -4,7 +4,6 @@ import { Compile } from 'typebox/compile';
 import { describe, expect, test } from 'vitest';
 import { parseJson } from '../../../protocol/json.ts';
 import type { ErrorTree } from '../../../protocol/refusal.ts';
-import { explain } from '../../../transports/rest/explain.ts';
 import {
   Any,
   Arr,
@@ -23,7 +22,8 @@ import {
   Str,
   Timestamp,
   Url,
-} from '../../../transports/rest/schema.ts';
+} from '../../../protocol/schemas/request.ts';
+import { explain } from '../../../transports/rest/explain.ts';
 import { asSchemaNode } from '../../../transports/rest/schemanode.ts';
 import { compileValidator } from '../../../transports/rest/validate.ts';
 import { misshapen } from '../../support/builtcomponents.ts';

@@ -1,10 +1,10 @@
 import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { ActivityMetadata, ActivitySecret, HeadlessSession } from '../../../protocol/schemas/extension.ts';
+import { Any, Arr, Nullable, Obj, Optional, Snowflake, Str } from '../../../protocol/schemas/request.ts';
 import { none } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
-import { Any, Arr, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READ = { per: null, limit: 20, windowMs: 10_000, group: 'activities' } as const;

@@ -4,9 +4,9 @@ import type { ChannelId, GuildId, UserId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { EmbeddedActivityInstance } from '../../../protocol/schemas/activity.ts';
 import { ChannelActivities, JoinedActivity } from '../../../protocol/schemas/extension.ts';
+import { Obj, Optional, Str } from '../../../protocol/schemas/request.ts';
 import { none } from '../../../protocol/schemas/schema.ts';
 import { op, resource } from '../operation.ts';
-import { Obj, Optional, Str } from '../schema.ts';
 import type { Services } from '../services.ts';
 
 // The platform publishes no limits for these routes. A client renews three times a minute in each of its windows.

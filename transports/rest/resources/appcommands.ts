@@ -4,11 +4,11 @@ import type { ApplicationId, GuildId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { Command, CommandPermissions } from '../../../protocol/schemas/command.ts';
+import { Any, Bool, Obj, Optional } from '../../../protocol/schemas/request.ts';
 import { list, none } from '../../../protocol/schemas/schema.ts';
 import { commandBody, localesOf } from '../appcommands.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Answer, type Caller, op, resource } from '../operation.ts';
-import { Any, Bool, Obj, Optional } from '../schema.ts';
 import type { Services } from '../services.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.

@@ -1,12 +1,12 @@
 import { LIMITS } from '../../../protocol/limits.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { ApplicationEmojis, Emoji } from '../../../protocol/schemas/expression.ts';
+import { Obj, Optional } from '../../../protocol/schemas/request.ts';
 import { none } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { readEmojiImage } from '../expressionfile.ts';
 import { type Bucket, op, resource } from '../operation.ts';
-import { Obj, Optional } from '../schema.ts';
 import { EmojiName, FileData, wrongEmojiName } from './emojis.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.

@@ -5,10 +5,6 @@ import { type FreshId, isAnyId, type UserId } from '../../../protocol/ids.ts';
 import { invalidField, refusal } from '../../../protocol/refusal.ts';
 import { Application as ApplicationObject, OwnApplication } from '../../../protocol/schemas/application.ts';
 import { ActivitiesAttachment } from '../../../protocol/schemas/message.ts';
-import { applicationBody, publicApplicationBody } from '../accounts.ts';
-import { BODY_BYTES } from '../bodysize.ts';
-import { saveImage } from '../image.ts';
-import { type Answer, type Caller, op, resource } from '../operation.ts';
 import {
   Arr,
   Choice,
@@ -24,7 +20,11 @@ import {
   type Static,
   Str,
   Url,
-} from '../schema.ts';
+} from '../../../protocol/schemas/request.ts';
+import { applicationBody, publicApplicationBody } from '../accounts.ts';
+import { BODY_BYTES } from '../bodysize.ts';
+import { saveImage } from '../image.ts';
+import { type Answer, type Caller, op, resource } from '../operation.ts';
 import type { Services } from '../services.ts';
 import { newFiles } from './messages.files.ts';
 

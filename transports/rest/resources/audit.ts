@@ -7,10 +7,10 @@ import { type GuildId, isAnyId, isUserId, type UserId } from '../../../protocol/
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { AuditLog } from '../../../protocol/schemas/audit.ts';
+import { Choice, Int, Obj, Optional, Snowflake } from '../../../protocol/schemas/request.ts';
 import type { WebhookStore } from '../../../storage/webhook/port.ts';
 import { userBody } from '../accounts.ts';
 import { op, resource } from '../operation.ts';
-import { Choice, Int, Obj, Optional, Snowflake } from '../schema.ts';
 import type { Services } from '../services.ts';
 import { eventBody } from './scheduledevents.ts';
 

@@ -7,10 +7,10 @@ import {
   Session,
   VerifiedEmail,
 } from '../../../protocol/schemas/account.ts';
+import { NameText, Nullable, Obj, Optional, Str } from '../../../protocol/schemas/request.ts';
 import { none, oneOf } from '../../../protocol/schemas/schema.ts';
 import type { ClientInfo } from '../../../services/accounts/ports.ts';
 import { type Answer, op, resource } from '../operation.ts';
-import { NameText, Nullable, Obj, Optional, Str } from '../schema.ts';
 import type { Services } from '../services.ts';
 import { deviceBody } from './oauth2.ts';
 

@@ -1,10 +1,10 @@
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { AuthorizeRequest } from '../../../protocol/schemas/account.ts';
+import { Obj, Optional, Snowflake } from '../../../protocol/schemas/request.ts';
 import { none } from '../../../protocol/schemas/schema.ts';
 import type { Answer, Caller } from '../operation.ts';
 import { op, resource } from '../operation.ts';
-import { Obj, Optional, Snowflake } from '../schema.ts';
 import type { Services } from '../services.ts';
 
 const bucket = { per: null, limit: 20, windowMs: 10_000, group: 'authorize requests' } as const;

@@ -2,11 +2,21 @@ import type { ChannelId, RoleId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { AutoModerationRule } from '../../../protocol/schemas/automod.ts';
+import {
+  Arr,
+  Bool,
+  Choice,
+  Int,
+  Nullable,
+  Obj,
+  Optional,
+  Snowflake,
+  Str,
+} from '../../../protocol/schemas/request.ts';
 import { list, none } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Bucket, op, resource } from '../operation.ts';
-import { Arr, Bool, Choice, Int, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READ: Bucket = { per: 'guild_id', limit: 10, windowMs: 5_000 };

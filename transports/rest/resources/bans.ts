@@ -2,9 +2,9 @@ import type { UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { Ban, BulkBanUsers } from '../../../protocol/schemas/member.ts';
+import { Arr, Int, Nullable, Obj, Optional, Snowflake } from '../../../protocol/schemas/request.ts';
 import { list, none } from '../../../protocol/schemas/schema.ts';
 import { op, resource } from '../operation.ts';
-import { Arr, Int, Nullable, Obj, Optional, Snowflake } from '../schema.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;

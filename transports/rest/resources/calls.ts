@@ -1,8 +1,8 @@
 import type { UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
+import { Arr, Nullable, Obj, Optional, Snowflake } from '../../../protocol/schemas/request.ts';
 import { none } from '../../../protocol/schemas/schema.ts';
 import { op, resource } from '../operation.ts';
-import { Arr, Nullable, Obj, Optional, Snowflake } from '../schema.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const bucket = { per: 'channel_id', limit: 5, windowMs: 5_000, group: 'call ringing' } as const;

@@ -6,11 +6,6 @@ import { CHOICES, LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { invalidField } from '../../../protocol/refusal.ts';
 import { Channel, GuildChannel, PrivateChannel } from '../../../protocol/schemas/channel.ts';
-import { list, none } from '../../../protocol/schemas/schema.ts';
-import { answer } from '../answer.ts';
-import { BODY_BYTES } from '../bodysize.ts';
-import { saveImage } from '../image.ts';
-import { type Answer, type Bucket, op, resource } from '../operation.ts';
 import {
   Arr,
   Bool,
@@ -25,7 +20,12 @@ import {
   PermissionBits,
   Snowflake,
   Str,
-} from '../schema.ts';
+} from '../../../protocol/schemas/request.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
+import { answer } from '../answer.ts';
+import { BODY_BYTES } from '../bodysize.ts';
+import { saveImage } from '../image.ts';
+import { type Answer, type Bucket, op, resource } from '../operation.ts';
 import type { Services } from '../services.ts';
 
 const INT32_MAX = 2 ** 31 - 1;

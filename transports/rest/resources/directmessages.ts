@@ -3,11 +3,6 @@ import { LIMITS } from '../../../protocol/limits.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { DirectMessageChannel } from '../../../protocol/schemas/channel.ts';
 import { DirectMessage } from '../../../protocol/schemas/extension.ts';
-import { list, none } from '../../../protocol/schemas/schema.ts';
-import type { DirectDraft } from '../../../services/social/ports.ts';
-import { answer } from '../answer.ts';
-import { BODY_BYTES } from '../bodysize.ts';
-import { type Bucket, op, resource } from '../operation.ts';
 import {
   Choice,
   Dict,
@@ -20,7 +15,12 @@ import {
   Snowflake,
   type Static,
   Str,
-} from '../schema.ts';
+} from '../../../protocol/schemas/request.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
+import type { DirectDraft } from '../../../services/social/ports.ts';
+import { answer } from '../answer.ts';
+import { BODY_BYTES } from '../bodysize.ts';
+import { type Bucket, op, resource } from '../operation.ts';
 import { activities } from './activities.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.

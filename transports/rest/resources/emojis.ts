@@ -2,12 +2,12 @@ import type { RoleId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { Emoji } from '../../../protocol/schemas/expression.ts';
+import { Arr, Nullable, Obj, Optional, Snowflake, Str } from '../../../protocol/schemas/request.ts';
 import { list, none } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { badFile, readEmojiImage } from '../expressionfile.ts';
 import { type Bucket, op, resource } from '../operation.ts';
-import { Arr, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READ: Bucket = { per: 'guild_id', limit: 20, windowMs: 10_000 };

@@ -4,10 +4,21 @@ import { entitlementObject, SKU_FLAG, skuObject, subscriptionObject } from '../.
 import { invalidField, refusal } from '../../../protocol/refusal.ts';
 import { PricedSku, Sku } from '../../../protocol/schemas/extension.ts';
 import { Entitlement, Subscription } from '../../../protocol/schemas/premium.ts';
+import {
+  Arr,
+  Bool,
+  Choice,
+  Int,
+  Nullable,
+  Obj,
+  OneOf,
+  Optional,
+  Snowflake,
+  Str,
+} from '../../../protocol/schemas/request.ts';
 import { list, none, oneOf } from '../../../protocol/schemas/schema.ts';
 import { idsOf } from '../idlist.ts';
 import { type Caller, op, resource } from '../operation.ts';
-import { Arr, Bool, Choice, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
 import type { Services } from '../services.ts';
 import { pricedSku } from './skus.ts';
 

@@ -9,11 +9,6 @@ import { keysOf } from '../../../protocol/present.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { MfaLevel } from '../../../protocol/schemas/extension.ts';
 import { CountedGuild, Guild, GuildPreview } from '../../../protocol/schemas/guild.ts';
-import { none } from '../../../protocol/schemas/schema.ts';
-import { answer } from '../answer.ts';
-import { BODY_BYTES } from '../bodysize.ts';
-import { type ImageKind, saveImage } from '../image.ts';
-import { type Bucket, op, resource } from '../operation.ts';
 import {
   Arr,
   Bool,
@@ -28,7 +23,12 @@ import {
   Snowflake,
   type Static,
   Str,
-} from '../schema.ts';
+} from '../../../protocol/schemas/request.ts';
+import { none } from '../../../protocol/schemas/schema.ts';
+import { answer } from '../answer.ts';
+import { BODY_BYTES } from '../bodysize.ts';
+import { type ImageKind, saveImage } from '../image.ts';
+import { type Bucket, op, resource } from '../operation.ts';
 import type { Services } from '../services.ts';
 
 /**

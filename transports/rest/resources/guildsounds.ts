@@ -1,12 +1,12 @@
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { GuildSounds, SoundboardSound } from '../../../protocol/schemas/expression.ts';
+import { NameText, Nullable, Num, Obj, Optional, Snowflake, Str } from '../../../protocol/schemas/request.ts';
 import { none } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { badFile, readDataUri } from '../expressionfile.ts';
 import { type Bucket, op, resource } from '../operation.ts';
-import { NameText, Nullable, Num, Obj, Optional, Snowflake, Str } from '../schema.ts';
 import { readSound } from '../soundfile.ts';
 import { FileData } from './emojis.ts';
 

@@ -13,11 +13,23 @@ import {
   Identities,
   IdentityProfile as IdentityProfileObject,
 } from '../../../protocol/schemas/account.ts';
+import {
+  Any,
+  Arr,
+  Choice,
+  Dict,
+  Nullable,
+  Num,
+  Obj,
+  OneOf,
+  Optional,
+  Snowflake,
+  Str,
+} from '../../../protocol/schemas/request.ts';
 import { list, none } from '../../../protocol/schemas/schema.ts';
 import type { IdentityProfile } from '../../../services/players/ports.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Caller, op, resource } from '../operation.ts';
-import { Any, Arr, Choice, Dict, Nullable, Num, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
 import type { Services } from '../services.ts';
 
 const READ = { per: null, limit: 50, windowMs: 10_000 } as const;

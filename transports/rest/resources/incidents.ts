@@ -1,8 +1,8 @@
 import { P } from '../../../protocol/permissions.ts';
 import { IncidentsData } from '../../../protocol/schemas/guild.ts';
+import { Nullable, Obj, Optional, Timestamp } from '../../../protocol/schemas/request.ts';
 import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
-import { Nullable, Obj, Optional, Timestamp } from '../schema.ts';
 
 export const incidents = resource({
   update_guild_incident_actions: op({

@@ -3,10 +3,10 @@ import type { KeptAttachment, MessageDraft, Written } from '../../../engine/chan
 import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import { CALLBACK, type CallbackType } from '../../../protocol/interactions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import { Any, Choice, Nullable, Obj, Optional, type Static } from '../../../protocol/schemas/request.ts';
 import type { FilePlace, MessageFiles } from '../../../services/channels/messagefiles.ts';
 import type { Callback, CallbackResult } from '../../../services/interactions/ports.ts';
 import type { Upload } from '../operation.ts';
-import { Any, Choice, Nullable, Obj, Optional, type Static } from '../schema.ts';
 import { compileValidator } from '../validate.ts';
 import { keptBy, newFiles, type Paired, pairFiles, type UrlParts } from './messages.files.ts';
 import { EditContent, WrittenMessage } from './messages.schema.ts';

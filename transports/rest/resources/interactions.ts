@@ -5,12 +5,6 @@ import { INTERACTION } from '../../../protocol/interactions.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { InteractionCallback as InteractionCallbackObject } from '../../../protocol/schemas/interaction.ts';
-import { none } from '../../../protocol/schemas/schema.ts';
-import type { FilePlace } from '../../../services/channels/messagefiles.ts';
-import type { CallbackResult, Invocation } from '../../../services/interactions/ports.ts';
-import { localesOf } from '../appcommands.ts';
-import { BODY_BYTES } from '../bodysize.ts';
-import { type Answer, type BodyBucket, type Bucket, type OperationCall, op, resource } from '../operation.ts';
 import {
   Any,
   Bool,
@@ -23,7 +17,13 @@ import {
   Snowflake,
   type Static,
   Str,
-} from '../schema.ts';
+} from '../../../protocol/schemas/request.ts';
+import { none } from '../../../protocol/schemas/schema.ts';
+import type { FilePlace } from '../../../services/channels/messagefiles.ts';
+import type { CallbackResult, Invocation } from '../../../services/interactions/ports.ts';
+import { localesOf } from '../appcommands.ts';
+import { BODY_BYTES } from '../bodysize.ts';
+import { type Answer, type BodyBucket, type Bucket, type OperationCall, op, resource } from '../operation.ts';
 import type { Services } from '../services.ts';
 import { answerWithFiles, InteractionCallback, readCallbackData } from './interactions.callback.ts';
 import { type AttachmentNote, newFiles, pairFiles, type UrlParts } from './messages.files.ts';

@@ -6,11 +6,22 @@ import { P } from '../../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { AcceptedInvite } from '../../../protocol/schemas/extension.ts';
 import { Invite } from '../../../protocol/schemas/invite.ts';
+import {
+  Arr,
+  Bool,
+  Choice,
+  Int,
+  Nullable,
+  Obj,
+  OneOf,
+  Optional,
+  Snowflake,
+  Str,
+} from '../../../protocol/schemas/request.ts';
 import { list } from '../../../protocol/schemas/schema.ts';
 import { publicApplicationBody } from '../accounts.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { op, resource } from '../operation.ts';
-import { Arr, Bool, Choice, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
 import type { Services } from '../services.ts';
 import { targetUsersOf } from '../targetusers.ts';
 

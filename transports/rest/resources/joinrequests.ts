@@ -2,10 +2,21 @@ import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { invalidField, refusal } from '../../../protocol/refusal.ts';
 import { MemberVerification } from '../../../protocol/schemas/extension.ts';
+import {
+  Arr,
+  Bool,
+  Choice,
+  Int,
+  Nullable,
+  Obj,
+  OneOf,
+  Optional,
+  Snowflake,
+  Str,
+} from '../../../protocol/schemas/request.ts';
 import { JoinRequest, JoinRequestList } from '../../../protocol/schemas/screening.ts';
 import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
-import { Arr, Bool, Choice, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;

@@ -8,10 +8,6 @@ import { P } from '../../../protocol/permissions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { GuildChannel } from '../../../protocol/schemas/channel.ts';
 import { Lobby, LobbyGuildInvite, LobbyMember, LobbyMessage } from '../../../protocol/schemas/lobby.ts';
-import { list, none } from '../../../protocol/schemas/schema.ts';
-import { answer } from '../answer.ts';
-import { BODY_BYTES } from '../bodysize.ts';
-import { type Answer, type Bucket, op, resource } from '../operation.ts';
 import {
   Arr,
   Bool,
@@ -26,7 +22,11 @@ import {
   Snowflake,
   Str,
   Url,
-} from '../schema.ts';
+} from '../../../protocol/schemas/request.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
+import { answer } from '../answer.ts';
+import { BODY_BYTES } from '../bodysize.ts';
+import { type Answer, type Bucket, op, resource } from '../operation.ts';
 
 const TWO_HOURS_MS = 7_200_000;
 /**

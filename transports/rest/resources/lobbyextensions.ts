@@ -10,11 +10,6 @@ import {
   ReadyCheck,
 } from '../../../protocol/schemas/extension.ts';
 import { Lobby } from '../../../protocol/schemas/lobby.ts';
-import { none } from '../../../protocol/schemas/schema.ts';
-import type { LobbyFilter, LobbySearch } from '../../../storage/lobby/port.ts';
-import { answer } from '../answer.ts';
-import { BODY_BYTES } from '../bodysize.ts';
-import { type Answer, type Bucket, op, resource } from '../operation.ts';
 import {
   Any,
   Arr,
@@ -30,7 +25,12 @@ import {
   Snowflake,
   type Static,
   Str,
-} from '../schema.ts';
+} from '../../../protocol/schemas/request.ts';
+import { none } from '../../../protocol/schemas/schema.ts';
+import type { LobbyFilter, LobbySearch } from '../../../storage/lobby/port.ts';
+import { answer } from '../answer.ts';
+import { BODY_BYTES } from '../bodysize.ts';
+import { type Answer, type Bucket, op, resource } from '../operation.ts';
 
 // All bounds and limits here are this server's own: the platform has none of these routes.
 const BASE = '/guildhall/v1';

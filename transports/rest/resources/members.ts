@@ -4,10 +4,6 @@ import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { Nickname } from '../../../protocol/schemas/extension.ts';
 import { Member } from '../../../protocol/schemas/member.ts';
-import { list, none } from '../../../protocol/schemas/schema.ts';
-import { BODY_BYTES } from '../bodysize.ts';
-import { saveImage } from '../image.ts';
-import { op, resource } from '../operation.ts';
 import {
   Arr,
   Bool,
@@ -22,7 +18,11 @@ import {
   type Static,
   Str,
   Timestamp,
-} from '../schema.ts';
+} from '../../../protocol/schemas/request.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
+import { BODY_BYTES } from '../bodysize.ts';
+import { saveImage } from '../image.ts';
+import { op, resource } from '../operation.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;

@@ -15,7 +15,7 @@ import {
   Snowflake,
   Str,
   Timestamp,
-} from '../schema.ts';
+} from '../../../protocol/schemas/request.ts';
 
 const INT32_MAX = 2 ** 31 - 1;
 

@@ -15,11 +15,6 @@ import {
   Redirect,
 } from '../../../protocol/schemas/account.ts';
 import { CurrentAuthorization, PublicKeys, UserInfo } from '../../../protocol/schemas/application.ts';
-import { list, none, object, oneOf } from '../../../protocol/schemas/schema.ts';
-import type { Consent, Decision, DeviceCodes, TokenAnswer } from '../../../services/oauth/ports.ts';
-import { publicApplicationBody, userBody } from '../accounts.ts';
-import { BODY_BYTES } from '../bodysize.ts';
-import { type Answer, type BasicCredentials, op, resource } from '../operation.ts';
 import {
   Bool,
   Choice,
@@ -30,7 +25,12 @@ import {
   Snowflake,
   type Static,
   Str,
-} from '../schema.ts';
+} from '../../../protocol/schemas/request.ts';
+import { list, none, object, oneOf } from '../../../protocol/schemas/schema.ts';
+import type { Consent, Decision, DeviceCodes, TokenAnswer } from '../../../services/oauth/ports.ts';
+import { publicApplicationBody, userBody } from '../accounts.ts';
+import { BODY_BYTES } from '../bodysize.ts';
+import { type Answer, type BasicCredentials, op, resource } from '../operation.ts';
 import type { Services } from '../services.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.

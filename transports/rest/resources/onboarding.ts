@@ -3,11 +3,22 @@ import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { OnboardingAnswers } from '../../../protocol/schemas/extension.ts';
 import { NewMemberWelcome, Onboarding, OwnOnboarding } from '../../../protocol/schemas/guildpages.ts';
+import {
+  Arr,
+  Bool,
+  Choice,
+  Dict,
+  Nullable,
+  Num,
+  Obj,
+  Optional,
+  Snowflake,
+  Str,
+} from '../../../protocol/schemas/request.ts';
 import { none } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Bucket, op, resource } from '../operation.ts';
-import { Arr, Bool, Choice, Dict, Nullable, Num, Obj, Optional, Snowflake, Str } from '../schema.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;

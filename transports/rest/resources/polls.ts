@@ -3,9 +3,9 @@ import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { Message } from '../../../protocol/schemas/message.ts';
 import { PollAnswerDetails } from '../../../protocol/schemas/poll.ts';
+import { Arr, Int, Obj, OneOf, Optional, Snowflake } from '../../../protocol/schemas/request.ts';
 import { none } from '../../../protocol/schemas/schema.ts';
 import { type Bucket, op, resource } from '../operation.ts';
-import { Arr, Int, Obj, OneOf, Optional, Snowflake } from '../schema.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READ: Bucket = { per: 'channel_id', limit: 10, windowMs: 5_000 };

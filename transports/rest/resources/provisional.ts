@@ -3,6 +3,15 @@ import { EXTERNAL_AUTH_TYPES, identityObject, IDENTITY_LIMITS as L } from '../..
 import type { ApplicationId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { PlayerTokens } from '../../../protocol/schemas/application.ts';
+import {
+  Choice,
+  NameText,
+  Nullable,
+  Obj,
+  Optional,
+  Snowflake,
+  Str,
+} from '../../../protocol/schemas/request.ts';
 import { none } from '../../../protocol/schemas/schema.ts';
 import { OwnUser } from '../../../protocol/schemas/user.ts';
 import type { IssuedTokens } from '../../../services/oauth/ports.ts';
@@ -10,7 +19,6 @@ import type { SignedIn } from '../../../services/players/ports.ts';
 import { ownUser } from '../accounts.ts';
 import { type Answer, op, resource } from '../operation.ts';
 import { errorBody } from '../result.ts';
-import { Choice, NameText, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
 
 /** Game servers sign in all their players from one address. */
 const SIGN_INS = { per: null, limit: 100, windowMs: 10_000 } as const;

@@ -1,9 +1,20 @@
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { PruneResult } from '../../../protocol/schemas/member.ts';
+import {
+  Arr,
+  Bool,
+  Choice,
+  Int,
+  Nullable,
+  Obj,
+  OneOf,
+  Optional,
+  Snowflake,
+  Str,
+} from '../../../protocol/schemas/request.ts';
 import { readIds } from '../idlist.ts';
 import { op, resource } from '../operation.ts';
-import { Arr, Bool, Choice, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
 
 /** Enough for a hundred ids with commas. */
 const ROLE_TEXT_CHARS_MAX = 2_100;

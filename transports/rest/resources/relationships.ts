@@ -1,10 +1,10 @@
 import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { ApplicationId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import { Int, NameText, Nullable, Obj, Optional, Str } from '../../../protocol/schemas/request.ts';
 import { list, none } from '../../../protocol/schemas/schema.ts';
 import { GameRelationship, Relationship } from '../../../protocol/schemas/social.ts';
 import { type Answer, type Caller, op, resource } from '../operation.ts';
-import { Int, NameText, Nullable, Obj, Optional, Str } from '../schema.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READ = { per: null, limit: 20, windowMs: 10_000, group: 'relationships' } as const;

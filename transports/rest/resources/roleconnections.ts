@@ -4,11 +4,21 @@ import {
   ApplicationUserRoleConnection,
   ConnectedAccount,
 } from '../../../protocol/schemas/application.ts';
+import {
+  Arr,
+  Choice,
+  Dict,
+  NameText,
+  Nullable,
+  Obj,
+  Optional,
+  type Static,
+  Str,
+} from '../../../protocol/schemas/request.ts';
 import { list, none } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { op, resource } from '../operation.ts';
-import { Arr, Choice, Dict, NameText, Nullable, Obj, Optional, type Static, Str } from '../schema.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READ = { per: null, limit: 20, windowMs: 10_000 } as const;

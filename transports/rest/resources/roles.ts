@@ -5,11 +5,6 @@ import { everyoneRoleOf, type GuildId, type RoleId } from '../../../protocol/ids
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { Role as RoleObject } from '../../../protocol/schemas/guild.ts';
-import { dict, list, none, whole } from '../../../protocol/schemas/schema.ts';
-import { answer } from '../answer.ts';
-import { BODY_BYTES } from '../bodysize.ts';
-import { saveImage } from '../image.ts';
-import { type Bucket, op, resource } from '../operation.ts';
 import {
   Arr,
   Bool,
@@ -23,7 +18,12 @@ import {
   Snowflake,
   type Static,
   Str,
-} from '../schema.ts';
+} from '../../../protocol/schemas/request.ts';
+import { dict, list, none, whole } from '../../../protocol/schemas/schema.ts';
+import { answer } from '../answer.ts';
+import { BODY_BYTES } from '../bodysize.ts';
+import { saveImage } from '../image.ts';
+import { type Bucket, op, resource } from '../operation.ts';
 import type { Services } from '../services.ts';
 
 const Color = () => Optional(Nullable(Int(0, LIMITS.role_color_max)));

@@ -5,11 +5,6 @@ import type { EventObject } from '../../../engine/scheduledevent/event.ts';
 import type { ChannelId, GuildId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { ScheduledEvent } from '../../../protocol/schemas/event.ts';
-import { list, none } from '../../../protocol/schemas/schema.ts';
-import { userBody } from '../accounts.ts';
-import { BODY_BYTES } from '../bodysize.ts';
-import { saveImage } from '../image.ts';
-import { type Answer, op, resource } from '../operation.ts';
 import {
   Arr,
   Bool,
@@ -24,7 +19,12 @@ import {
   type Static,
   Str,
   Timestamp,
-} from '../schema.ts';
+} from '../../../protocol/schemas/request.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
+import { userBody } from '../accounts.ts';
+import { BODY_BYTES } from '../bodysize.ts';
+import { saveImage } from '../image.ts';
+import { type Answer, op, resource } from '../operation.ts';
 import type { Services } from '../services.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.

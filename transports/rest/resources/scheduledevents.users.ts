@@ -8,10 +8,6 @@ import {
   ScheduledEventUserCount,
 } from '../../../protocol/schemas/event.ts';
 import { EventSubscription } from '../../../protocol/schemas/extension.ts';
-import { list, none } from '../../../protocol/schemas/schema.ts';
-import type { EventUser, EventUserPage } from '../../../storage/scheduledevent/port.ts';
-import { userBody } from '../accounts.ts';
-import { type Answer, op, resource } from '../operation.ts';
 import {
   Arr,
   Bool,
@@ -23,7 +19,11 @@ import {
   Snowflake,
   type Static,
   Timestamp,
-} from '../schema.ts';
+} from '../../../protocol/schemas/request.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
+import type { EventUser, EventUserPage } from '../../../storage/scheduledevent/port.ts';
+import { userBody } from '../accounts.ts';
+import { type Answer, op, resource } from '../operation.ts';
 import type { Services } from '../services.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.

@@ -7,9 +7,19 @@ import {
   MessageSearch as MessageSearchObject,
   SearchIndexNotReady,
 } from '../../../protocol/schemas/message.ts';
+import {
+  Arr,
+  Bool,
+  Choice,
+  Int,
+  Obj,
+  Optional,
+  Snowflake,
+  type Static,
+  Str,
+} from '../../../protocol/schemas/request.ts';
 import type { MessageSearch } from '../../../storage/message/port.ts';
 import { type Answer, type Bucket, type Caller, op, resource } from '../operation.ts';
-import { Arr, Bool, Choice, Int, Obj, Optional, Snowflake, type Static, Str } from '../schema.ts';
 import type { Services } from '../services.ts';
 
 // The platform publishes no limit for this route; a search costs more than a page.

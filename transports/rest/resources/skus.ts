@@ -2,9 +2,9 @@ import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { type Sku, skuObject } from '../../../protocol/premium.ts';
 import { PricedSku } from '../../../protocol/schemas/extension.ts';
+import { Bool, Choice, Obj, Optional, Str } from '../../../protocol/schemas/request.ts';
 import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
-import { Bool, Choice, Obj, Optional, Str } from '../schema.ts';
 
 const WRITE = { per: null, limit: 30, windowMs: 10_000, group: 'skus' } as const;
 

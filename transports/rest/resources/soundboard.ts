@@ -1,10 +1,10 @@
 import type { GuildId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { SoundboardSound } from '../../../protocol/schemas/expression.ts';
+import { Nullable, Obj, Optional, Snowflake } from '../../../protocol/schemas/request.ts';
 import { list, none } from '../../../protocol/schemas/schema.ts';
 import { DEFAULT_SOUNDS } from '../../../protocol/sounds.ts';
 import { op, resource } from '../operation.ts';
-import { Nullable, Obj, Optional, Snowflake } from '../schema.ts';
 
 /** Soundboard operations: listing the default sounds, and playing one. */
 export const soundboard = resource({

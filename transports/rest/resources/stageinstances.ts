@@ -2,10 +2,10 @@ import type { ChannelId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { StageInstance } from '../../../protocol/schemas/event.ts';
+import { Bool, Choice, Nullable, Obj, Optional, Snowflake, Str } from '../../../protocol/schemas/request.ts';
 import { none } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
 import { type Bucket, op, resource } from '../operation.ts';
-import { Bool, Choice, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
 
 /**
  * Permissions of a stage moderator.

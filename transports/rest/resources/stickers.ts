@@ -7,11 +7,11 @@ import {
   StickerPack,
   StickerPackCollection,
 } from '../../../protocol/schemas/expression.ts';
+import { NameText, Nullable, Obj, Optional, Str } from '../../../protocol/schemas/request.ts';
 import { list, none } from '../../../protocol/schemas/schema.ts';
 import { STICKER_PACKS, standardSticker } from '../../../protocol/stickers.ts';
 import { answer } from '../answer.ts';
 import { type Bucket, op, resource } from '../operation.ts';
-import { NameText, Nullable, Obj, Optional, Str } from '../schema.ts';
 import { readSticker } from '../stickerfile.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.

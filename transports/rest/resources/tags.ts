@@ -1,13 +1,21 @@
 import type { GuildId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { GuildProfile } from '../../../protocol/schemas/extension.ts';
+import {
+  Bool,
+  ImageData,
+  NameText,
+  Nullable,
+  Obj,
+  Optional,
+  Snowflake,
+} from '../../../protocol/schemas/request.ts';
 import { OwnUser } from '../../../protocol/schemas/user.ts';
 import { ownUser } from '../accounts.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
 import { op, resource } from '../operation.ts';
-import { Bool, ImageData, NameText, Nullable, Obj, Optional, Snowflake } from '../schema.ts';
 
 /** @source https://docs.discord.com/developers/resources/user#user-object-user-primary-guild */
 const TAG_CHARS_MAX = 4;

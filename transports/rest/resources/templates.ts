@@ -2,13 +2,13 @@ import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { Guild } from '../../../protocol/schemas/guild.ts';
+import { ImageData, NameText, Nullable, Obj, Optional, Str } from '../../../protocol/schemas/request.ts';
 import { list } from '../../../protocol/schemas/schema.ts';
 import { Template } from '../../../protocol/schemas/template.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
 import { op, resource } from '../operation.ts';
-import { ImageData, NameText, Nullable, Obj, Optional, Str } from '../schema.ts';
 import type { Services } from '../services.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.

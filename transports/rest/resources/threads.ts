@@ -8,17 +8,6 @@ import { refusal } from '../../../protocol/refusal.ts';
 import { Thread } from '../../../protocol/schemas/channel.ts';
 import { ThreadMember } from '../../../protocol/schemas/member.ts';
 import { SearchIndexNotReady } from '../../../protocol/schemas/message.ts';
-import { list, none } from '../../../protocol/schemas/schema.ts';
-import {
-  CreatedThread,
-  ThreadList,
-  ThreadSearch as ThreadSearchObject,
-} from '../../../protocol/schemas/thread.ts';
-import { microsecondsOf } from '../../../protocol/timestamps.ts';
-import type { ArchivePage, ThreadSearch } from '../../../storage/thread/port.ts';
-import { answer } from '../answer.ts';
-import { BODY_BYTES } from '../bodysize.ts';
-import { type Answer, type Bucket, type OperationCall, op, resource } from '../operation.ts';
 import {
   Arr,
   Bool,
@@ -33,7 +22,18 @@ import {
   type Static,
   Str,
   Timestamp,
-} from '../schema.ts';
+} from '../../../protocol/schemas/request.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
+import {
+  CreatedThread,
+  ThreadList,
+  ThreadSearch as ThreadSearchObject,
+} from '../../../protocol/schemas/thread.ts';
+import { microsecondsOf } from '../../../protocol/timestamps.ts';
+import type { ArchivePage, ThreadSearch } from '../../../storage/thread/port.ts';
+import { answer } from '../answer.ts';
+import { BODY_BYTES } from '../bodysize.ts';
+import { type Answer, type Bucket, type OperationCall, op, resource } from '../operation.ts';
 import type { Services } from '../services.ts';
 import { newFiles, pairFiles } from './messages.files.ts';
 import { CreateMessage } from './messages.schema.ts';

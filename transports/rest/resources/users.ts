@@ -8,13 +8,6 @@ import { invalidField, refusal } from '../../../protocol/refusal.ts';
 import { PrivateChannel as PrivateChannelObject } from '../../../protocol/schemas/channel.ts';
 import { OwnGuild } from '../../../protocol/schemas/guild.ts';
 import { Member as MemberObject } from '../../../protocol/schemas/member.ts';
-import { list, none } from '../../../protocol/schemas/schema.ts';
-import { OwnUser, User } from '../../../protocol/schemas/user.ts';
-import { ownUser, userBody } from '../accounts.ts';
-import { answer } from '../answer.ts';
-import { BODY_BYTES } from '../bodysize.ts';
-import { saveImage } from '../image.ts';
-import { type Answer, type Caller, op, resource } from '../operation.ts';
 import {
   Arr,
   Bool,
@@ -28,7 +21,14 @@ import {
   Snowflake,
   type Static,
   Str,
-} from '../schema.ts';
+} from '../../../protocol/schemas/request.ts';
+import { list, none } from '../../../protocol/schemas/schema.ts';
+import { OwnUser, User } from '../../../protocol/schemas/user.ts';
+import { ownUser, userBody } from '../accounts.ts';
+import { answer } from '../answer.ts';
+import { BODY_BYTES } from '../bodysize.ts';
+import { saveImage } from '../image.ts';
+import { type Answer, type Caller, op, resource } from '../operation.ts';
 import type { Services } from '../services.ts';
 
 const READ = { per: null, limit: 30, windowMs: 10_000 } as const;

@@ -1,8 +1,8 @@
 import type { UserSettings } from '../../../engine/social/facts.ts';
 import { CONTACT_POLICIES } from '../../../protocol/contactpolicies.ts';
 import { UserSettings as UserSettingsObject } from '../../../protocol/schemas/account.ts';
+import { Choice, Nullable, Obj, Optional } from '../../../protocol/schemas/request.ts';
 import { op, resource } from '../operation.ts';
-import { Choice, Nullable, Obj, Optional } from '../schema.ts';
 
 const bucket = { per: null, limit: 10, windowMs: 10_000, group: 'user settings' } as const;
 

@@ -1,9 +1,9 @@
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { VanityUrl } from '../../../protocol/schemas/guild.ts';
+import { Nullable, Obj, Optional, Str } from '../../../protocol/schemas/request.ts';
 import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
-import { Nullable, Obj, Optional, Str } from '../schema.ts';
 
 export const vanity = resource({
   get_guild_vanity_url: op({

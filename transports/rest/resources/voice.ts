@@ -2,9 +2,9 @@ import type { GuildCommands } from '../../../engine/guild/rules.ts';
 import type { ChannelId } from '../../../protocol/ids.ts';
 import { VoiceRegion } from '../../../protocol/schemas/gateway.ts';
 import { VoiceState } from '../../../protocol/schemas/member.ts';
+import { Bool, Nullable, Obj, Optional, Snowflake, Timestamp } from '../../../protocol/schemas/request.ts';
 import { list, none } from '../../../protocol/schemas/schema.ts';
 import { op, resource } from '../operation.ts';
-import { Bool, Nullable, Obj, Optional, Snowflake, Timestamp } from '../schema.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;

@@ -1,8 +1,8 @@
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { Nullable, Obj, Optional, Str } from '../../../protocol/schemas/request.ts';
 import { none } from '../../../protocol/schemas/schema.ts';
 import { op, resource } from '../operation.ts';
-import { Nullable, Obj, Optional, Str } from '../schema.ts';
 
 /** The status of a voice channel, which lasts while members are connected. */
 export const voiceChannels = resource({

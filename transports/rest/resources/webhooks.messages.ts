@@ -6,11 +6,22 @@ import type { ChannelId, WebhookId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { Message } from '../../../protocol/schemas/message.ts';
+import {
+  Arr,
+  Bool,
+  NameText,
+  Nullable,
+  Obj,
+  Optional,
+  Snowflake,
+  type Static,
+  Str,
+  Url,
+} from '../../../protocol/schemas/request.ts';
 import { none, text } from '../../../protocol/schemas/schema.ts';
 import type { TokenMessageId, TokenTarget } from '../../../services/webhooks/ports.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Answer, type Bucket, type OperationCall, op, resource } from '../operation.ts';
-import { Arr, Bool, NameText, Nullable, Obj, Optional, Snowflake, type Static, Str, Url } from '../schema.ts';
 import type { Services } from '../services.ts';
 import { keptBy, newFiles, type Paired, pairFiles } from './messages.files.ts';
 import { EditWritten, WrittenMessage } from './messages.schema.ts';

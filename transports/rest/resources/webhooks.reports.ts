@@ -1,5 +1,17 @@
 import type { ChannelId } from '../../../protocol/ids.ts';
-import { Any, Arr, Bool, Int, Nullable, Num, Obj, Optional, Snowflake, Str, Url } from '../schema.ts';
+import {
+  Any,
+  Arr,
+  Bool,
+  Int,
+  Nullable,
+  Num,
+  Obj,
+  Optional,
+  Snowflake,
+  Str,
+  Url,
+} from '../../../protocol/schemas/request.ts';
 
 /**
  * Bodies of other services, as far as they are read; all else in them is dropped. Bounds are those of the published file.

@@ -5,6 +5,15 @@ import type { ChannelId, WebhookId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { ChannelFollower } from '../../../protocol/schemas/channel.ts';
+import {
+  ImageData,
+  NameText,
+  Nullable,
+  Obj,
+  Optional,
+  Snowflake,
+  type Static,
+} from '../../../protocol/schemas/request.ts';
 import { list, none } from '../../../protocol/schemas/schema.ts';
 import { GuildIncomingWebhook, Webhook as WebhookObject } from '../../../protocol/schemas/webhook.ts';
 import type { Webhooks } from '../../../services/webhooks/ports.ts';
@@ -12,7 +21,6 @@ import { userBody } from '../accounts.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
 import { type Answer, type Bucket, type Caller, op, resource } from '../operation.ts';
-import { ImageData, NameText, Nullable, Obj, Optional, Snowflake, type Static } from '../schema.ts';
 import type { Services } from '../services.ts';
 import { webhookMessages } from './webhooks.messages.ts';
 

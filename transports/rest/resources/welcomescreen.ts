@@ -2,9 +2,9 @@ import type { ChannelId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { GuildWelcomeScreen } from '../../../protocol/schemas/guildpages.ts';
+import { Arr, Bool, Nullable, Obj, Optional, Snowflake, Str } from '../../../protocol/schemas/request.ts';
 import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
-import { Arr, Bool, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;

@@ -1,11 +1,11 @@
 import type { ChannelId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { Widget, WidgetSettings } from '../../../protocol/schemas/guildpages.ts';
+import { Bool, Choice, Nullable, Obj, Optional, Snowflake } from '../../../protocol/schemas/request.ts';
 import { bytes } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
 import { imageKey } from '../image.ts';
 import { op, resource } from '../operation.ts';
-import { Bool, Choice, Nullable, Obj, Optional, Snowflake } from '../schema.ts';
 import { iconSquare, WIDGET_STYLES, widgetPicture } from '../widgetpicture.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.

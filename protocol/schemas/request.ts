@@ -9,15 +9,16 @@ import {
   type TUnsafe,
   Type,
 } from 'typebox';
-import { isSnowflake } from '../../protocol/ids.ts';
-import { readLink } from '../../protocol/links.ts';
-import { nameProblem } from '../../protocol/names.ts';
-import { isCalendarDay } from '../../protocol/timestamps.ts';
+import { isSnowflake } from '../ids.ts';
+import { readLink } from '../links.ts';
+import { nameProblem } from '../names.ts';
+import { isCalendarDay } from '../timestamps.ts';
 
 /**
- * The vocabulary of request schemas. They are JSON Schema (typebox); the annotation `form` tells `validate.ts` which other
- * spellings the platform accepts (an id as a number, a permission set as an integer) and which leaf of error 50035 an
- * invalid value gets. Lengths count code points: 2000 astral characters have length 2000.
+ * The vocabulary of request schemas. They are JSON Schema (typebox); the annotation `form` tells
+ * `transports/rest/validate.ts` which other spellings the platform accepts (an id as a number, a permission set as an
+ * integer) and which leaf of error 50035 an invalid value gets. Lengths count code points: 2000 astral characters have
+ * length 2000.
  */
 export type Form = 'snowflake' | 'permissions' | 'timestamp' | 'image' | 'name' | 'url';
 
@@ -28,7 +29,7 @@ export type Form = 'snowflake' | 'permissions' | 'timestamp' | 'image' | 'name' 
  */
 export const IMAGE_BYTES_MAX = 10 * 1024 * 1024;
 
-// Matches only the start: a pattern over megabytes of base64 would overflow the matcher's stack. `image.ts` checks the bytes.
+// Matches only the start: a pattern over megabytes of base64 would overflow the matcher's stack. `transports/rest/image.ts` checks the bytes.
 const DATA_URI = /^data:image\/(?:png|jpe?g|gif|webp);base64,./;
 const IMAGE_TEXT_MAX = Math.ceil((IMAGE_BYTES_MAX * 4) / 3) + 64;
 const TIMESTAMP =
@@ -113,7 +114,7 @@ export const Timestamp = () =>
     (text) => TIMESTAMP.test(text) && !Number.isNaN(Date.parse(text)) && isCalendarDay(text),
   );
 
-/** A data URI of a png, jpeg, gif or webp of at most 10 MiB. `image.ts` checks the bytes. */
+/** A data URI of a png, jpeg, gif or webp of at most 10 MiB. `transports/rest/image.ts` checks the bytes. */
 export const ImageData = () =>
   Type.Refine(
     Type.String({ form: 'image' satisfies Form }),
