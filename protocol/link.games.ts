@@ -1,3 +1,4 @@
+import { linksOf } from './fields.ts';
 import {
   applicationId,
   channelId,
@@ -26,18 +27,13 @@ import {
   variants,
   whole,
 } from './linkschema.ts';
+import { LOBBY_FIELDS, LOBBY_SETTINGS } from './lobbyfields.ts';
 
 /** Values of lobbies, matchmaking, activities, relationships, voice and premium between shards; see `link.ts`. */
 
-const lobbyChange = partial({
-  ...{ flags: nullable(whole), metadata: nullable(metadata), override_event_webhooks_url: nullable(text) },
-  idle_timeout_seconds: nullable(whole),
-});
+const lobbyChange = partial(linksOf(LOBBY_FIELDS));
 const member = fields({ metadata: given(metadata), flags: given(whole), additional_name: given(text) });
-const settings = partial({
-  ...{ listed: flag, max_members: nullable(whole), locked: flag, password_hash: nullable(text) },
-  ...{ invited: nullable(list(userId)), host_grace_seconds: nullable(number), game: nullable(text) },
-});
+const settings = partial(linksOf(LOBBY_SETTINGS));
 export const lobbyJoin = fields({ secret: text, lobby: lobbyChange, member });
 export const openLobby = fields({ change: lobbyChange, settings, password: given(text), member });
 export const lobbyEntry = fields({ password: nullable(text), member });

@@ -1,4 +1,6 @@
+import { type ShownFields, shownOf } from '../../protocol/fields.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import { LOBBY_SETTINGS, type SettingsChange } from '../../protocol/lobbyfields.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { accepted, type Env, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
@@ -7,28 +9,19 @@ import { callingMember, isConnected, isRefusal, type LobbyState, type ReadyCheck
 import { type MemberDraft, ownDraftRefusal, type Person, shownWith, upsert } from './members.ts';
 import { everyone, type LobbyObject, lobbyObject } from './objects.ts';
 import { type ReadyCheckObject, readyFacts, readyObject } from './ready.ts';
-import {
-  capacityOf,
-  capacityRefusal,
-  joinRefusal,
-  type SettingsChange,
-  settingsOf,
-  withSettings,
-} from './settings.ts';
+import { capacityOf, capacityRefusal, joinRefusal, settingsOf, withSettings } from './settings.ts';
 import type { LobbyOutcomeFact, LobbyTopic } from './topic.ts';
 
 /** A lobby with its fields beyond the platform's. */
-export type LobbyExtensionObject = LobbyObject & {
-  readonly listed: boolean;
-  readonly max_members: number;
-  readonly locked: boolean;
-  readonly has_password: boolean;
-  readonly invited: readonly UserId[] | null;
-  readonly host_grace_seconds: number | null;
-  readonly host_id: UserId | null;
-  readonly game: string | null;
-  readonly ready_check: ReadyCheckObject | null;
-};
+export type LobbyExtensionObject = LobbyObject &
+  ShownFields<typeof LOBBY_SETTINGS> & {
+    readonly max_members: number;
+    readonly has_password: boolean;
+    readonly host_id: UserId | null;
+    readonly ready_check: ReadyCheckObject | null;
+  };
+
+const shownSettings = shownOf(LOBBY_SETTINGS);
 
 export interface GameProgress {
   /** It ended, and the lobby has no other one. */
@@ -58,12 +51,12 @@ type ExtensionCommands = {
 
 function extensionObject(state: LobbyState, bot: boolean): LobbyExtensionObject {
   const { lobby, ready } = state;
-  const { password_hash, max_members: _, ...shown } = settingsOf(lobby);
+  const settings = settingsOf(lobby);
   return {
     ...lobbyObject(state, bot),
-    ...shown,
+    ...shownSettings(settings, bot),
     max_members: capacityOf(lobby),
-    has_password: password_hash !== null,
+    has_password: settings.password_hash !== null,
     host_id: lobby.host_id ?? null,
     ready_check: ready?.status === 'open' ? readyObject(lobby.id, ready) : null,
   };

@@ -1,5 +1,13 @@
+import { initialOf, type Rows } from '../../protocol/fields.ts';
 import type { ApplicationId, ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
-import { LIMITS } from '../../protocol/limits.ts';
+import { isRecord } from '../../protocol/json.ts';
+import {
+  LOBBY_FIELDS,
+  LOBBY_SETTINGS,
+  type LobbyChange,
+  type LobbyFields,
+  type LobbySettings,
+} from '../../protocol/lobbyfields.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { keysOf } from '../../protocol/present.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
@@ -81,24 +89,6 @@ export interface LobbyVoiceState {
   readonly request_to_speak_timestamp: null;
 }
 
-/** A lobby's settings beyond the platform's. Every setting is off by default. */
-export interface LobbySettings {
-  /** Search finds the lobby, and users may join it without a secret. */
-  readonly listed: boolean;
-  /** Below the platform's own bound; null for that bound. */
-  readonly max_members: number | null;
-  /** Only the application's server adds members. */
-  readonly locked: boolean;
-  /** Keyed hash, hexadecimal. Required from users who join without the secret. */
-  readonly password_hash: string | null;
-  /** The only users who may join; null for everyone. */
-  readonly invited: readonly UserId[] | null;
-  /** The lobby has a host; the next one is elected when the host is disconnected for this long. Null for no host. */
-  readonly host_grace_seconds: number | null;
-  /** The game of the embedding program that the lobby plays. */
-  readonly game: string | null;
-}
-
 /** A poll of the connected members on whether they are ready. A lobby has one at a time. */
 export interface ReadyCheck {
   readonly id: string;
@@ -143,8 +133,13 @@ export interface LobbyState {
   ready: ReadyCheck | null;
 }
 
+/** Fields that did not exist when the lobby was stored get their initial values. */
 export const newLobbyState = (lobby: Lobby): Omit<LobbyState, 'messages'> => ({
-  lobby: { ...INITIAL_FIELDS, ...lobby },
+  lobby: {
+    ...INITIAL_FIELDS,
+    ...lobby,
+    ...(lobby.settings && { settings: { ...NO_SETTINGS, ...lobby.settings } }),
+  },
   members: new Map(),
   sessions: new Map(),
   voiceStates: new Map(),
@@ -162,104 +157,39 @@ export function isConnected({ sessions }: LobbyState, userId: string): boolean {
   return false;
 }
 
-/** One field of a lobby that its application may set. */
-interface Field<T> {
-  /** The value in a new lobby, and in one that was stored before the field existed. */
-  readonly initial: T;
-  /** The value after a change that names the field; null requests its removal. */
-  changed(wanted: T | null, current: T): T;
-  same(a: T, b: T): boolean;
-  /** Visible to everyone who sees the lobby, to the application's server only, or to nobody. */
-  readonly shownTo: 'everyone' | 'server' | 'nobody';
-}
-
-type Row<T> = Pick<Field<T>, 'initial'> & Partial<Pick<Field<T>, 'changed' | 'same'>>;
-
-/** Makes rows of fields with this visibility. */
-const fieldFor =
-  <S extends Field<unknown>['shownTo']>(shownTo: S) =>
-  <T>(row: Row<T>): Field<T> & { readonly shownTo: S } => ({
-    changed: (wanted) => wanted ?? row.initial,
-    same: (a, b) => a === b,
-    ...row,
-    shownTo,
-  });
-const forEveryone = fieldFor('everyone');
-const forServer = fieldFor('server');
-const forNobody = fieldFor('nobody');
-
-/**
- * The fields of a lobby that its application may set, one row each. Their schemas in requests are in
- * `transports/rest/resources/lobbies.ts`; the store keeps a lobby whole.
- *
- * @source https://docs.discord.com/developers/resources/lobby#lobby-object
- */
-const LOBBY_FIELDS = {
-  metadata: forEveryone<Metadata | null>({
-    initial: null,
-    changed: (wanted) => cleanMetadata(wanted),
-    same: sameMetadata,
-  }),
-  /** 1: only users who have authorised the application may write in the linked channel. Null keeps the value. */
-  flags: forEveryone<number>({
-    initial: 0,
-    changed: (wanted, current) => wanted ?? current,
-  }),
-  /** Target of this lobby's webhook events, in place of the application's URL. */
-  override_event_webhooks_url: forServer<string | null>({ initial: null }),
-  /** Seconds without a connected member after which the lobby ends. */
-  idle_timeout_seconds: forNobody<number>({ initial: LIMITS.lobby_idle_sec_default }),
-};
-
-type Rows = typeof LOBBY_FIELDS;
-type Name = keyof Rows;
-type ValueOf<F> = F extends Field<infer T> ? T : never;
-
-type LobbyFields = { readonly [K in Name]: ValueOf<Rows[K]> };
-
-type NamesFor<S> = { [K in Name]: Rows[K]['shownTo'] extends S ? K : never }[Name];
-/** The fields in a lobby object; fields for the server only in objects for the server. */
-export type ShownFields = Pick<LobbyFields, NamesFor<'everyone'>> &
-  Partial<Pick<LobbyFields, NamesFor<'server'>>>;
-
-/** A change of a lobby. An absent key keeps its field; for null see `changed` of the row. */
-export type LobbyChange = { readonly [K in Name]?: LobbyFields[K] | null };
+export const INITIAL_FIELDS = initialOf(LOBBY_FIELDS);
+export const NO_SETTINGS = initialOf(LOBBY_SETTINGS);
 
 const NAMES = keysOf(LOBBY_FIELDS);
-const rowOf = (name: Name): Field<unknown> => LOBBY_FIELDS[name];
+const rowOf = (name: keyof LobbyFields): Rows[string] => LOBBY_FIELDS[name];
 
-const SHOWN_TO_EVERYONE = NAMES.filter((name) => rowOf(name).shownTo === 'everyone');
-const SHOWN_TO_SERVER = NAMES.filter((name) => rowOf(name).shownTo !== 'nobody');
-
-export const INITIAL_FIELDS = Object.fromEntries(
-  NAMES.map((name) => [name, rowOf(name).initial]),
-) as LobbyFields;
+function fieldAfter(name: keyof LobbyFields, wanted: unknown, current: unknown): unknown {
+  if (wanted === undefined) return current;
+  const { initial, onNull } = rowOf(name);
+  return wanted ?? (onNull === 'unchanged' ? current : initial);
+}
 
 /** The lobby after a change; the same object when nothing differs. */
 export function changedLobby<L extends LobbyFields>(lobby: L, change: LobbyChange): L {
+  const wanted = change.metadata ? { ...change, metadata: cleanMetadata(change.metadata) } : change;
   const differing = NAMES.flatMap((name) => {
-    const wanted = change[name];
-    if (wanted === undefined) return [];
-    const row = rowOf(name);
-    const next = row.changed(wanted, lobby[name]);
-    return row.same(lobby[name], next) ? [] : [[name, next] as const];
+    const next = fieldAfter(name, wanted[name], lobby[name]);
+    return isSame(lobby[name], next) ? [] : [[name, next] as const];
   });
   return differing.length === 0 ? lobby : { ...lobby, ...Object.fromEntries(differing) };
 }
 
-/** The fields that a lobby object shows. @param server For the application's server, which sees additional fields. */
-export const shownFields = (lobby: LobbyFields, server: boolean): ShownFields =>
-  Object.fromEntries(
-    (server ? SHOWN_TO_SERVER : SHOWN_TO_EVERYONE).map((name) => [name, lobby[name]]),
-  ) as ShownFields;
+/** Whether two values of a field are equal: primitive values, or flat objects. */
+const isSame = (a: unknown, b: unknown): boolean => a === b || (isRecord(a) && isRecord(b) && haveSame(a, b));
 
-export function sameMetadata(a: Metadata | null, b: Metadata | null): boolean {
-  if (a === null || b === null) return a === b;
+function haveSame(a: Readonly<Record<string, unknown>>, b: typeof a): boolean {
   const keys = Object.keys(a);
   return (
     keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && a[key] === b[key])
   );
 }
+
+export const sameMetadata = (a: Metadata | null, b: Metadata | null): boolean => isSame(a, b);
 
 /** The lobby as it should be stored; the same object when it is already. */
 export function settled(state: LobbyState, nowMs: number): Lobby {

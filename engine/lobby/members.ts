@@ -1,5 +1,6 @@
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import type { LobbyChange } from '../../protocol/lobbyfields.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { cleanText } from '../channel/text.ts';
@@ -11,7 +12,6 @@ import {
   changedLobby,
   INITIAL_FIELDS,
   type Lobby,
-  type LobbyChange,
   type LobbyMember,
   type LobbyState,
   sameMetadata,

@@ -1,14 +1,9 @@
 import { GAME_CHANNEL } from '../../protocol/channeltypes.ts';
+import { type ShownFields, shownOf } from '../../protocol/fields.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import { LOBBY_FIELDS } from '../../protocol/lobbyfields.ts';
 import type { SessionRef } from '../fanout/direct.ts';
-import {
-  isConnected,
-  type LobbyMember,
-  type LobbyMessage,
-  type LobbyState,
-  type ShownFields,
-  shownFields,
-} from './lobby.ts';
+import { isConnected, type LobbyMember, type LobbyMessage, type LobbyState } from './lobby.ts';
 import type { Metadata } from './metadata.ts';
 import type { LobbyDispatch } from './topic.ts';
 
@@ -21,7 +16,7 @@ export type LobbyMemberObject = {
 };
 
 /** A lobby of the REST interface. */
-export type LobbyObject = ShownFields & {
+export type LobbyObject = ShownFields<typeof LOBBY_FIELDS> & {
   readonly id: ChannelId;
   readonly application_id: string;
   readonly members: readonly LobbyMemberObject[];
@@ -29,6 +24,8 @@ export type LobbyObject = ShownFields & {
 };
 
 export type LobbyMessageObject = Readonly<Record<string, unknown>> & { readonly id: string };
+
+const shownFields = shownOf(LOBBY_FIELDS);
 
 /** The only region, as in the lists of regions. */
 const REGION = 'local';

@@ -1,23 +1,12 @@
 import type { UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import type { LobbySettings, SettingsChange } from '../../protocol/lobbyfields.ts';
 import { keysOf } from '../../protocol/present.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Consequence } from '../kernel/aggregate.ts';
-import type { Listing, Lobby, LobbySettings, LobbyState } from './lobby.ts';
+import { type Listing, type Lobby, type LobbyState, NO_SETTINGS } from './lobby.ts';
 import type { Metadata } from './metadata.ts';
 import type { LobbyOutcomeFact, LobbyShape } from './topic.ts';
-
-export type SettingsChange = Partial<LobbySettings>;
-
-export const NO_SETTINGS: LobbySettings = {
-  listed: false,
-  max_members: null,
-  locked: false,
-  password_hash: null,
-  invited: null,
-  host_grace_seconds: null,
-  game: null,
-};
 
 export const settingsOf = ({ settings }: Lobby): LobbySettings => settings ?? NO_SETTINGS;
 

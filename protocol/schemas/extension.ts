@@ -1,7 +1,9 @@
 /** Objects that only this server has, or that the platform publishes no schema of. */
 
 import { CHANNEL, GAME_CHANNEL } from '../channeltypes.ts';
+import { repliesOf } from '../fields.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../ids.ts';
+import { LOBBY_SETTINGS } from '../lobbyfields.ts';
 import { guildInviteFields } from './invite.ts';
 import { lobbyFields } from './lobby.ts';
 import { messageFields } from './message.ts';
@@ -45,14 +47,11 @@ export const ReadyCheck: Schema<ReadyCheck> = readyCheck;
 const openLobby = object(
   {
     ...lobbyFields,
-    listed: flag,
+    ...repliesOf(LOBBY_SETTINGS),
+    /** The bound in effect. */
     max_members: whole,
-    locked: flag,
     has_password: flag,
-    invited: nullable(list(id<UserId>())),
-    host_grace_seconds: nullable(whole),
     host_id: nullable(id<UserId>()),
-    game: nullable(text),
     ready_check: nullable(ReadyCheck),
   },
   'OpenLobby',

@@ -1,4 +1,6 @@
+import { repliesOf } from '../fields.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../ids.ts';
+import { LOBBY_FIELDS } from '../lobbyfields.ts';
 import { GuildChannel } from './channel.ts';
 import { MessageLobbyMember } from './message.ts';
 import {
@@ -30,11 +32,9 @@ export const LobbyMember: Schema<LobbyMember> = lobbyMember;
 export const lobbyFields = {
   id: id<ChannelId>(),
   application_id: id<ApplicationId>(),
-  metadata: nullable(dict(text)),
+  ...repliesOf(LOBBY_FIELDS),
   members: list(LobbyMember),
   linked_channel: optional(GuildChannel),
-  flags: whole,
-  override_event_webhooks_url: optional(nullable(text)),
 };
 const lobby = object(lobbyFields, 'Lobby');
 export interface Lobby extends ValueOf<typeof lobby> {}

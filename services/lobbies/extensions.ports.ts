@@ -1,12 +1,12 @@
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { LobbyExtensionObject } from '../../engine/lobby/extensions.ts';
-import type { Listing, LobbyChange } from '../../engine/lobby/lobby.ts';
+import type { Listing } from '../../engine/lobby/lobby.ts';
 import type { MemberDraft } from '../../engine/lobby/members.ts';
 import type { Metadata } from '../../engine/lobby/metadata.ts';
 import type { LobbyObject } from '../../engine/lobby/objects.ts';
-import type { SettingsChange } from '../../engine/lobby/settings.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
+import type { LobbyChange, SettingsChange } from '../../protocol/lobbyfields.ts';
 import type { LobbySearch } from '../../storage/lobby/port.ts';
 
 /** Operations on lobbies that the platform does not have. Further ones are commands of the lobby. */

@@ -1,11 +1,10 @@
 import type { LobbyShell } from '../../actors/lobby/lobby.shell.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
-import type { LobbyChange } from '../../engine/lobby/lobby.ts';
 import type { MemberDraft } from '../../engine/lobby/members.ts';
 import type { Metadata } from '../../engine/lobby/metadata.ts';
-import type { SettingsChange } from '../../engine/lobby/settings.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
+import type { LobbyChange, SettingsChange } from '../../protocol/lobbyfields.ts';
 import { applicationOf, createEmptyLobby, type LobbyContext, personsOf } from './context.ts';
 import type { LobbyExtensions } from './extensions.ports.ts';
 

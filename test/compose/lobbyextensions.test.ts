@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { GameLobby, LobbyHandlers } from '../../actors/lobby/game.ports.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
-import type { SettingsChange } from '../../engine/lobby/settings.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
+import type { SettingsChange } from '../../protocol/lobbyfields.ts';
 import { type LobbyHouse, openLobbyHouse, type Player } from '../support/lobbyhouse.ts';
 
 /** Jumps ahead, as the clock does for a process that was suspended. */

@@ -1,9 +1,10 @@
 // Goal: search finds the listed lobbies that match, in the requested order, on every database.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { INITIAL_FIELDS } from '../../engine/lobby/lobby.ts';
-import { listingOf, NO_SETTINGS, type SettingsChange } from '../../engine/lobby/settings.ts';
+import { INITIAL_FIELDS, NO_SETTINGS } from '../../engine/lobby/lobby.ts';
+import { listingOf } from '../../engine/lobby/settings.ts';
 import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
+import type { SettingsChange } from '../../protocol/lobbyfields.ts';
 import type { LobbyFilter, LobbySearch } from '../../storage/lobby/port.ts';
 import { commit, id } from './builders.ts';
 import { databases, openFresh } from './databases.ts';

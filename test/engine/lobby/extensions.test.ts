@@ -3,15 +3,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { extensionDueMs } from '../../../engine/lobby/extensions.ts';
 import { electedHost } from '../../../engine/lobby/host.ts';
-import type { LobbyState } from '../../../engine/lobby/lobby.ts';
-import {
-  listingUpdates,
-  NO_SETTINGS,
-  numberOf,
-  type SettingsChange,
-} from '../../../engine/lobby/settings.ts';
+import { type LobbyState, NO_SETTINGS } from '../../../engine/lobby/lobby.ts';
+import { listingUpdates, numberOf } from '../../../engine/lobby/settings.ts';
 import type { LobbyOutcomeFact } from '../../../engine/lobby/topic.ts';
 import type { UserId } from '../../../protocol/ids.ts';
+import type { SettingsChange } from '../../../protocol/lobbyfields.ts';
 import { envAt, NOW_MS } from '../../support/people.ts';
 import { as, BOT, lobbyWith, member, person, run, STRANGER, SYSTEM, session } from './arrange.ts';
 

@@ -5,10 +5,12 @@ import {
   changedLobby,
   INITIAL_FIELDS,
   type Lobby,
-  type LobbyChange,
+  NO_SETTINGS,
   newLobbyState,
-  shownFields,
 } from '../../../engine/lobby/lobby.ts';
+import { gatewayLobby, lobbyObject } from '../../../engine/lobby/objects.ts';
+import { LOBBY_FIELDS, LOBBY_SETTINGS, type LobbyChange } from '../../../protocol/lobbyfields.ts';
+import { lobbyWith } from './arrange.ts';
 
 const names = Object.keys(INITIAL_FIELDS);
 const changes: fc.Arbitrary<LobbyChange> = fc.record(
@@ -27,7 +29,12 @@ describe('the fields of a lobby', () => {
       ...{ metadata: null, flags: 0, override_event_webhooks_url: null, idle_timeout_seconds: 300 },
     });
     const stored = { id: '1', flags: 1 } as unknown as Lobby;
-    expect(newLobbyState(stored).lobby).toMatchObject({ ...INITIAL_FIELDS, flags: 1 });
+    expect(newLobbyState(stored).lobby).toEqual({ id: '1', ...INITIAL_FIELDS, flags: 1 });
+  });
+
+  test('start with values that their own schemas accept', () => {
+    for (const { value, initial } of Object.values({ ...LOBBY_FIELDS, ...LOBBY_SETTINGS }))
+      expect(initial === null || value.link.accepts(initial)).toBe(true);
   });
 
   test('change only where a change names them, and a change without effect returns the same lobby', () => {
@@ -56,11 +63,25 @@ describe('the fields of a lobby', () => {
   });
 
   test('are shown to everyone, to the application alone, or to nobody', () => {
-    expect(Object.keys(shownFields(INITIAL_FIELDS, false))).toEqual(['metadata', 'flags']);
-    expect(Object.keys(shownFields(INITIAL_FIELDS, true))).toEqual([
-      'metadata',
-      'flags',
-      'override_event_webhooks_url',
-    ]);
+    const isField = (name: string) => names.includes(name);
+    const shown = (object: object) => Object.keys(object).filter(isField);
+    const state = lobbyWith([]);
+    expect(shown(lobbyObject(state, false))).toEqual(['flags', 'metadata']);
+    expect(shown(gatewayLobby(state))).toEqual(['flags', 'metadata']);
+    expect(shown(lobbyObject(state, true))).toEqual(['flags', 'metadata', 'override_event_webhooks_url']);
+  });
+});
+
+describe('the settings of a lobby', () => {
+  test('start as their rows say, also in a lobby that was stored without them', () => {
+    expect(NO_SETTINGS).toEqual({
+      ...{ listed: false, max_members: null, locked: false, password_hash: null, invited: null },
+      ...{ host_grace_seconds: null, game: null },
+    });
+    const stored = { id: '1', settings: { listed: true } } as unknown as Lobby;
+    expect(newLobbyState(stored).lobby.settings).toEqual({ ...NO_SETTINGS, listed: true });
+    expect(newLobbyState({ ...stored, settings: NO_SETTINGS }).lobby.settings).toEqual(NO_SETTINGS);
+    const { settings: _, ...without } = stored;
+    expect(newLobbyState(without).lobby).not.toHaveProperty('settings');
   });
 });

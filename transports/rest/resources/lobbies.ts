@@ -1,9 +1,10 @@
 import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
-import type { LobbyChange } from '../../../engine/lobby/lobby.ts';
 import type { MemberDraft } from '../../../engine/lobby/members.ts';
+import { requestsOf } from '../../../protocol/fields.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
+import { LOBBY_FIELDS } from '../../../protocol/lobbyfields.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { GuildChannel } from '../../../protocol/schemas/channel.ts';
@@ -21,7 +22,6 @@ import {
   Optional,
   Snowflake,
   Str,
-  Url,
 } from '../../../protocol/schemas/request.ts';
 import { list, none } from '../../../protocol/schemas/schema.ts';
 import { answer } from '../answer.ts';
@@ -44,7 +44,6 @@ const WRITES: Bucket = { per: null, limit: 50, windowMs: 1_000, development: DEV
 const MESSAGES: Bucket = { per: null, limit: 10, windowMs: 2_000, development: DEVELOPMENT };
 const LINKS: Bucket = { per: null, limit: 5, windowMs: 5_000, development: DEVELOPMENT_LINKS };
 
-const URL_CHARS_MAX = 512;
 const KEYS_MAX = 25;
 const VALUE_CHARS_MAX = 1_024;
 const MODERATION_KEYS_MAX = 5;
@@ -52,25 +51,20 @@ const MODERATION_CHARS_MAX = 2_000;
 /** A flags field of lobbies or members: only one flag exists. */
 const OneFlag = () => Optional(Nullable(Choice(0, 1)));
 const Meta = () => Optional(Nullable(Dict(Str(0, VALUE_CHARS_MAX), KEYS_MAX)));
-const IdleTimeout = () => Optional(Nullable(Int(LIMITS.lobby_idle_sec_min, LIMITS.lobby_idle_sec_max)));
 const AdditionalName = () => Optional(Nullable(NameText(1, LIMITS.lobby_member_name_chars_max)));
 
 const Member = Obj({ id: Snowflake<UserId>(), metadata: Meta(), flags: OneFlag() });
 const Members = () => Optional(Nullable(Arr(Member, LIMITS.lobby_members_per_request_max)));
-const Change = {
-  metadata: Meta(),
-  idle_timeout_seconds: IdleTimeout(),
-  flags: OneFlag(),
-  override_event_webhooks_url: Optional(Nullable(Url(URL_CHARS_MAX))),
-} satisfies Record<keyof LobbyChange, unknown>;
+const Change = requestsOf(LOBBY_FIELDS);
 const EditLobby = Obj({ ...Change, members: Members() });
 
+/** Only the application's server sets the URL. */
+const { metadata: lobby_metadata, override_event_webhooks_url: _, ...joining } = Change;
 const JoinLobby = Obj({
   secret: Str(1, LIMITS.lobby_secret_chars_max),
-  idle_timeout_seconds: IdleTimeout(),
-  lobby_metadata: Meta(),
+  ...joining,
+  lobby_metadata,
   member_metadata: Meta(),
-  flags: OneFlag(),
 });
 
 const BulkMember = Obj({

@@ -1,7 +1,9 @@
 import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
+import { requestsOf } from '../../../protocol/fields.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
+import { LOBBY_FIELDS, LOBBY_SETTINGS } from '../../../protocol/lobbyfields.ts';
 import { invalidField, refusal } from '../../../protocol/refusal.ts';
 import {
   LobbySearch as LobbySearchObject,
@@ -51,14 +53,10 @@ const Key = () => Str(1, CHARS_MAX);
 const Value = () => OneOf(Num(-NUMBER_MAX, NUMBER_MAX), Str(0, CHARS_MAX));
 const Bound = () => Optional(Nullable(Num(-NUMBER_MAX, NUMBER_MAX)));
 
+const { idle_timeout_seconds } = requestsOf(LOBBY_FIELDS);
 const Settings = {
-  listed: Optional(Bool()),
-  max_members: Optional(Nullable(Int(1, LIMITS.lobby_members_max))),
-  locked: Optional(Bool()),
+  ...requestsOf(LOBBY_SETTINGS),
   password: Optional(Nullable(Str(1, LIMITS.lobby_password_chars_max))),
-  invited: Optional(Nullable(Arr(Snowflake<UserId>(), LIMITS.lobby_members_max))),
-  host_grace_seconds: Optional(Nullable(Int(0, LIMITS.lobby_host_grace_sec_max))),
-  game: Optional(Nullable(Str(1, LIMITS.lobby_game_name_chars_max))),
 };
 
 const Filter = Obj({
@@ -176,7 +174,7 @@ export const beyondLobbies = resource({
       ...Settings,
       metadata: Meta(),
       member_metadata: Meta(),
-      idle_timeout_seconds: Optional(Nullable(Int(LIMITS.lobby_idle_sec_min, LIMITS.lobby_idle_sec_max))),
+      idle_timeout_seconds,
     }),
     status: 201,
     reply: OpenLobby,
