@@ -67,7 +67,7 @@ async function openShard(
   opened.own(() => links.close());
   const journals = await openJournals(foundation, self);
   const shard = createShard({
-    ...{ ...foundation, links, directory, store: storage.cluster },
+    ...{ ...foundation, lifetime: opened, links, directory, store: storage.cluster },
     self: { ...self, address: links.address },
     numbered(number) {
       worker.number = number;

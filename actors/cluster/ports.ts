@@ -3,6 +3,8 @@ import type { Principal } from '../session/ports.ts';
 
 export interface DirectoryListener {
   changed(view: ClusterView): void;
+  /** `safeUntilMs` has increased. */
+  renewed(): void;
   /** The membership ended: this shard owns nothing any more. It may enter the directory again. */
   lost(reason: string): void;
 }

@@ -38,7 +38,10 @@ export const standaloneCluster = (): Cluster => ({
 });
 
 interface ShardPorts<L extends Links>
-  extends Pick<OwnershipDeps, 'self' | 'directory' | 'random' | 'numbered' | 'handoverTimeoutMs'> {
+  extends Pick<
+    OwnershipDeps,
+    'self' | 'directory' | 'random' | 'numbered' | 'handoverTimeoutMs' | 'lifetime'
+  > {
   readonly links: L;
   readonly store: OwnershipDeps['store'] & Pick<ClusterStore, 'isLast'>;
   readonly clock: Clock;

@@ -162,6 +162,17 @@ export class Lifetime implements Clock {
   }
 
   /**
+   * Awaits one step of a longer operation.
+   *
+   * @throws Error when the lifetime has ended meanwhile, instead of the step's result.
+   */
+  async during<T>(step: Promise<T>): Promise<T> {
+    const result = await step;
+    this.check();
+    return result;
+  }
+
+  /**
    * Runs the steps that open what this lifetime owns.
    *
    * @throws the error of a step, after everything that was already open is closed.

@@ -15,6 +15,11 @@ export class VirtualClock implements Clock {
     this.#nowMs = startMs;
   }
 
+  /** Number of timers that have neither run nor been cancelled. */
+  get timers(): number {
+    return this.#timers.length;
+  }
+
   now(): number {
     return this.#nowMs;
   }

@@ -248,6 +248,7 @@ export class SimDirectory implements Directory {
     }
     if (alive) {
       this.#safeUntilMs = safeUntilMs(sentMs, this.#registry.ttlMs);
+      this.#listener?.renewed();
       // The shard missed a change while the connection was cut.
       if (this.#registry.view.revision > this.#seen) this.watch();
     }

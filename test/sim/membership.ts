@@ -19,11 +19,11 @@ interface MembershipPorts {
 /** Makes a process one shard of the cluster: real ownership and routing over the simulated directory and links. */
 export function joined(self: Omit<ShardInfo, 'worker' | 'draining'>, ports: MembershipPorts) {
   const { foundation, storage, directory, network, host } = ports;
-  const { clock, wheel, config, randomBytes, onFault } = foundation;
+  const { lifetime, clock, wheel, config, randomBytes, onFault } = foundation;
   const links = new SimLinks(self, host, createCodec(), network);
   let nextId = snowflakeSource(clock, { number: 0 });
   const cluster = createShard({
-    ...{ self, directory, links, store: storage.cluster, clock, wheel, randomBytes, onFault },
+    ...{ self, directory, links, store: storage.cluster, lifetime, clock, wheel, randomBytes, onFault },
     random: () => network.world.random.next(),
     handoverTimeoutMs: config.handover_timeout_ms,
     deadlineMs: config.command_deadline_ms,

@@ -78,6 +78,8 @@ interface Member {
   readonly info: ShardInfo;
   readonly views: ClusterView[];
   readonly lost: string[];
+  /** The safe time with each notification of a renewal. */
+  readonly renewals: number[];
   /** The last view. */
   view(): ClusterView;
   /** The partitions that it owns in the last view. */
@@ -93,15 +95,16 @@ async function enter(directory: Directory, id: string): Promise<Member> {
     ...{ id, instance: `${id}#${runs}`, address: '127.0.0.1:1', adminUrl: null, host: 'here', pid: 1 },
     ...{ weight: 100, worker, version: '1.0.0', startedMs: 1, draining: false },
   };
-  const [views, lost]: [ClusterView[], string[]] = [[], []];
+  const [views, lost, renewals]: [ClusterView[], string[], number[]] = [[], [], []];
   await directory.enter(info, {
     changed: (view) => void views.push(view),
+    renewed: () => void renewals.push(directory.safeUntilMs()),
     lost: (reason) => void lost.push(reason),
   });
   const view = () => views.at(-1) as ClusterView;
   const owned = () =>
     view().owners.flatMap((owner, partition) => (owner?.instance === info.instance ? [partition] : []));
-  return { directory, info, views, lost, view, owned };
+  return { directory, info, views, lost, renewals, view, owned };
 }
 
 async function until(what: string, done: () => boolean, timeoutMs = 10_000): Promise<void> {
@@ -195,7 +198,10 @@ describe.each(Object.entries(KINDS))('a directory %s', (_name, kind) => {
     await delay(TTL_MS * 1.5);
     // The lease is renewed all the time.
     expect(a.directory.safeUntilMs()).toBeGreaterThan(systemClock.monotonic());
+    expect(a.renewals.length).toBeGreaterThan(0);
+    expect(a.renewals).toEqual([...a.renewals].sort((x, y) => x - y));
     const untilMs = a.directory.safeUntilMs();
+    expect(a.renewals.at(-1)).toBe(untilMs);
     await a.directory.close();
     await until('it is gone', () => b.view().shards.length === 1, TTL_MS * 4);
     expect(systemClock.monotonic()).toBeGreaterThan(untilMs);

@@ -5,8 +5,7 @@ import { Etcd3 } from 'etcd3';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createOwnership, type ShardOwnership } from '../../actors/cluster/membership/ownership.ts';
 import type { Directory } from '../../actors/cluster/ports.ts';
-import { systemClock } from '../../actors/runtime/clock.ts';
-import { TimerWheel } from '../../actors/runtime/wheel.ts';
+import { Lifetime, systemClock } from '../../actors/runtime/clock.ts';
 import * as lease from '../../engine/placement/lease.ts';
 import { etcdDirectory } from '../../transports/cluster/directory.etcd.ts';
 import { etcdBinary, startEtcd, type TestEtcd } from '../support/etcd.ts';
@@ -28,7 +27,7 @@ interface Shard {
 let etcd: TestEtcd;
 const shards: Shard[] = [];
 const epochs = new Map<number, number>();
-const wheel = new TimerWheel(systemClock);
+const lifetime = new Lifetime(systemClock);
 
 const takeOver = async (partitions: readonly number[]) => {
   await delay(1);
@@ -49,7 +48,7 @@ async function shardOf(clusterId: string, id: string, partitions = PARTITIONS): 
       ...{ id, instance: `${id}.${shards.length}`, address: '127.0.0.1:1', adminUrl: null, host: 'here' },
       ...{ pid: 1, weight: 100, version: '1.0.0', startedMs: 0 },
     },
-    ...{ directory, clock: systemClock, wheel, random: Math.random, onFault, numbered: () => undefined },
+    ...{ directory, lifetime, random: Math.random, onFault, numbered: () => undefined },
     store: { takeOver },
     handover: {
       handOver: async () => undefined,
@@ -89,7 +88,7 @@ afterEach(async () => {
   }
 });
 afterAll(async () => {
-  wheel.stop();
+  await lifetime.close();
   await etcd?.stop();
 });
 

@@ -183,8 +183,9 @@ class MemoryDirectory implements Directory {
     const authority = this.#authority;
     this.#timer = authority.clock.setTimer(() => this.#renew(), authority.ttlMs / 4);
     if (this.#instance === null || authority.cut.has(this.#instance)) return;
-    if (authority.renew(this.#instance))
-      this.#safeUntilMs = authority.clock.monotonic() + authority.ttlMs - 300;
+    if (!authority.renew(this.#instance)) return;
+    this.#safeUntilMs = authority.clock.monotonic() + authority.ttlMs - 300;
+    authority.members.get(this.#instance)?.listener.renewed();
   }
 
   #stop(): void {

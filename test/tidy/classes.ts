@@ -12,7 +12,6 @@ const SLACK = 3;
 const FIELDS: Counts = {
   'actors AggregateShell': 23,
   'actors Calls': 18,
-  'actors DirectoryOwnership': 28,
   'actors GatewaySessionActor': 13,
   'actors GatewaySessions': 17,
   'actors Journal': 15,
@@ -41,7 +40,6 @@ const METHODS: Counts = {
   'actors AggregateShell': 33,
   'actors Call': 29,
   'actors Calls': 32,
-  'actors DirectoryOwnership': 43,
   'actors GuildSubscriptions': 31,
   'actors GatewaySessionActor': 36,
   'actors GatewaySessions': 33,

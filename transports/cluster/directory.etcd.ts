@@ -228,6 +228,7 @@ class EtcdDirectory implements Directory {
       if (this.#lease !== held) return;
       if (!(ttlSec > 0)) return this.#lose('The lease has expired.');
       this.#safeUntilMs = Math.max(this.#safeUntilMs, lease.safeUntilMs(sentMs, ttlSec * 1000));
+      this.#listener?.renewed();
       this.#renewLater(held, everyMs);
     } catch (error) {
       if (this.#lease !== held) return;

@@ -157,10 +157,15 @@ class SupervisedDirectory implements Directory {
       case 'answer':
         this.#settle(word.n, ({ sentMs, renews, resolve }) => {
           const untilMs = sentMs + this.#leaseTtlMs * (1 - MARGIN);
-          if (renews && this.#view) this.#safeUntilMs = Math.max(this.#safeUntilMs, untilMs);
+          if (renews && this.#view) this.#extend(untilMs);
           resolve(word.value);
         });
     }
+  }
+
+  #extend(untilMs: number): void {
+    this.#safeUntilMs = Math.max(this.#safeUntilMs, untilMs);
+    this.#listener?.renewed();
   }
 
   #settle(n: number, end: (asked: Waiting) => void): void {

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import type { Links } from '../../../actors/cluster/ports.ts';
 import { createShard } from '../../../actors/cluster/shard.ts';
 import type { ShardInfo } from '../../../actors/placement/ports.ts';
+import { Lifetime } from '../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import { MemoryAuthority, memoryDirectory } from '../../support/memorydirectory.ts';
@@ -35,7 +36,7 @@ function cluster() {
         ...{ id, instance: `${id}#1`, address: `${id}:1`, adminUrl: null, host: 'here', pid: 1 },
         ...{ weight: 100, version: '1.0.0', startedMs: 0 },
       },
-      ...{ links, clock, wheel, directory: memoryDirectory(authority) },
+      ...{ links, clock, wheel, lifetime: new Lifetime(clock), directory: memoryDirectory(authority) },
       store: {
         async takeOver(partitions) {
           for (const each of partitions) epochs.set(each, (epochs.get(each) ?? 0) + 1);

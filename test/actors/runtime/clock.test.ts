@@ -43,6 +43,15 @@ describe('a lifetime', () => {
     expect(lifetime.size + wheel.size).toBe(0);
   });
 
+  it('rejects a step that ends after it, and returns the result of one that ends before', async () => {
+    const lifetime = new Lifetime(new VirtualClock());
+    expect(await lifetime.during(Promise.resolve('done'))).toBe('done');
+    await expect(lifetime.during(Promise.reject(new Error('Down.')))).rejects.toThrow('Down.');
+    const late = expect(lifetime.during(Promise.resolve('late'))).rejects.toThrow('The lifetime is closed.');
+    void lifetime.close();
+    await late;
+  });
+
   it('runs its closers in reverse order, one at a time, including those of its children', async () => {
     const lifetime = new Lifetime(new VirtualClock());
     const ended: string[] = [];

@@ -22,7 +22,7 @@ const EQUIVALENT: readonly (readonly [file: string, from: string, to: string, wh
     'The budget of a connection is a millisecond late.',
   ],
   [
-    ...(['actors/cluster/membership/ownership.ts', 'this.#forget(partitions)', 'undefined'] as const),
+    ...(['actors/cluster/membership/partitionmoves.ts', 'holdings.forget(partitions)', 'undefined'] as const),
     'The view that follows the release has them forgotten.',
   ],
   [
@@ -35,8 +35,8 @@ const EQUIVALENT: readonly (readonly [file: string, from: string, to: string, wh
     'The order in which aggregates are loaded.',
   ],
   [
-    ...(['actors/cluster/membership/ownership.ts', 'leftMs === Number.POSITIVE_INFINITY'] as const),
-    ...(['(leftMs) !== (Number.POSITIVE_INFINITY)', 'The lease is read again at each use.'] as const),
+    ...(['actors/cluster/membership/leasewatch.ts', 'this.#untilMs === Number.POSITIVE_INFINITY'] as const),
+    ...(['(this.#untilMs) !== (Number.POSITIVE_INFINITY)', 'The lease is read again at each use.'] as const),
   ],
   ['actors/cluster/routing/router.ts', '255', '255 + 1', 'A part of a random delay.'],
   [

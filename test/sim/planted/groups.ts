@@ -40,8 +40,8 @@ export const GROUPS: readonly Patch[] = [
     about: 'A shard serves what it had when its lease is over.',
     file: 'actors/cluster/membership/ownership.ts',
     kind: 'expression',
-    from: 'this.#holdings.serves(partitionOf(id, this.#partitions)) && this.#safe',
-    to: 'this.#holdings.serves(partitionOf(id, this.#partitions))',
+    from: 'this.#serves(partitionOf(id, this.#partitions)) && this.#isSafe',
+    to: 'this.#serves(partitionOf(id, this.#partitions))',
   },
   {
     name: 'reads-before-commit',

@@ -13,17 +13,17 @@ export const OWNERSHIP: readonly Patch[] = [
   {
     name: 'ownership-lost-ignored',
     about: 'That the membership has ended is noted, and nothing else.',
-    file: 'actors/cluster/membership/ownership.ts',
+    file: 'actors/cluster/membership/membership.ts',
     kind: 'statement',
-    from: "this.#actor.send({ type: 'lost' });",
+    from: "this.#send({ type: 'lost' });",
     to: '',
   },
   {
     name: 'ownership-never-published',
     about: 'The directory does not hear of the epoch of what is taken over.',
-    file: 'actors/cluster/membership/ownership.ts',
+    file: 'actors/cluster/membership/partitionmoves.ts',
     kind: 'statement',
-    from: 'await this.#deps.directory.publish(epochs);',
+    from: 'await scope.during(directory.publish(epochs));',
     to: '',
   },
 ];

@@ -15,7 +15,11 @@ test('a directory of one', async () => {
   const epochs = () => last().owners.map((owner) => owner?.epoch ?? null);
   expect([await directory.worker(), directory.safeUntilMs()]).toEqual([0, Number.POSITIVE_INFINITY]);
   expect(await directory.claim([0])).toEqual([]);
-  await directory.enter(SELF, { changed: (view) => void views.push(view), lost: () => undefined });
+  await directory.enter(SELF, {
+    changed: (view) => void views.push(view),
+    lost: () => undefined,
+    renewed: () => undefined,
+  });
   expect(last()).toMatchObject({ shards: [SELF], owners: [null, null, null, null] });
   expect(await directory.claim([0, 1, 2, 3])).toEqual([0, 1, 2, 3]);
   await directory.publish(

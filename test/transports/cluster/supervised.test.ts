@@ -29,6 +29,7 @@ function arrange() {
     const lost: string[] = [];
     const listener = {
       changed: (view: ClusterView) => void views.push(view),
+      renewed: () => undefined,
       lost: (reason: string) => void lost.push(reason),
     };
     const shard = info(id, run);
@@ -174,7 +175,11 @@ describe('a shard under a supervisor', () => {
     );
     const asked = [
       directory.worker(),
-      directory.enter(info('shard-0'), { changed: () => undefined, lost: () => undefined }),
+      directory.enter(info('shard-0'), {
+        changed: () => undefined,
+        lost: () => undefined,
+        renewed: () => undefined,
+      }),
     ];
     const outcomes = Promise.allSettled(asked);
     clock.advance(TTL_MS);

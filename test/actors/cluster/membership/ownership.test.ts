@@ -2,130 +2,8 @@
 // that changes hands is finished or let go first, and what was lost is claimed anew.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createOwnership, type ShardOwnership } from '../../../../actors/cluster/membership/ownership.ts';
-import type { Directory, Handover } from '../../../../actors/cluster/ports.ts';
-import type { OwnershipChange } from '../../../../actors/placement/ports.ts';
-import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
-import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
-import { MemoryAuthority, memoryDirectory } from '../../../support/memorydirectory.ts';
-
-const PARTITIONS = 16;
-const TTL_MS = 10_000;
-const HANDOVER_MS = 1_000;
-
-/** The database's side: epochs that only rise. */
-class Epochs {
-  readonly now = new Map<number, number>();
-  down = false;
-
-  takeOver = async (partitions: readonly number[]): Promise<ReadonlyMap<number, number>> => {
-    await Promise.resolve();
-    if (this.down) throw new Error('The database is gone.');
-    for (const partition of partitions) this.now.set(partition, (this.now.get(partition) ?? 0) + 1);
-    return new Map(partitions.map((partition) => [partition, this.now.get(partition) as number]));
-  };
-}
-
-/** One process of the cluster, and what was done there. */
-interface Cell {
-  readonly id: string;
-  readonly instance: string;
-  readonly ownership: ShardOwnership;
-  readonly log: string[];
-  readonly changes: OwnershipChange[];
-  /** Partitions that it serves now. */
-  served(): number[];
-  /** A promise that the handover waits for. */
-  readonly handing: { until: Promise<unknown> };
-  idOf(partition: number): string;
-}
-
-/** Clock, database and epochs that all shards of a test share. */
-class Surroundings {
-  readonly clock = new VirtualClock();
-  readonly wheel = new TimerWheel(this.clock);
-  readonly authority = new MemoryAuthority(this.clock, { partitions: PARTITIONS, ttlMs: TTL_MS });
-  readonly epochs = new Epochs();
-  readonly all: Cell[] = [];
-  /** An id of each partition. */
-  readonly ids = new Map<number, string>();
-
-  /** Lets promises settle and time pass. */
-  pass = async (ms = 0, stepMs = 50): Promise<void> => {
-    for (let passed = 0; ; passed += stepMs) {
-      for (let turn = 0; turn < 60; turn += 1) await Promise.resolve();
-      if (passed >= ms) return;
-      this.clock.advance(Math.min(stepMs, ms - passed));
-    }
-  };
-
-  shard = (id: string, run = 1, change: (directory: Directory) => Directory = (same) => same): Cell => {
-    const { ids, clock, wheel } = this;
-    const log: string[] = [];
-    const changes: OwnershipChange[] = [];
-    const instance = `${id}#${run}`;
-    const handing: Cell['handing'] = { until: Promise.resolve() };
-    const ownership: ShardOwnership = createOwnership({
-      self: {
-        ...{ id, instance, address: `${id}:1`, adminUrl: null, host: 'here', pid: run },
-        ...{ weight: 100, version: '1.0.0', startedMs: 0 },
-      },
-      directory: change(memoryDirectory(this.authority)),
-      store: this.epochs,
-      handover: tenancyOf(ids, log, handing, () => ownership),
-      ...{ clock, wheel },
-      random: () => 0.5,
-      handoverTimeoutMs: HANDOVER_MS,
-      numbered: (worker) => log.push(`worker ${worker}`),
-      beforeRejoin: async () => {
-        const isSeen = this.authority.view.shards.some((shard) => shard.instance === instance);
-        log.push(isSeen ? 'returning late' : 'returning');
-      },
-      onFault: (error, what) => log.push(`${what}: ${(error as Error).message}`),
-    });
-    ownership.onChange((each) => changes.push(each));
-    for (let n = 0; ids.size < PARTITIONS; n += 1) ids.set(ownership.partitionOf(String(n)), String(n));
-    const served = () => [...ids].filter(([, each]) => ownership.owns(each)).map(([partition]) => partition);
-    const idOf = (partition: number) => ids.get(partition) as string;
-    const cell = { id, instance, ownership, log, changes, served, handing, idOf };
-    this.all.push(cell);
-    return cell;
-  };
-
-  started = async (...named: string[]): Promise<[Cell, ...Cell[]]> => {
-    const shards = named.map((id) => this.shard(id));
-    await Promise.all([...shards.map(({ ownership }) => ownership.start()), this.pass(200)]);
-    return shards as [Cell, ...Cell[]];
-  };
-
-  /** By partition, who serves it. */
-  serving = (): string[][] =>
-    Array.from({ length: PARTITIONS }, (_, partition) =>
-      this.all.filter(({ ownership, idOf }) => ownership.owns(idOf(partition))).map(({ id }) => id),
-    );
-}
-
-/** Notes what it is asked, and looks that ownership does with what is leaving as it says. */
-const tenancyOf = (
-  ids: ReadonlyMap<number, string>,
-  log: string[],
-  handing: Cell['handing'],
-  ownership: () => ShardOwnership,
-): Handover => ({
-  async handOver(owned) {
-    const owning = [...ids].filter(([, each]) => owned(each));
-    log.push(`hand over ${owning.length}`);
-    for (const [partition, id] of owning) {
-      expect(ownership().owns(id)).toBe(false);
-      // Commits that are under way may still be written.
-      if (ownership().view.owners[partition]?.epoch) expect(ownership().fenceOf(id)).not.toBeNull();
-    }
-    await handing.until;
-  },
-  abandon: (owned) => void log.push(`abandon ${[...ids.values()].filter(owned).length}`),
-});
-
-const cluster = (): Surroundings => new Surroundings();
+import { SoloDirectory } from '../../../../transports/cluster/directory.solo.ts';
+import { type Cell, cluster, HANDOVER_MS, PARTITIONS, TTL_MS } from './arrange.ts';
 
 describe('a shard', () => {
   it('owns all partitions when it is alone, under epochs from the database', async () => {
@@ -140,12 +18,8 @@ describe('a shard', () => {
   });
 
   it('is in its new state when listeners are notified that it serves, suspends and serves again', async () => {
-    const { shard, pass, clock } = cluster();
-    let isCut = false;
-    const a = shard('a', 1, (directory) => ({
-      ...directory,
-      safeUntilMs: () => (isCut ? clock.monotonic() : Number.POSITIVE_INFINITY),
-    }));
+    const { shard, pass, authority } = cluster();
+    const a = shard('a');
     const seen: string[] = [];
     a.ownership.onChange(() => {
       const { state } = a.ownership;
@@ -155,20 +29,46 @@ describe('a shard', () => {
     await pass(200);
     await serving;
     expect(seen).toEqual(['joining', 'serving']);
-    for (isCut of [true, false]) {
-      expect(a.ownership.state).toBe(isCut ? 'suspended' : 'serving');
-      await pass();
-    }
+    authority.cutOff('a#1');
+    await pass(TTL_MS - 450);
+    expect(seen).toEqual(['joining', 'serving', 'suspended']);
+    authority.renew('a#1');
+    authority.heal('a#1');
+    await pass(TTL_MS / 4);
     expect(seen).toEqual(['joining', 'serving', 'suspended', 'serving']);
+  });
+
+  it('reports a lease that lapsed while the process was suspended to each caller, and reading changes nothing', async () => {
+    const { started, pass, clock } = cluster();
+    const [a] = await started('a');
+    const notified = a.changes.length;
+    clock.standStill(TTL_MS - 100);
+    expect([a.ownership.state, a.ownership.knowsMembers, a.served().length]).toEqual(['suspended', false, 0]);
+    await pass();
+    expect(a.changes).toHaveLength(notified);
+    // Timers run again: the renewal is late, and still in time for the directory.
+    await pass(50);
+    expect([a.ownership.state, a.served().length]).toEqual(['serving', PARTITIONS]);
+    expect(a.changes.length).toBeGreaterThan(notified);
+  });
+
+  it('sets no timer while its lease cannot expire and its partitions are served', async () => {
+    const { shard, pass, clock } = cluster();
+    const a = shard('a', 1, () => new SoloDirectory(PARTITIONS));
+    const serving = a.ownership.start();
+    await pass();
+    await serving;
+    expect([a.ownership.state, a.served().length, clock.timers]).toEqual(['serving', PARTITIONS, 0]);
   });
 
   it('hands partitions over to a joining shard after its own work is done', async () => {
     const { started, shard, serving, pass, authority } = cluster();
     const [a] = await started('a');
     let finish = (): void => undefined;
-    a.handing.until = new Promise<void>((resolve) => {
+    const finished = new Promise<void>((resolve) => {
       finish = resolve;
     });
+    a.handing.until = () => finished;
     const b = shard('b');
     const joined = b.ownership.start();
     await pass(100);
@@ -360,7 +260,7 @@ describe('a shard', () => {
   it('serves without partitions when their owners do not hand them over', async () => {
     const { started, shard, pass } = cluster();
     const [a] = await started('a');
-    a.handing.until = new Promise(() => undefined);
+    a.handing.until = () => new Promise(() => undefined);
     const b = shard('b');
     const joined = b.ownership.start();
     await pass(HANDOVER_MS * 2 + 1_000);

@@ -1,68 +1,112 @@
 // Goal: the lifecycle of a shard answers every event in every state, as a total table.
 import { describe, expect, test } from 'vitest';
-import { createActor, transition } from 'xstate';
+import { createActor, type StateValueFrom, transition } from 'xstate';
 import {
   type ShardEffects,
   type ShardEvent,
   shardMachine,
 } from '../../../../actors/cluster/membership/shard.machine.ts';
-import type { ShardState } from '../../../../actors/placement/ports.ts';
 
 type EventName = ShardEvent['type'];
+type State = StateValueFrom<typeof shardMachine>;
 
 /** Where each event leads, and what is done on the way. */
-const TABLE: Record<ShardState, Record<EventName, readonly [ShardState, ...(keyof ShardEffects)[]]>> = {
+const TABLE: Record<State, Record<EventName, readonly [State, ...(keyof ShardEffects)[]]>> = {
+  entering: {
+    entered: ['joining'],
+    served: ['entering'],
+    unsafe: ['entering'],
+    safe: ['entering'],
+    lost: ['entering', 'abandon', 'enter'],
+    drain: ['entering'],
+    drained: ['entering'],
+    rejected: ['left', 'release'],
+    close: ['left', 'release'],
+  },
   joining: {
+    entered: ['joining'],
     served: ['serving', 'wake'],
     unsafe: ['joining'],
     safe: ['joining'],
-    lost: ['joining', 'abandon', 'enter'],
+    lost: ['entering', 'abandon', 'enter'],
     drain: ['draining', 'retire'],
+    drained: ['joining'],
+    rejected: ['joining'],
     close: ['left', 'release'],
   },
   serving: {
+    entered: ['serving'],
     served: ['serving'],
     unsafe: ['suspended', 'wake'],
     safe: ['serving'],
-    lost: ['joining', 'abandon', 'enter'],
+    lost: ['entering', 'abandon', 'enter'],
     drain: ['draining', 'retire'],
+    drained: ['serving'],
+    rejected: ['serving'],
     close: ['left', 'release'],
   },
   suspended: {
+    entered: ['suspended'],
     served: ['suspended'],
     unsafe: ['suspended'],
     safe: ['serving', 'wake'],
-    lost: ['joining', 'abandon', 'enter'],
+    lost: ['entering', 'abandon', 'enter'],
     drain: ['draining', 'retire'],
+    drained: ['suspended'],
+    rejected: ['suspended'],
     close: ['left', 'release'],
   },
   draining: {
+    entered: ['draining'],
     served: ['draining'],
     unsafe: ['draining'],
     safe: ['draining'],
-    lost: ['draining', 'abandon'],
+    lost: ['drained', 'abandon'],
     drain: ['draining'],
+    drained: ['drained'],
+    rejected: ['draining'],
+    close: ['left', 'release'],
+  },
+  drained: {
+    entered: ['drained'],
+    served: ['drained'],
+    unsafe: ['drained'],
+    safe: ['drained'],
+    lost: ['drained', 'abandon'],
+    drain: ['drained'],
+    drained: ['drained'],
+    rejected: ['drained'],
     close: ['left', 'release'],
   },
   left: {
+    entered: ['left'],
     served: ['left'],
     unsafe: ['left'],
     safe: ['left'],
     lost: ['left'],
     drain: ['left'],
+    drained: ['left'],
+    rejected: ['left'],
     close: ['left'],
   },
 };
 
-const WAY: Record<ShardState, readonly EventName[]> = {
-  joining: [],
-  serving: ['served'],
-  suspended: ['served', 'unsafe'],
-  draining: ['drain'],
+const WAY: Record<State, readonly PlainEvent[]> = {
+  entering: [],
+  joining: ['entered'],
+  serving: ['entered', 'served'],
+  suspended: ['entered', 'served', 'unsafe'],
+  draining: ['entered', 'drain'],
+  drained: ['entered', 'drain', 'drained'],
   left: ['close'],
 };
 
-function arrange(state: ShardState) {
+type PlainEvent = Exclude<EventName, 'rejected'>;
+
+const eventOf = (type: EventName): ShardEvent =>
+  type === 'rejected' ? { type, reason: new Error('Another count of partitions.') } : { type };
+
+function arrange(state: State) {
   const log: string[] = [];
   const note = (what: string) => () => void log.push(what);
   const input: ShardEffects = {
@@ -79,19 +123,16 @@ function arrange(state: ShardState) {
   return { actor, log };
 }
 
-describe.each(Object.entries(TABLE) as [ShardState, (typeof TABLE)[ShardState]][])(
-  'while %s',
-  (state, row) => {
-    test.each(Object.entries(row) as [EventName, (typeof row)[EventName]][])('%s', (type, [to, ...done]) => {
-      const { actor, log } = arrange(state);
-      if (state === 'left') {
-        // An actor that is over takes nothing; what its machine would answer is nothing either.
-        const [after, actions] = transition(shardMachine, actor.getSnapshot(), { type });
-        expect([after.value, ...actions]).toEqual([to]);
-        return;
-      }
-      actor.send({ type });
-      expect([actor.getSnapshot().value, ...log]).toEqual([to, ...done]);
-    });
-  },
-);
+describe.each(Object.entries(TABLE) as [State, (typeof TABLE)[State]][])('while %s', (state, row) => {
+  test.each(Object.entries(row) as [EventName, (typeof row)[EventName]][])('%s', (type, [to, ...done]) => {
+    const { actor, log } = arrange(state);
+    if (state === 'left') {
+      // An actor that is over takes nothing; what its machine would answer is nothing either.
+      const [after, actions] = transition(shardMachine, actor.getSnapshot(), eventOf(type));
+      expect([after.value, ...actions]).toEqual([to]);
+      return;
+    }
+    actor.send(eventOf(type));
+    expect([actor.getSnapshot().value, ...log]).toEqual([to, ...done]);
+  });
+});
