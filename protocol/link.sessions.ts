@@ -1,16 +1,6 @@
 import type { GatewayActivity, GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import type { SessionId } from './ids.ts';
-import {
-  applicationId,
-  channelId,
-  clientObject,
-  guildId,
-  lobbyId,
-  principal,
-  scope,
-  user,
-  userId,
-} from './link.values.ts';
+import { applicationId, clientObject, guildId, principal, scope, user, userId } from './link.values.ts';
 import {
   anything,
   fields,
@@ -77,30 +67,6 @@ export const opening = fields({
 });
 export const reopened = fields({ guildIds: list(guildId), isWhole: flag });
 
-const place = fields({ guildId: nullable(guildId), channelId });
-export const streamRequest = variants('type', {
-  create: { place },
-  ...{ delete: { streamKey: text }, watch: { streamKey: text }, ping: { streamKey: text } },
-  setPaused: { streamKey: text, paused: flag },
-});
-export const membersRequest = fields({
-  ...{ guildId, query: nullable(text), userIds: nullable(list(userId)), limit: whole },
-  ...{ presences: flag, nonce: nullable(text) },
-});
-/** The parsed requests of a session's client, by name. */
-export const SESSION_REQUESTS = {
-  presence: presenceUpdate,
-  members: membersRequest,
-  voiceState: fields({
-    ...{ guildId: nullable(guildId), channelId: nullable(channelId) },
-    ...{ selfMute: flag, selfDeaf: flag, selfVideo: flag },
-  }),
-  soundboard: list(guildId),
-  channelInfo: fields({ guildId, fields: list(text) }),
-  lobbyVoice: list(fields({ lobbyId, selfMute: flag, selfDeaf: flag, selfVideo: flag })),
-  lobbyVoiceServer: lobbyId,
-  stream: streamRequest,
-} as const satisfies Readonly<Record<string, Schema<unknown>>>;
 /** The input of a session's request. The owner checks it by `SESSION_REQUESTS`, under the name of the request. */
 export const requestInput = named('session request', anything);
 /** The session that a stream belongs to. */

@@ -84,7 +84,6 @@ import {
   claimAnswer,
   cursors,
   deliveryTarget,
-  membersRequest,
   opening,
   origin,
   presence,
@@ -97,7 +96,6 @@ import {
   startVerdict,
   states,
   streamer,
-  streamRequest,
   subscribed,
   wantedGuild,
 } from './link.sessions.ts';
@@ -150,6 +148,7 @@ import {
   type ValuesOf,
   whole,
 } from './linkschema.ts';
+import { SESSION_REQUESTS } from './sessionrequests.ts';
 
 /**
  * The shard that runs a method: the owner shard of an aggregate or of another name, the called shard, or all others.
@@ -277,7 +276,7 @@ const LINK = {
   'remoteSessions.open': asksShard([session], opening),
   'remoteSessions.reopen': asksShard([session, nullable(presenceUpdate), cursors], reopened),
   'remoteSessions.ask': asksShard([session, text, tuple(requestInput)], nothing),
-  'remoteSessions.members': asksShard([session, membersRequest], nothing),
+  'remoteSessions.members': asksShard([session, SESSION_REQUESTS.members.input], nothing),
   'remoteSessions.channelInfo': asksShard([session, guildId, list(text)], nothing),
   'remoteSessions.ended': tellsShard([text, period, whole, flag]),
   'remoteSessions.writable': tellsShard([text, period, whole]),
@@ -464,7 +463,7 @@ const LINK = {
   'places.leave': tells('name', [text, voicePlace, text, authority]),
   'places.greet': tells('channel', [text, userId, text]),
   'calls.wake': tells('channel', [id('channel')]),
-  'streams.ask': tells('name', [text, streamer, streamRequest]),
+  'streams.ask': tells('name', [text, streamer, SESSION_REQUESTS.stream.input]),
 } as const;
 
 /** The type of the catalogue. */

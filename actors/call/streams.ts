@@ -16,7 +16,7 @@ import {
 import { sameVoiceMember, type VoiceMember } from '../../engine/call/voicemember.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { FreshId, UserId } from '../../protocol/ids.ts';
-import type { StreamRequest } from '../session/requests.ts';
+import type { StreamRequest } from '../../protocol/sessionrequests.ts';
 import type { VoiceListener } from './ports.ts';
 
 /** The gateway session of a user that sends a stream request. */

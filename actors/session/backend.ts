@@ -5,8 +5,8 @@ import type { Shard } from '../../engine/session/identify.ts';
 import type { ReadyApplication, ReadyRelations } from '../../engine/session/ready.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
+import type { RequestName, Requests, SessionRequest } from '../../protocol/sessionrequests.ts';
 import type { Principal } from './ports.ts';
-import type { RequestName, Requests, SessionRequest } from './requests.ts';
 
 /** A session as seen by the rest of the engine. */
 export interface LiveSession extends Recipient {

@@ -3,7 +3,7 @@ import type { DispatchBody } from '../../engine/fanout/body.ts';
 import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { Shard } from '../../engine/session/identify.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
-import type { SessionRequest } from './requests.ts';
+import type { SessionRequest } from '../../protocol/sessionrequests.ts';
 
 /** The connection a session writes to. Implemented by the gateway socket; a session may outlive many. */
 export interface FrameSink {

@@ -7,6 +7,7 @@ import type { MissedFrame, SessionRecord } from '../../engine/session/record.ts'
 import { CLOSE } from '../../protocol/closecodes.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { SessionId, UserId } from '../../protocol/ids.ts';
+import type { SessionRequest } from '../../protocol/sessionrequests.ts';
 import type { Timer } from '../runtime/clock.ts';
 import { type ActorOwner, type Kept, RestingActor } from '../runtime/resting.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
@@ -15,7 +16,6 @@ import type { LiveSession } from './backend.ts';
 import type { SessionJournal } from './journal.ports.ts';
 import type { FrameSink, GatewaySession, Principal } from './ports.ts';
 import { bodyOf, plainOf } from './record.ts';
-import type { SessionRequest } from './requests.ts';
 import {
   type SessionEvent,
   type SessionFeedEffects,

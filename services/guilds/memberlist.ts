@@ -1,13 +1,13 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import type { LiveSession } from '../../actors/session/backend.ts';
-import type { MembersRequest } from '../../actors/session/requests.ts';
 import { DispatchBody } from '../../engine/fanout/body.ts';
 import type { Guild, Member } from '../../engine/guild/guild.ts';
 import { chunkCountOf, membersChunk } from '../../engine/guild/members.chunks.ts';
 import { asksForAll } from '../../engine/session/memberlists.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import type { MembersRequest } from '../../protocol/sessionrequests.ts';
 import type { GuildStore } from '../../storage/guild/port.ts';
 
 export interface MemberListPorts {

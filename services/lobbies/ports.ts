@@ -1,5 +1,4 @@
 import type { LiveSession } from '../../actors/session/backend.ts';
-import type { LobbyVoiceRequest } from '../../actors/session/requests.ts';
 import type { VoiceMember } from '../../engine/call/voicemember.ts';
 import type { LinkUpdate } from '../../engine/guild/lobbylinks.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
@@ -12,6 +11,7 @@ import type { LobbyCommands } from '../../engine/lobby/rules.ts';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { LobbyChange } from '../../protocol/lobbyfields.ts';
 import type { APIUser } from '../../protocol/objects.ts';
+import type { LobbyVoiceRequest } from '../../protocol/sessionrequests.ts';
 import type { Mergeable } from '../players/ports.ts';
 import type { LobbyExtensions } from './extensions.ports.ts';
 

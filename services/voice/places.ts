@@ -3,7 +3,6 @@ import type { Routing } from '../../actors/placement/routing.ts';
 import type { PrivateChannelShell } from '../../actors/privatechannel/privatechannel.shell.ts';
 import type { Registry } from '../../actors/runtime/registry.ts';
 import type { LiveSession } from '../../actors/session/backend.ts';
-import type { VoiceStateRequest } from '../../actors/session/requests.ts';
 import type { Notifier } from '../../actors/user/notifier.ts';
 import type { VoiceMember } from '../../engine/call/voicemember.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
@@ -11,6 +10,7 @@ import { type Authority, authorityOf, SYSTEM } from '../../engine/kernel/authori
 import { callCreate } from '../../engine/privatechannel/calls.ts';
 import type { PrivateChannelState } from '../../engine/privatechannel/rules.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { VoiceStateRequest } from '../../protocol/sessionrequests.ts';
 import type { Storage } from '../../storage/ports.ts';
 import type { InPrivate } from '../privatechannels/privatechannels.ts';
 

@@ -3,10 +3,10 @@ import type { VoiceListener } from '../../actors/call/ports.ts';
 import type { Streamer, Streams } from '../../actors/call/streams.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import type { RequestHandlers } from '../../actors/session/backend.ts';
-import type { StreamRequest } from '../../actors/session/requests.ts';
 import type { GoLiveStream } from '../../engine/call/stream.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import { isSnowflake } from '../../protocol/ids.ts';
+import type { StreamRequest } from '../../protocol/sessionrequests.ts';
 import type { PlacePorts } from './places.ts';
 
 interface StreamPorts extends Pick<PlacePorts, 'guilds' | 'privateChannels' | 'inPrivate' | 'routing'> {

@@ -1,11 +1,11 @@
 // Goal: people call each other through their sessions: a call is dispatched, joined, rings for a minute, and ends with the sessions.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { VoiceListener } from '../../actors/call/ports.ts';
-import type { VoiceStateRequest } from '../../actors/session/requests.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import { RING_MS } from '../../engine/privatechannel/calls.ts';
 import { RELATION } from '../../engine/social/facts.ts';
 import { type ChannelId, compareIds, type GuildId, type UserId } from '../../protocol/ids.ts';
+import type { VoiceStateRequest } from '../../protocol/sessionrequests.ts';
 import { openHouse, type RecordingSink, until } from '../support/house.ts';
 
 /** The notifications that the voice server receives, in order. */

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { requestOf } from '../../actors/session/requests.ts';
-import { requestInput, SESSION_REQUESTS } from '../../protocol/link.sessions.ts';
+import { requestInput } from '../../protocol/link.sessions.ts';
 import { CATALOGUE, type Method } from '../../protocol/link.ts';
 import {
   clientInput,
@@ -45,6 +45,7 @@ import {
 } from '../../protocol/linkschema.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { Secret } from '../../protocol/secret.ts';
+import { SESSION_REQUESTS } from '../../protocol/sessionrequests.ts';
 import { filesUnder, read } from '../support/source.ts';
 
 const methods = [...CATALOGUE];
@@ -149,7 +150,7 @@ describe('every row', () => {
 
 test.each(Object.entries(SESSION_REQUESTS))(
   'a session request %s is read by its own schema',
-  (name, schema) => {
+  (name, { input: schema }) => {
     expect(requestOf(name, schema.example)).toEqual({ name, input: schema.example });
     expect(() => requestOf(name, 7n)).toThrow('Malformed request of a session.');
     expect(() => requestOf('toString', schema.example)).toThrow('Malformed request of a session.');

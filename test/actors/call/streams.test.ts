@@ -3,10 +3,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Streams } from '../../../actors/call/streams.ts';
-import type { StreamRequest } from '../../../actors/session/requests.ts';
 import type { VoiceMember } from '../../../engine/call/voicemember.ts';
 import type { ChannelId, FreshId, GuildId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
+import type { StreamRequest } from '../../../protocol/sessionrequests.ts';
 import { seatOf } from './harness.ts';
 
 const GUILD = '900' as GuildId;

@@ -2,7 +2,6 @@ import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { LiveSession, Opening, Reopening, SessionBackend } from '../../../actors/session/backend.ts';
 import type { FrameSink, Identify, Principal } from '../../../actors/session/ports.ts';
-import type { SessionRequest } from '../../../actors/session/requests.ts';
 import type { SessionDeps, SessionSettings } from '../../../actors/session/sessions.ports.ts';
 import { GatewaySessions } from '../../../actors/session/sessions.ts';
 import { DispatchBody } from '../../../engine/fanout/body.ts';
@@ -12,6 +11,7 @@ import type { ApplicationId, GuildId, UserId } from '../../../protocol/ids.ts';
 import { ALL_PRIVILEGED_FLAGS, INTENTS } from '../../../protocol/intents.ts';
 import type { APIUser } from '../../../protocol/objects.ts';
 import type { Scope } from '../../../protocol/scopes.ts';
+import type { SessionRequest } from '../../../protocol/sessionrequests.ts';
 
 /** When the tokens of `actingFor` end, by the clock of `arrange`. */
 export const TOKEN_ENDS_MS = new VirtualClock().now() + 604_800_000;

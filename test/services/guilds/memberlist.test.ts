@@ -2,11 +2,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { LiveSession } from '../../../actors/session/backend.ts';
-import type { MembersRequest } from '../../../actors/session/requests.ts';
 import type { DispatchBody } from '../../../engine/fanout/body.ts';
 import type { Guild, Member } from '../../../engine/guild/guild.ts';
 import type { MembersChunk } from '../../../engine/guild/members.chunks.ts';
 import type { UserId } from '../../../protocol/ids.ts';
+import type { MembersRequest } from '../../../protocol/sessionrequests.ts';
 import { deliverMembers, type MemberListPorts } from '../../../services/guilds/memberlist.ts';
 import { GUILD_ID, member } from '../../support/guild.ts';
 

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
-import type { MembersRequest } from '../../../actors/session/requests.ts';
 import type { UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
+import type { MembersRequest } from '../../../protocol/sessionrequests.ts';
 import { idOf, Nullish, Snowflake, sessionOpcode } from './opcode.ts';
 
 const One = <S extends typeof Snowflake>(schema: S) =>
