@@ -1,6 +1,7 @@
 // Goal: whether a request for a lobby is valid is decided by the command that carries it out, and by the founding of a new
 // lobby, each naming the invalid field; what is refused changes nothing.
 import { describe, expect, test } from 'vitest';
+import { NO_SETTINGS } from '../../../engine/lobby/lobby.ts';
 import { type Founding, foundingRefusal, foundLobby } from '../../../engine/lobby/members.ts';
 import type { LobbyCommands } from '../../../engine/lobby/rules.ts';
 import { fieldMessages } from '../../../protocol/refusal.ts';
@@ -37,10 +38,7 @@ describe('a command', () => {
     expect(types).toEqual([]);
   });
 
-  const open = {
-    ...{ listed: true, max_members: null, locked: false, password_hash: null },
-    ...{ invited: null, host_grace_seconds: null, game: null },
-  };
+  const open = { ...NO_SETTINGS, listed: true };
 });
 
 describe('a founding', () => {
