@@ -48,7 +48,7 @@ interface NetworkPorts extends Foundation {
   readonly pictures: Pictures;
   readonly signer: UrlSigner;
   readonly watch: AddressWatch | null;
-  readonly authenticate: (token: string) => Promise<Principal | null>;
+  readonly authenticate: (token: string, isBearer: boolean) => Promise<Principal | null>;
   readonly signInCodes: Pick<SignInCodes, 'redeem'>;
   /** Null when calls are disabled. */
   readonly voice: Voice | null;

@@ -413,7 +413,7 @@ const unavailable = (retryAfterSec: number): Result =>
   resultOf(refusal('SERVICE_UNAVAILABLE'), { 'Retry-After': String(Math.max(1, Math.ceil(retryAfterSec))) });
 
 /** Resolves tokens to callers. The scheme must match the kind of caller that the token belongs to. */
-export function callersBy(authenticate: (token: string) => Promise<Principal | null>) {
+export function callersBy(authenticate: (token: string, isBearer: boolean) => Promise<Principal | null>) {
   /** Each principal is converted once: the tokens of recent callers are cached with their principals. */
   const callers = new WeakMap<Principal, Caller>();
 
@@ -427,7 +427,7 @@ export function callersBy(authenticate: (token: string) => Promise<Principal | n
   }
 
   return async (scheme: Scheme, token: string): Promise<Caller | null> => {
-    const principal = await authenticate(token);
+    const principal = await authenticate(token, scheme === 'Bearer');
     if (!principal || principal.bot !== (scheme === 'Bot')) return null;
     // A token that an application was granted is a bearer token (RFC 6750) and valid only as such.
     if (principal.authorization && scheme !== 'Bearer') return null;

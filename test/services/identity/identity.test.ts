@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import pino from 'pino';
 import { describe, expect, test } from 'vitest';
 import { HERE } from '../../../actors/placement/routing.ts';
+import type { Principal } from '../../../actors/session/ports.ts';
 import type { Application, StoredToken } from '../../../engine/user/facts.ts';
 import type { FreshId, UserId } from '../../../protocol/ids.ts';
 import type { APIUser } from '../../../protocol/objects.ts';
@@ -16,6 +17,7 @@ import { REDACTION } from '../../../services/identity/redaction.ts';
 const BOT = '1100000000000000001' as UserId;
 const HUMAN = '1100000000000000002' as UserId;
 const NOW_MS = Date.UTC(2026, 10, 21);
+const GRANTED = makeToken(HUMAN, NOW_MS, (size) => new Uint8Array(size)).reveal();
 
 /** Bytes that differ with every call and repeat with every test. */
 function countingBytes(): (size: number) => Uint8Array {
@@ -23,7 +25,7 @@ function countingBytes(): (size: number) => Uint8Array {
   return (size) => createHash('sha512').update(String(calls++)).digest().subarray(0, size);
 }
 
-function arrange(bounds?: { users_max: number; lookups_max: number }) {
+function arrange(bounds?: { users_max: number; lookups_max: number }, granted?: Principal) {
   const stored = new Map<UserId, StoredToken[]>();
   const people = new Map<UserId, APIUser>();
   const log = { reads: 0, revoked: [] as UserId[] };
@@ -58,6 +60,7 @@ function arrange(bounds?: { users_max: number; lookups_max: number }) {
         }
       },
       revoked: (userId) => log.revoked.push(userId),
+      granted: async (token) => (granted && token === GRANTED ? granted : null),
       nextId: () => String(++ids) as FreshId,
       nowMs: () => NOW_MS,
       randomBytes: countingBytes(),
@@ -104,6 +107,15 @@ describe('authenticate', () => {
       authorization: null,
       tokenId: expect.any(String),
     });
+  });
+
+  test('looks a bearer token up among the granted ones first, and accepts a token of the user as one', async () => {
+    const principal = { userId: HUMAN, bot: false, applicationId: null, applicationFlags: 0 } as Principal;
+    const { identity, log } = arrange(undefined, principal);
+    expect(await identity.authenticate(GRANTED, true)).toBe(principal);
+    expect(log.reads).toBe(0);
+    const own = await identity.issue(HUMAN, 'user');
+    expect(await identity.authenticate(own.reveal(), true)).toMatchObject({ tokenId: expect.any(String) });
   });
 
   test('forgets a verified token with every change of its user, also when other tokens were verified before', async () => {
