@@ -104,9 +104,10 @@ function message(sql: string, { author, ...data }: LobbyMessage): Statement {
 
 export const lobbyStatements: StatementTable<LobbyFacts> = {
   lobbyCreated: (_, { lobby }) => [written(lobby)],
+  // After the other rows of a group: a lobby is not known, and so not deleted, before its secret is durable.
   lobbySecretKept: (_, { applicationId: application_id, hash, lobbyId: lobby_id, nowMs, expiresMs }) => [
-    { sql: FORGET_SECRET, row: { application_id, hash, now_ms: nowMs } },
-    { sql: KEEP_SECRET, row: { application_id, hash, lobby_id, expires_ms: expiresMs } },
+    { sql: FORGET_SECRET, row: { application_id, hash, now_ms: nowMs }, later: 1 },
+    { sql: KEEP_SECRET, row: { application_id, hash, lobby_id, expires_ms: expiresMs }, later: 2 },
   ],
   lobbyUpdated: (_, { lobby }) => [written(lobby)],
   lobbySettled: (_, { lobby }) => [written(lobby)],
