@@ -1,12 +1,15 @@
 import { linksOf } from './fields.ts';
 import {
   applicationId,
+  authorization,
   channelId,
   clientObject,
+  commandValue,
   guildId,
   lobbyId,
   messageId,
   metadata,
+  user,
   userId,
 } from './link.values.ts';
 import {
@@ -22,6 +25,7 @@ import {
   optional,
   partial,
   record,
+  reply,
   text,
   union,
   variants,
@@ -40,6 +44,18 @@ export const lobbyEntry = fields({ password: nullable(text), member });
 export const secretRequest = fields({
   ...{ applicationId, lobby: lobbyChange, member: optional(member), full: flag, not: nullable(lobbyId) },
 });
+/** A user who joins, with the open sessions that the lobby then serves. */
+export const entrant = fields({
+  ...{ user, full: flag, allSessions: optional(is(true)) },
+  sessions: list(
+    fields({
+      ...{ sessionId: text, userId, intents: whole, bot: flag },
+      authorization: given(authorization),
+    }),
+  ),
+});
+/** The lobby of a secret, and the reply to the command by which a user joined it. */
+export const secretJoin = fields({ lobbyId, reply: reply(commandValue) });
 export const lobby = fields({
   ...{ id: lobbyId, application_id: text, flags: whole, metadata: nullable(metadata) },
   members: list(fields({ id: userId, flags: whole })),

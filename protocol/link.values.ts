@@ -61,7 +61,7 @@ export const authority = fields({
 });
 
 /** The permissions of an application that acts for a user. */
-const authorization = fields({ id: text, applicationId, scopes: setOf(scope), expiresMs: number });
+export const authorization = fields({ id: text, applicationId, scopes: setOf(scope), expiresMs: number });
 /** A user, or an application that acts for the user. */
 export const person = fields({ userId, authorization: nullable(authorization) });
 /** The owner of a session's token. */

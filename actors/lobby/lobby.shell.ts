@@ -13,7 +13,6 @@ import { extensionDueMs, extensionSettling } from '../../engine/lobby/extensions
 import {
   idleAtMs,
   type LobbyLink,
-  type LobbyMember,
   type LobbyMessage,
   type LobbyState,
   newLobbyState,
@@ -29,6 +28,7 @@ import type { LobbyStore } from '../../storage/lobby/port.ts';
 import type { VoiceListener } from '../call/ports.ts';
 import type { AggregatePorts, Ending, OutgoingDispatch } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
+import type { AggregateOwnership } from '../runtime/aggregateownership.ts';
 import { keep, oldestFirst, Window, Windows } from '../runtime/cache.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { Send } from '../runtime/registry.ts';
@@ -56,8 +56,11 @@ interface LobbyPorts extends AggregatePorts {
 
 /** Receives durable changes, and the end of the lobby. */
 export interface LobbyListener {
-  /** A user became a member: the user's open sessions are attached. */
-  memberJoined(lobbyId: ChannelId, applicationId: ApplicationId, userId: UserId): void;
+  /**
+   * A user became a member: the user's open sessions are attached. `isRest`: except those that the command named, and the
+   * attached ones are sent the lobby, because only the named ones were.
+   */
+  memberJoined(lobbyId: ChannelId, applicationId: ApplicationId, userId: UserId, isRest: boolean): void;
   /** These sessions are detached from the lobby. */
   left(lobbyId: ChannelId, sessions: Iterable<SessionRef>): void;
   /** A message was created; `link` is null for a lobby that is not linked. */
@@ -69,7 +72,10 @@ export interface LobbyListener {
   lost(lobbyId: ChannelId, sessions: readonly SessionRef[]): void;
 }
 
-/** For this long after loading and after the last join, any member may have sessions that are not attached. */
+/**
+ * For this long after the lobby was loaded, and after a user joined whose sessions the command did not name, the member
+ * may have sessions that are not attached.
+ */
 const NEW_MS = 60_000;
 /**
  * Most members that a dispatch is addressed to by user id, and recorded for. Beyond it a dispatch is sent only, and lost when this
@@ -77,18 +83,28 @@ const NEW_MS = 60_000;
  */
 const DIRECT_MAX = 256;
 
+/** Members without a session here who may have one. Forgets those for whom the time is over, or who left. */
+function stillUnattached({ unattached, sessions, members }: LobbyState, nowMs: number): readonly UserId[] {
+  if (unattached.size === 0) return [];
+  const attached = new Set([...sessions.values()].map(({ userId }) => userId));
+  const still: UserId[] = [];
+  for (const [id, untilMs] of unattached)
+    if (nowMs >= untilMs || !members.has(id)) unattached.delete(id);
+    else if (!attached.has(id)) still.push(id);
+  return still;
+}
+
 /** Runs the effects of one lobby. */
 export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, LobbyDispatch, ChannelId> {
   readonly #ports: LobbyPorts;
   /** Missed dispatches are looked up by the owners of users, so only the last number matters here. */
   protected override readonly keptMax = 1;
-  /** Until this time members without a known session may have one, Unix milliseconds. */
-  #newUntilMs = 0;
   readonly #windows = new Windows();
   readonly #send: Send<LobbyState>;
   /** The session of each reference in the state. Rules know sessions by reference; only deliveries need the session. */
   readonly #routes = new WeakMap<SessionRef, Recipient>();
   #game: LobbyGame | null = null;
+  #isFresh = false;
   /** The next change that depends on time alone, Unix milliseconds. */
   #due: { readonly atMs: number; readonly timer: Timer } | null = null;
 
@@ -119,7 +135,8 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   override adopt(state: LobbyState): void {
     super.adopt(state);
     this.#windows.add(state.messages, oldestFirst(this.#ports.messageWindowMax));
-    this.#newUntilMs = this.#ports.clock.now() + NEW_MS;
+    const untilMs = this.#ports.clock.now() + NEW_MS;
+    if (this.stream !== null) for (const id of state.members.keys()) state.unattached.set(id, untilMs);
     this.#play(state);
   }
 
@@ -211,11 +228,17 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
 
   protected async fetch(): Promise<LobbyState | null> {
     const fresh = this.#ports.fresh.take(this.id);
+    this.#isFresh = fresh !== null;
     const loaded = fresh ? { lobby: fresh, members: [] } : await this.#ports.lobbies.load(this.id);
     if (!loaded) return null;
     const state = { ...newLobbyState(loaded.lobby), messages: new Window<MessageId, LobbyMessage | null>() };
     for (const member of loaded.members) state.members.set(member.user.id, member);
     return state;
+  }
+
+  /** A lobby that was created here has had no other actor. */
+  protected override recorded(ownership: AggregateOwnership): ReturnType<AggregateOwnership['records']> {
+    return this.#isFresh ? Promise.resolve({ records: [], cut: false }) : super.recorded(ownership);
   }
 
   protected read(state: LobbyState, needs: Needs): Promise<void> | null {
@@ -241,6 +264,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     if (this.stream === null) return [{ t, d, to }];
     const { userIds, isForAll } = this.#addressees(state, dispatch, to, fact, nowMs);
     if (userIds.size > DIRECT_MAX) return [{ t, d, to }];
+    if (userIds.size === 0) return [];
     const ears = applicationSessions(state.lobby.application_id);
     if (lobbyRules.isDurable(fact)) {
       const origin = this.direct({ t, d, ears }, [...userIds], nowMs, isForAll);
@@ -254,8 +278,8 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   }
 
   /**
-   * The users who receive a dispatch: those with a session here, and members whose sessions are not attached yet, because the
-   * lobby was loaded or the user joined a moment ago.
+   * The users who receive a dispatch: those with a session here, and members whose sessions may not be attached yet. Members
+   * without sessions are not addressed, so that an update costs as much as it has readers.
    */
   #addressees(
     state: LobbyState,
@@ -265,18 +289,15 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     nowMs: number,
   ): { readonly userIds: ReadonlySet<UserId>; readonly isForAll: boolean } {
     const userIds = new Set(to.map(({ userId }) => userId));
-    const joined = fact.type === 'lobbyMemberAdded' ? fact.member : null;
-    if (joined) this.#newUntilMs = Math.max(this.#newUntilMs, nowMs + NEW_MS);
+    const added = fact.type === 'lobbyMemberAdded' ? fact : null;
+    if (added && !added.allSessions) state.unattached.set(added.member.user.id, nowMs + NEW_MS);
     // A member who joins or leaves is the only recipient, wherever its sessions are.
     const isForOne = t === 'LOBBY_CREATE' || (t === 'LOBBY_DELETE' && fact.type === 'lobbyMemberRemoved');
     if (isForOne) {
       const removed = fact.type === 'lobbyMemberRemoved' ? fact.member : null;
-      const member = joined ?? removed;
+      const member = added?.allSessions ? null : (added?.member ?? removed);
       if (member) userIds.add(member.user.id);
-    } else if (nowMs < this.#newUntilMs) {
-      const known = new Set([...state.sessions.values()].map(({ userId }) => userId));
-      for (const id of state.members.keys()) if (!known.has(id) && id !== joined?.user.id) userIds.add(id);
-    }
+    } else for (const id of stillUnattached(state, nowMs)) if (id !== added?.member.user.id) userIds.add(id);
     return { userIds, isForAll: !isForOne };
   }
 
@@ -292,8 +313,10 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     const { listener } = this.#ports;
     const id = this.id;
     for (const fact of facts) {
-      if (fact.type === 'lobbyMemberAdded') this.#joined(fact.applicationId, fact.member);
-      else if (fact.type === 'lobbyMemberRemoved') {
+      if (fact.type === 'lobbyMemberAdded') {
+        listener.memberJoined(id, fact.applicationId, fact.member.user.id, fact.allSessions === true);
+        this.#game?.joined(fact.member);
+      } else if (fact.type === 'lobbyMemberRemoved') {
         listener.left(id, fact.sessions);
         this.#game?.left(fact.member);
       } else if (fact.type === 'lobbyListed' || fact.type === 'lobbyUnlisted') continue;
@@ -309,11 +332,6 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
         if (fact.type === 'lobbyUpdated') this.play();
       }
     }
-  }
-
-  #joined(applicationId: ApplicationId, member: LobbyMember): void {
-    this.#ports.listener.memberJoined(this.id, applicationId, member.user.id);
-    this.#game?.joined(member);
   }
 
   /** Changes of the call are reported with their dispatches; the start of idle time at once. */

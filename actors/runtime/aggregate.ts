@@ -96,6 +96,10 @@ export abstract class AggregateShell<
     this.ownership = ports.ownership ?? null;
   }
 
+  /** Reads what earlier owners recorded. Called together with `fetch`, after it. */
+  protected recorded(ownership: AggregateOwnership): ReturnType<AggregateOwnership['records']> {
+    return ownership.records(this.id);
+  }
   /** Reads the state; null when the aggregate does not exist. */
   protected abstract fetch(): Promise<State | null>;
   /** Reads the rows that are absent from the windows; null when none are. */
@@ -177,7 +181,7 @@ export abstract class AggregateShell<
     const dispatchesMax = Math.min(ownership.stream.dispatchesMax, this.keptMax);
     this.stream = new DispatchStream(this.id, fence.epoch, { ...ownership.stream, dispatchesMax });
     this.keys = new CommandKeys(ownership.keys);
-    const [state, { records, cut }] = await Promise.all([this.fetch(), ownership.records(this.id)]);
+    const [state, { records, cut }] = await Promise.all([this.fetch(), this.recorded(ownership)]);
     const [oldest] = records;
     const recorded = records.flatMap(({ dispatches, atMs }) => dispatches.map((each) => ({ ...each, atMs })));
     const floor = cut && oldest ? (oldest.dispatches[0]?.n ?? oldest.n) - 1 : 0;
@@ -334,6 +338,7 @@ export abstract class AggregateShell<
     if (!outcome.ok && facts.length === 0) settle(false);
     else if (facts.length > 0 && this.ownership?.decides(this.id) === false)
       work.fault(new NotServed('Lease not safe; writes are refused until it is renewed.'));
+    else if (facts.length === 0) this.#behindCommits(work, () => settle(false));
     else this.#accept(state, { work, facts, nowMs, commandKey, reply, settle });
   }
 
@@ -376,10 +381,6 @@ export abstract class AggregateShell<
 
   #accept(state: State, decided: Decided<State, Fact>): void {
     const { work, facts, nowMs, settle } = decided;
-    if (facts.length === 0) {
-      this.#behindCommits(work, () => settle(false));
-      return;
-    }
     const rules = this.#rules;
     this.number(state, this.commits.started + 1);
     const outgoing: OutgoingDispatch[] = [];
@@ -433,8 +434,7 @@ export abstract class AggregateShell<
     if (dispatches.length === 0 && commandKey === null) return { fence };
     const n = dispatches.at(-1)?.n ?? stream.next();
     const kept = commandKey === null ? null : reply;
-    const record: CommandRecord = { n, atMs: nowMs, commandKey, reply: kept, dispatches };
-    return { fence, record };
+    return { fence, record: { n, atMs: nowMs, commandKey, reply: kept, dispatches } };
   }
 
   /** Announces a later position to all subscribers before a number leaves the range that is kept. */

@@ -33,12 +33,13 @@ export type LobbyFacts = {
   /** The start of its idle time changed; no client is notified. */
   lobbySettled: { readonly lobby: Lobby };
   lobbyDeleted: { readonly lobby: Lobby; readonly memberIds: readonly UserId[] };
-  /** `sessions`: the user's open sessions in the application; they are not stored. */
+  /** `sessions`: the user's open sessions in the application; they are not stored. `allSessions`: see `Person`. */
   lobbyMemberAdded: {
     readonly lobbyId: ChannelId;
     readonly applicationId: ApplicationId;
     readonly member: LobbyMember;
     readonly sessions: readonly SessionRef[];
+    readonly allSessions?: true;
   };
   lobbyMemberUpdated: { readonly lobbyId: ChannelId; readonly member: LobbyMember };
   lobbyMemberRemoved: {

@@ -38,6 +38,8 @@ import { leavingVoice } from './voice.ts';
 export interface Person {
   readonly user: APIUser;
   readonly sessions: readonly SessionRef[];
+  /** `sessions` are all that are open now, and the owner of the user attaches those that open later. */
+  readonly allSessions?: true;
   /** The user is in the maximum number of lobbies of the application. */
   readonly full: boolean;
 }
@@ -204,8 +206,9 @@ export function upsert(
   if (person.full) return TOO_MANY_LOBBIES;
   const blank = { user: person.user, metadata: null, flags: 0, additional_name: null, joined_ms: env.nowMs };
   const member = changedMember(blank, draft);
-  const { sessions } = person;
-  return { member, facts: [{ type: 'lobbyMemberAdded', lobbyId, applicationId, member, sessions }] };
+  const { sessions, allSessions } = person;
+  const added = { type: 'lobbyMemberAdded', lobbyId, applicationId, member, sessions } as const;
+  return { member, facts: [allSessions ? { ...added, allSessions } : added] };
 }
 
 /** Removes a member, from the call too. */
@@ -357,7 +360,7 @@ export const members: LobbyTopic<
         return accepted(lobbyObject(state, by.bot));
       },
     },
-    joinLobby: { decide: joinLobby },
+    joinLobby: { repeatable: true, decide: joinLobby },
     updateLobby: { decide: updateLobby },
     deleteLobby: { decide: (state, _input, _by) => accepted(null, [deletion(state)]) },
     setMember: {

@@ -16,6 +16,8 @@ type SessionCommands = {
       readonly userId: UserId;
       readonly sessions: readonly SessionRef[];
       readonly announce: boolean;
+      /** The sessions were open before: they are sent the lobby if dispatches of it were not addressed to them. */
+      readonly areBack?: boolean;
     };
     value: object | null;
   };
@@ -40,8 +42,9 @@ export const sessions: LobbyTopic<
   commands: {
     attachSessions: {
       server: true,
-      decide: (state, { userId, sessions, announce }, _by) => {
+      decide: (state, { userId, sessions, announce: wanted, areBack = false }, _by, { nowMs }) => {
         if (!state.members.has(userId)) return accepted(null);
+        const announce = wanted || (areBack && !((state.unattached.get(userId) ?? 0) > nowMs));
         const fresh = sessions.filter(({ sessionId }) => !state.sessions.has(sessionId));
         const shown = (): object => {
           const all = [...state.sessions, ...fresh.map((session) => [session.sessionId, session] as const)];

@@ -34,6 +34,11 @@ export type DetachSession = (id: ChannelId, userId: UserId, sessionId: string) =
 /** First and longest delay before a failed attachment is retried. */
 const RETRY_MS = { first: 500, most: 30_000 };
 
+/** For this long after a user moved here, homes may still reopen sessions of the user. */
+const REOPENING_MS = 10_000;
+/** With more changes of ownership in that time, every user counts as moved. */
+const LATE_MOVES_MAX = 64;
+
 /** An open session and the lobbies that count it as connected or are about to. */
 interface AttachedSession {
   readonly session: LiveSession;
@@ -44,6 +49,23 @@ interface AttachedSession {
 
 type VoiceRequest = Omit<LobbyVoiceRequest, 'lobbyId'>;
 
+/** Whether attached sessions are sent the lobby: `ifMissed` dispatches of it were not addressed to them. */
+type Announce = 'yes' | 'ifMissed' | 'no';
+
+/** How a join ended: in a lobby, refused, or with a fault that leaves its outcome unknown. */
+type JoinEnd =
+  | { readonly kind: 'joined'; readonly lobbyId: ChannelId }
+  | { readonly kind: 'refused' | 'unknown' };
+
+/** A join under way. Its lobby is not known yet. */
+interface Joining {
+  readonly sessions: readonly SessionRef[];
+  /** False: the user has moved here a moment ago, and more of the user's sessions may be reopened. */
+  readonly areAll: boolean;
+  /** Call it once. */
+  end(outcome: JoinEnd): void;
+}
+
 /**
  * Tracks open sessions of applications that act for users of this shard, and the lobbies they are attached to. Lobbies
  * are notified in the order of events here, so an ended session is never attached after it was detached.
@@ -53,6 +75,12 @@ export class Attachments {
   readonly #byId = new Map<string, AttachedSession>();
   /** By application and user id. */
   readonly #byUser = new Map<string, Set<AttachedSession>>();
+  /** Reports of lobbies that wait for the end of a join under way, by application and user id: they may be about that join. */
+  readonly #joins = new Map<string, (() => void)[]>();
+  /** Number of changes of ownership. */
+  #moves = 0;
+  /** The latest changes of ownership, with the time until which sessions of the moved users may be reopened, monotonic. */
+  #lateMoves: { readonly untilMs: number; readonly moved: (id: string) => boolean }[] = [];
   /** Notifications from lobbies to the owners of users. */
   readonly tell;
   readonly #detach: DetachSession;
@@ -63,8 +91,8 @@ export class Attachments {
     this.tell = {
       joined: tell(
         'lobbySessions.joined',
-        (userId: UserId, lobbyId: ChannelId, applicationId: ApplicationId) =>
-          this.#joined(lobbyId, applicationId, userId),
+        (userId: UserId, lobbyId: ChannelId, applicationId: ApplicationId, isRest?: boolean) =>
+          this.#joined(lobbyId, applicationId, userId, isRest ?? false),
       ),
       left: tell(
         'lobbySessions.left',
@@ -94,8 +122,10 @@ export class Attachments {
 
   /**
    * Registers the session before reading its lobbies, so that a lobby joined meanwhile is either read or attaches it.
+   *
+   * @param isBack It was open at another owner of its user, or through another link.
    */
-  async opened(session: LiveSession): Promise<readonly object[]> {
+  async opened(session: LiveSession, isBack = false): Promise<readonly object[]> {
     const { authorization } = session;
     if (!authorization || session.over) return [];
     const { applicationId } = authorization;
@@ -109,7 +139,8 @@ export class Attachments {
     this.#byUser.set(key, (this.#byUser.get(key) ?? new Set()).add(attached));
     await this.#ports.writer.flush();
     const ids = await this.#ports.lobbies.ofUser(session.userId, applicationId);
-    const shown = await Promise.all(ids.map((id) => this.#attach(id, [attached], false)));
+    const how = isBack ? 'ifMissed' : 'no';
+    const shown = await Promise.all(ids.map((id) => this.#attach(id, [attached], how)));
     // A session keeps lobbies alive even if its scopes do not let it see them.
     if (!authorization.scopes.has('lobbies.write')) return [];
     return shown.filter((lobby) => lobby !== null);
@@ -142,12 +173,15 @@ export class Attachments {
    * to lobbies that another shard now owns, including their voice states.
    */
   moved(moved: (id: string) => boolean): void {
+    this.#moves += 1;
+    const untilMs = this.#ports.clock.monotonic() + REOPENING_MS;
+    this.#lateMoves = [...this.#lateMoves.slice(-LATE_MOVES_MAX), { untilMs, moved }];
     for (const attached of [...this.#byId.values()]) {
       if (!this.#ports.routing.owns(attached.session.userId)) {
         if (moved(attached.session.userId)) this.#forget(attached);
         continue;
       }
-      for (const id of attached.lobbies) if (moved(id)) this.#attachAgain(id, attached, false);
+      for (const id of attached.lobbies) if (moved(id)) this.#attachAgain(id, attached, 'no');
     }
   }
 
@@ -155,7 +189,7 @@ export class Attachments {
   #attachAgain(
     id: ChannelId,
     attached: AttachedSession,
-    announce: boolean,
+    announce: Announce,
     delayMs: number = RETRY_MS.first,
   ): void {
     if (this.#ports.scope.over) return;
@@ -182,11 +216,76 @@ export class Attachments {
     return open.map(({ session }) => refOf(session));
   }
 
-  /** A user joined a lobby: attaches sessions that opened meanwhile. In a cluster LOBBY_CREATE is sent to the user, not to sessions. */
-  #joined(lobbyId: ChannelId, applicationId: ApplicationId, userId: UserId): void {
+  /**
+   * The user's open sessions, which the lobby of a secret serves from now on. Must be called in the same turn as the command,
+   * and for one join of a user at a time.
+   */
+  joining(applicationId: ApplicationId, userId: UserId): Joining {
+    const key = keyOf(applicationId, userId);
+    const open = [...(this.#byUser.get(key) ?? [])].map(({ session }) => session);
+    const reports: (() => void)[] = [];
+    this.#joins.set(key, reports);
+    const moves = this.#moves;
+    return {
+      sessions: open.map(refOf),
+      areAll: !this.#isReopening(userId),
+      end: (outcome) => {
+        this.#joins.delete(key);
+        if (outcome.kind === 'joined') this.#entered(outcome.lobbyId, userId, open, moves !== this.#moves);
+        if (outcome.kind === 'unknown') this.#lookUpLater(applicationId, userId, open);
+        for (const report of reports) report();
+      },
+    };
+  }
+
+  /** Whether sessions of the user that were open at another owner may not be open here yet. */
+  #isReopening(userId: UserId): boolean {
+    const nowMs = this.#ports.clock.monotonic();
+    this.#lateMoves = this.#lateMoves.filter(({ untilMs }) => untilMs > nowMs);
+    return this.#lateMoves.length > LATE_MOVES_MAX || this.#lateMoves.some(({ moved }) => moved(userId));
+  }
+
+  /** These sessions were named in a join. `hasMoved`: ownership changed meanwhile, so a later owner may not know them. */
+  #entered(lobbyId: ChannelId, userId: UserId, open: readonly LiveSession[], hasMoved: boolean): void {
+    for (const { sessionId } of open) {
+      const attached = this.#byId.get(sessionId);
+      attached?.lobbies.add(lobbyId);
+      if (attached && hasMoved) this.#attachAgain(lobbyId, attached, 'no');
+      // It ended during the join. Sessions of a user who moved are at the user's next owner.
+      if (!attached && this.#ports.routing.owns(userId)) this.#detach(lobbyId, userId, sessionId);
+    }
+  }
+
+  /** A join has an unknown outcome: compares with the stored lobbies of the user when it must have ended. */
+  #lookUpLater(applicationId: ApplicationId, userId: UserId, open: readonly LiveSession[]): void {
+    const { routing, wheel, lobbies } = this.#ports;
+    const lookUp = async (): Promise<void> => {
+      if (this.#ports.scope.over || !routing.owns(userId)) return;
+      for (const id of await lobbies.ofUser(userId, applicationId)) {
+        for (const attached of this.#byUser.get(keyOf(applicationId, userId)) ?? [])
+          if (!attached.lobbies.has(id)) this.#attachAgain(id, attached, 'yes');
+        for (const { sessionId } of open) if (!this.#byId.has(sessionId)) this.#detach(id, userId, sessionId);
+      }
+    };
+    if (routing.inFlightMs > 0)
+      wheel.after(() => void lookUp().catch(this.#fault(userId)), routing.inFlightMs);
+  }
+
+  /**
+   * A user joined a lobby: attaches sessions that opened meanwhile. In a cluster LOBBY_CREATE is sent to the user, or, if the
+   * join named the user's sessions, to those; `isRest` then selects the others.
+   */
+  #joined(lobbyId: ChannelId, applicationId: ApplicationId, userId: UserId, isRest: boolean): void {
+    const key = keyOf(applicationId, userId);
+    const waiting = this.#joins.get(key);
+    if (waiting) {
+      waiting.push(() => this.#joined(lobbyId, applicationId, userId, isRest));
+      return;
+    }
     const { standalone } = this.#ports.routing;
-    for (const attached of this.#byUser.get(keyOf(applicationId, userId)) ?? [])
-      this.#attachAgain(lobbyId, attached, standalone);
+    for (const attached of this.#byUser.get(key) ?? [])
+      if (!isRest || !attached.lobbies.has(lobbyId))
+        this.#attachAgain(lobbyId, attached, standalone || isRest ? 'yes' : 'no');
   }
 
   /**
@@ -197,7 +296,7 @@ export class Attachments {
     const back = sessionIds.flatMap((sessionId) => this.#byId.get(sessionId) ?? []);
     for (const attached of back) attached.voice = without(attached.voice, lobbyId);
     queueMicrotask(() => {
-      for (const attached of back) this.#attachAgain(lobbyId, attached, true);
+      for (const attached of back) this.#attachAgain(lobbyId, attached, 'yes');
     });
   }
 
@@ -235,7 +334,7 @@ export class Attachments {
   async #attach(
     id: ChannelId,
     attached: readonly AttachedSession[],
-    announce: boolean,
+    announce: Announce,
   ): Promise<object | null> {
     const open = attached.filter(({ session }) => this.#byId.has(session.sessionId));
     const [first] = open;
@@ -243,7 +342,8 @@ export class Attachments {
     for (const { lobbies } of open) lobbies.add(id);
     const sessions = open.map(({ session }) => refOf(session));
     const userId = first.session.userId;
-    const reply = await this.#ports.call(id, 'attachSessions', { userId, sessions, announce }, SYSTEM);
+    const input = { userId, sessions, announce: announce === 'yes', areBack: announce === 'ifMissed' };
+    const reply = await this.#ports.call(id, 'attachSessions', input, SYSTEM);
     if (reply.ok) return reply.value;
     if (reply.refusal.status >= 500) throw new NotServed(`The lobby is overloaded: ${reply.refusal.message}`);
     return null;

@@ -11,6 +11,7 @@ import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import { idleAtMs, type LobbyState } from '../../engine/lobby/lobby.ts';
 import { type Founding, foundLobby, type MemberDraft, type Person } from '../../engine/lobby/members.ts';
+import type { LobbyObject } from '../../engine/lobby/objects.ts';
 import { type LobbyCommands, lobbyRules } from '../../engine/lobby/rules.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, ChannelId, FreshId, UserId } from '../../protocol/ids.ts';
@@ -64,6 +65,12 @@ export interface LobbyContext extends LobbiesPorts {
 export const applicationOf = ({ by }: Authority): Reply<ApplicationId> =>
   by.applicationId ? { ok: true, value: by.applicationId } : refused(refusal('INVALID_OAUTH2_ACCESS_TOKEN'));
 
+/** A join by secret that the owner of the secret ran, because it also owns the lobby. */
+interface SecretJoin {
+  readonly lobbyId: ChannelId;
+  readonly reply: Reply<LobbyObject>;
+}
+
 /** A join by secret, as the owner of the secret needs it. */
 interface SecretRequest {
   readonly applicationId: ApplicationId;
@@ -78,8 +85,16 @@ interface SecretRequest {
 
 /** Operations on the owner shard of a lobby or a secret. */
 interface LobbyOwners {
-  /** The lobby of a secret, created if there is none; null when the rules refuse to found one (`foundingOf`). */
-  ofSecret(hash: string, wanted: SecretRequest): Promise<ChannelId | null>;
+  /**
+   * The lobby of a secret, created if there is none; null when the rules refuse to found one (`foundingOf`). If the owner of the
+   * secret owns the lobby too, it also runs the join.
+   */
+  ofSecret(
+    hash: string,
+    wanted: SecretRequest,
+    person: Person,
+    authority: Authority,
+  ): Promise<ChannelId | SecretJoin | null>;
   /** Resolves when all commits of the lobby are durable, including its end. */
   settled(lobbyId: ChannelId): Promise<void>;
   changeUser(id: ChannelId, user: APIUser): void;
@@ -91,12 +106,26 @@ export const foundingOf = ({ applicationId, lobby, member = {}, full }: SecretRe
   founder: { draft: member, full },
 });
 
+/** Ids that are tried for one that this shard owns: beyond the largest cluster, which has one owned id in 64. */
+const ID_TRIES = 256;
+
+/**
+ * An id that this shard owns, so that the owner of a secret owns its lobby too and a join by secret needs no other shard. Any
+ * id works, and ownership may change.
+ */
+function ownId(nextId: () => FreshId, isOwn: (id: FreshId) => boolean): FreshId {
+  let id = nextId();
+  for (let tries = 1; tries < ID_TRIES && !isOwn(id); tries += 1) id = nextId();
+  return id;
+}
+
 /** Creates an empty lobby, which expires like any other if nobody joins. */
 export async function createEmptyLobby(
   { commit, nextId, clock, routing, idle, fresh }: Omit<LobbyContext, 'owners'>,
   founding: Founding,
 ): Promise<Reply<ChannelId>> {
-  const outcome = foundLobby(founding, { nowMs: clock.now(), nextId });
+  const nextOwnId = (): FreshId => ownId(nextId, (id) => routing.owns(id));
+  const outcome = foundLobby(founding, { nowMs: clock.now(), nextId: founding.secret ? nextOwnId : nextId });
   if (!outcome.ok) return outcome;
   const { value: lobby, facts } = outcome;
   const { id } = lobby;
@@ -127,6 +156,7 @@ interface Persons {
   readonly ok: true;
   /** Whether the user is in as many lobbies as allowed. */
   full(userId: UserId): boolean;
+  user(userId: UserId): APIUser;
   /** Must be called in the same turn as the command to the lobby. */
   value(lobbyId: ChannelId, userId: UserId): Person;
 }
@@ -144,15 +174,19 @@ export async function personsOf(
     byId.set(row.user.id, row);
   }
   const full = (userId: UserId): boolean => (byId.get(userId)?.lobbies ?? 0) >= LIMITS.lobbies_per_user_max;
+  const user = (userId: UserId): APIUser => {
+    const row = byId.get(userId);
+    assert(row, 'a person was not asked for');
+    return row.user;
+  };
   return {
     ok: true,
     full,
+    user,
     value(lobbyId, userId) {
-      const row = byId.get(userId);
-      assert(row, 'a person was not asked for');
       // Sessions of users of other shards are attached by their owner when it learns of the new member.
       const sessions = routing.owns(userId) ? attachments.entering(lobbyId, applicationId, userId) : [];
-      return { user: row.user, sessions, full: full(userId) };
+      return { user: user(userId), sessions, full: full(userId) };
     },
   };
 }
@@ -176,15 +210,23 @@ export function commandCaller({ registry, routing }: LobbiesPorts): LobbyOperati
 export function createLobbyOwners(context: Omit<LobbyContext, 'owners'>): LobbyOwners {
   const { registry, routing, storage, secrets, call, onFault } = context;
   return {
-    /** The lobby with this secret; it is created when none exists. `not`: a lobby that has ended, to be removed from the cache. */
+    /** Requests of shards that run an earlier version name no person. `not`: a lobby that has ended, to be removed from the cache. */
     ofSecret: routing.ask(
       'lobbies.ofSecret',
-      async (hash: string, request: SecretRequest): Promise<ChannelId | null> => {
+      async (
+        hash: string,
+        request: SecretRequest,
+        person?: Person,
+        authority?: Authority,
+      ): Promise<ChannelId | SecretJoin | null> => {
         if (request.not !== null) secrets.forget(request.not);
-        return secrets.lobby(request.applicationId, hash, async (secret) => {
+        const lobbyId = await secrets.lobby(request.applicationId, hash, async (secret) => {
           const created = await createEmptyLobby(context, { ...foundingOf(request), secret });
           return created.ok ? created.value : null;
         });
+        if (!lobbyId || !person || !authority || !routing.owns(lobbyId)) return lobbyId;
+        const { lobby, member = {} } = request;
+        return { lobbyId, reply: await call(lobbyId, 'joinLobby', { person, lobby, member }, authority) };
       },
     ),
     /** Resolves when all commits of the lobby are durable, including its end. */

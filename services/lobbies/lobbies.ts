@@ -89,7 +89,7 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
     ...operations(context),
     ...merging(context),
     beyond: extensionOperations(context),
-    opened: (session) => attachments.opened(session),
+    opened: (session, isBack) => attachments.opened(session, isBack),
     ended: (session) => attachments.ended(session),
     voiceStates: (session, wanted) => attachments.voiceStates(session, wanted),
     voiceServerPing: (session, lobbyId) => attachments.voiceServerPing(session, lobbyId),
@@ -120,7 +120,8 @@ const listenerOf = (
   { attachments, links, secrets, deadlines }: LobbyContext,
   sweep: Sweep,
 ): LobbyListener => ({
-  memberJoined: (id, applicationId, userId) => attachments.tell.joined(userId, id, applicationId),
+  memberJoined: (id, applicationId, userId, isRest) =>
+    attachments.tell.joined(userId, id, applicationId, isRest),
   left(id, sessions: Iterable<SessionRef>) {
     for (const [userId, sessionIds] of byUser(sessions)) attachments.tell.left(userId, id, sessionIds);
   },
@@ -214,7 +215,30 @@ async function update(
  * just ended, the secret is looked up again after that end is durable.
  */
 function joiner(context: LobbyContext): LobbyOperations['createOrJoin'] {
-  const { secretHash, owners } = context;
+  const { secretHash, owners, attachments, routing } = context;
+  /** Joins in one crossing if one shard owns the secret and its lobby, which an earlier version or a move may prevent. */
+  const joinAtSecret = async (
+    hash: string,
+    request: Parameters<typeof owners.ofSecret>[1],
+    persons: Extract<Awaited<ReturnType<typeof personsOf>>, { ok: true }>,
+    authority: Authority,
+  ): ReturnType<typeof owners.ofSecret> => {
+    const { userId } = authority.by;
+    const common = { user: persons.user(userId), full: persons.full(userId) };
+    // Sessions of a user of another shard are attached by their owner when it learns of the new member.
+    if (!routing.owns(userId)) return owners.ofSecret(hash, request, { ...common, sessions: [] }, authority);
+    const { sessions, areAll, end } = attachments.joining(request.applicationId, userId);
+    try {
+      const person = { ...common, sessions, ...(areAll && { allSessions: true as const }) };
+      const found = await owners.ofSecret(hash, request, person, authority);
+      const isIn = found !== null && typeof found === 'object' && found.reply.ok;
+      end(isIn ? { kind: 'joined', lobbyId: found.lobbyId } : { kind: 'refused' });
+      return found;
+    } catch (fault) {
+      end({ kind: 'unknown' });
+      throw fault;
+    }
+  };
   const mutex = keyedMutex<string>();
   return async ({ secret, lobby, member }, authority) => {
     const own = applicationOf(authority);
@@ -228,11 +252,19 @@ function joiner(context: LobbyContext): LobbyOperations['createOrJoin'] {
         const persons = await personsOf(context, applicationId, [userId]);
         if (!persons.ok) return persons;
         const request = { applicationId, lobby, member, full: persons.full(userId), not };
-        const id = await owners.ofSecret(hash, request);
+        const found = await joinAtSecret(hash, request, persons, authority);
         // The owner of the secret says only that it founds no lobby; the same rule says why.
-        if (!id) return refused(foundingRefusal(foundingOf(request)) ?? OVERLOADED);
-        const input = { person: persons.value(id, userId), lobby, member };
-        const reply = await context.call(id, 'joinLobby', input, authority);
+        if (!found) return refused(foundingRefusal(foundingOf(request)) ?? OVERLOADED);
+        const id = typeof found === 'string' ? found : found.lobbyId;
+        const reply =
+          typeof found === 'string'
+            ? await context.call(
+                id,
+                'joinLobby',
+                { person: persons.value(id, userId), lobby, member },
+                authority,
+              )
+            : found.reply;
         if (reply.ok || reply.refusal.code !== UNKNOWN_LOBBY.code) return reply;
         not = id;
         await owners.settled(id);

@@ -78,9 +78,9 @@ export interface Lobbies extends LobbyOperations, Mergeable {
   readonly beyond: LobbyExtensions;
   /**
    * An OAuth2 session opened: lobbies of its user in its application count it as connected. Returns those lobbies for
-   * READY.
+   * READY. `isBack`: the session was open at another owner of its user, or through another link.
    */
-  opened(session: LiveSession): Promise<readonly object[]>;
+  opened(session: LiveSession, isBack?: boolean): Promise<readonly object[]>;
   /** The session has ended. */
   ended(session: LiveSession): void;
   /** Op 17: Lobby Voice States. */

@@ -164,7 +164,7 @@ function reopening(ports: BackendPorts, appear: Appear, note: Note): UserBackend
     places.reopened(session);
     if (!session.bot) ports.seen(session.userId);
     notifier.sessionOpened(session);
-    if (session.authorization?.scopes.has('lobbies.write')) await features().lobbies.opened(session);
+    if (session.authorization?.scopes.has('lobbies.write')) await features().lobbies.opened(session, true);
     if (presence) note(session, presence);
     appearGathered(session);
     return { guildIds: session.authorization ? [] : opened.guildIds, isWhole };

@@ -93,6 +93,19 @@ describe('lobbies over three shards', () => {
     expect((await shown(at(1), lobbyId, players[0])).members.length).toBe(12);
   });
 
+  it('take one question to the owner of the secret for each join, and nothing for members without a session', async () => {
+    await open();
+    const { id } = await game();
+    const players = await playersOf(id, 6);
+    await cluster.pass(10_000);
+    const { asked, told: sent } = cluster.net;
+    asked.length = sent.length = 0;
+    for (const each of players) must(await wait(join(cluster.ownerOf(each.userId), each, 'storm')));
+    expect(new Set(asked)).toEqual(new Set(['lobbies.ofSecret']));
+    expect(asked.length).toBeLessThanOrEqual(players.length);
+    expect(sent.filter(({ frame }) => frame.kind === 'tell' && frame.method === 'users.deliver')).toEqual([]);
+  });
+
   it('lose no join when a shard dies while players join', async () => {
     await open();
     const { id } = await game();

@@ -43,6 +43,9 @@ export class MemoryNet {
   /** Frames that were told, in order; for tests that count them. */
   readonly told: { readonly from: string; readonly to: string; readonly frame: LinkFrame }[] = [];
 
+  /** Methods that were asked for, in order. */
+  readonly asked: string[] = [];
+
   constructor(clock: Clock) {
     this.#clock = clock;
   }
@@ -87,6 +90,7 @@ export class MemoryNet {
     context: AskContext,
   ): Promise<unknown> {
     const sent = carried(args);
+    this.asked.push(method);
     await this.#pass();
     const other = this.#ends.get(to);
     if (!other || !this.#ends.has(end.shardId)) throw new LinkFault('unreachable', `No way to ${to}.`);

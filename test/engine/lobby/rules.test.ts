@@ -239,6 +239,20 @@ describe('being connected', () => {
   const attach = (state: ReturnType<typeof lobbyWith>, sessionId: string, announce = false) =>
     run(state, 'attachSessions', { userId, sessions: [session('11', sessionId)], announce }, SYSTEM);
 
+  test('sends the lobby to a session that is back unless its dispatches were addressed to the member', () => {
+    const state = lobbyWith([member('11')]);
+    const back = (sessionId: string) =>
+      run(
+        state,
+        'attachSessions',
+        { userId, sessions: [session('11', sessionId)], announce: false, areBack: true },
+        SYSTEM,
+      ).told.flatMap(({ t }) => (t === 'LOBBY_CREATE' ? [t] : []));
+    expect(back('missed some')).toEqual(['LOBBY_CREATE']);
+    state.unattached.set(userId, Number.POSITIVE_INFINITY);
+    expect(back('missed none')).toEqual([]);
+  });
+
   test('is dispatched to the other members on the first session and after the last one', () => {
     const state = lobbyWith([member('11'), member('12')], {}, [session('12')]);
     const first = attach(state, 'a');

@@ -1,6 +1,6 @@
 // Goal: an open session is attached to every lobby of its user, also when a lobby is overloaded at that moment.
-import { expect, it } from 'vitest';
-import { HERE } from '../../../actors/placement/routing.ts';
+import { describe, expect, it } from 'vitest';
+import { HERE, type Routing } from '../../../actors/placement/routing.ts';
 import { Lifetime } from '../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
@@ -17,18 +17,22 @@ const session = {
   authorization: { applicationId, scopes: new Set(['lobbies.write']) },
 } as unknown as LiveSession;
 
-function arrange() {
+function arrange(more: Partial<Routing> = {}) {
   const clock = new VirtualClock();
   const asked: string[] = [];
-  const lobby = { isFull: false };
+  const inputs: unknown[] = [];
+  const detached: string[] = [];
+  const lobby = { isFull: false, stored: [lobbyId] };
   const scope = new Lifetime(clock);
   const attachments = new Attachments({
     scope,
-    ...{ clock, wheel: new TimerWheel(clock), routing: HERE, detach: () => undefined },
-    lobbies: { ofUser: async () => [lobbyId] },
+    ...{ clock, wheel: new TimerWheel(clock), routing: { ...HERE, ...more } },
+    detach: (id, _userId, sessionId) => detached.push(`${id} ${sessionId}`),
+    lobbies: { ofUser: async () => lobby.stored },
     writer: { flush: async () => undefined },
-    call: (async (id: ChannelId, type: string) => {
+    call: (async (id: ChannelId, type: string, input: unknown) => {
       asked.push(type);
+      inputs.push(input);
       return lobby.isFull ? refused(refusal('API_OVERLOADED')) : { ok: true, value: { id } };
     }) as never,
     onFault: () => undefined,
@@ -38,7 +42,7 @@ function arrange() {
     clock.advance(ms);
     for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
   };
-  return { attachments, asked, lobby, pass, scope };
+  return { attachments, asked, inputs, detached, lobby, pass, scope };
 }
 
 it('fails to open a session while a lobby of its user is overloaded, so that the client tries again', async () => {
@@ -53,7 +57,7 @@ it('attaches a session to a joined lobby and to one that lost its actor as soon 
   const { attachments, asked, lobby, pass } = arrange();
   await attachments.opened(session);
   for (const tell of [
-    () => attachments.tell.joined(userId, lobbyId, applicationId),
+    () => attachments.tell.joined(userId, lobbyId, applicationId, false),
     () => attachments.tell.lost(userId, lobbyId, ['s']),
   ]) {
     lobby.isFull = true;
@@ -83,10 +87,73 @@ it('reattaches nothing once the server is closing', async () => {
   const { attachments, asked, lobby, pass, scope } = arrange();
   await attachments.opened(session);
   lobby.isFull = true;
-  attachments.tell.joined(userId, lobbyId, applicationId);
+  attachments.tell.joined(userId, lobbyId, applicationId, false);
   await pass(0);
   const before = asked.length;
   await scope.close();
   await pass(1_000);
   expect(asked).toHaveLength(before);
+});
+
+describe('a join whose lobby is not known yet', () => {
+  const CLUSTER = { standalone: false, inFlightMs: 15_000 };
+  const other = '60' as ChannelId;
+  const open = async (arranged: ReturnType<typeof arrange>, sessionId = 's') => {
+    const it = { ...session, sessionId } as LiveSession;
+    await arranged.attachments.opened(it);
+    return it;
+  };
+
+  it('attaches only sessions that it did not name, and sends them the lobby', async () => {
+    const arranged = arrange(CLUSTER);
+    const { attachments, inputs, pass } = arranged;
+    await open(arranged);
+    const join = attachments.joining(applicationId, userId);
+    expect(join.sessions.map(({ sessionId }) => sessionId)).toEqual(['s']);
+    await open(arranged, 'late');
+    inputs.length = 0;
+    // The report of the lobby overtakes the reply.
+    attachments.tell.joined(userId, other, applicationId, true);
+    await pass(0);
+    expect(inputs).toEqual([]);
+    join.end({ kind: 'joined', lobbyId: other });
+    await pass(0);
+    expect(inputs).toMatchObject([{ sessions: [{ sessionId: 'late' }], announce: true }]);
+  });
+
+  it('detaches a session that ended meanwhile', async () => {
+    const arranged = arrange(CLUSTER);
+    const { attachments, detached } = arranged;
+    const ending = await open(arranged);
+    const join = attachments.joining(applicationId, userId);
+    attachments.ended(ending);
+    detached.length = 0;
+    join.end({ kind: 'joined', lobbyId: other });
+    expect(detached).toEqual(['60 s']);
+  });
+
+  it('names all sessions of a user only when the user moved here some time ago', async () => {
+    const { attachments, pass } = arrange(CLUSTER);
+    attachments.moved((id) => id === userId);
+    const joined = attachments.joining(applicationId, userId);
+    expect(joined.areAll).toBe(false);
+    expect(attachments.joining(applicationId, '12' as UserId).areAll).toBe(true);
+    await pass(10_000);
+    expect(attachments.joining(applicationId, userId).areAll).toBe(true);
+  });
+
+  it('is looked up in the store when its outcome stays unknown', async () => {
+    const arranged = arrange(CLUSTER);
+    const { attachments, detached, inputs, lobby, pass } = arranged;
+    lobby.stored = [];
+    const ending = await open(arranged);
+    const join = attachments.joining(applicationId, userId);
+    attachments.ended(ending);
+    join.end({ kind: 'unknown' });
+    await open(arranged, 'late');
+    lobby.stored = [lobbyId];
+    await pass(15_000);
+    expect(detached).toEqual(['50 s']);
+    expect(inputs).toMatchObject([{ sessions: [{ sessionId: 'late' }], announce: true }]);
+  });
 });
