@@ -72,7 +72,7 @@ interface SecretJoin {
 }
 
 /** A join by secret, as the owner of the secret needs it. */
-interface SecretRequest {
+export interface SecretRequest {
   readonly applicationId: ApplicationId;
   readonly lobby: LobbyChange;
   /** Absent in requests of shards that run an earlier version. */

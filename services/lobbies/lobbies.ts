@@ -22,6 +22,7 @@ import {
   type LobbyContext,
   personReader,
   personsOf,
+  type SecretRequest,
 } from './context.ts';
 import { Deadlines } from './deadlines.ts';
 import { extensionOperations } from './extensions.ts';
@@ -215,30 +216,7 @@ async function update(
  * just ended, the secret is looked up again after that end is durable.
  */
 function joiner(context: LobbyContext): LobbyOperations['createOrJoin'] {
-  const { secretHash, owners, attachments, routing } = context;
-  /** Joins in one crossing if one shard owns the secret and its lobby, which an earlier version or a move may prevent. */
-  const joinAtSecret = async (
-    hash: string,
-    request: Parameters<typeof owners.ofSecret>[1],
-    persons: Extract<Awaited<ReturnType<typeof personsOf>>, { ok: true }>,
-    authority: Authority,
-  ): ReturnType<typeof owners.ofSecret> => {
-    const { userId } = authority.by;
-    const common = { user: persons.user(userId), full: persons.full(userId) };
-    // Sessions of a user of another shard are attached by their owner when it learns of the new member.
-    if (!routing.owns(userId)) return owners.ofSecret(hash, request, { ...common, sessions: [] }, authority);
-    const { sessions, areAll, end } = attachments.joining(request.applicationId, userId);
-    try {
-      const person = { ...common, sessions, ...(areAll && { allSessions: true as const }) };
-      const found = await owners.ofSecret(hash, request, person, authority);
-      const isIn = found !== null && typeof found === 'object' && found.reply.ok;
-      end(isIn ? { kind: 'joined', lobbyId: found.lobbyId } : { kind: 'refused' });
-      return found;
-    } catch (fault) {
-      end({ kind: 'unknown' });
-      throw fault;
-    }
-  };
+  const { secretHash, owners, call } = context;
   const mutex = keyedMutex<string>();
   return async ({ secret, lobby, member }, authority) => {
     const own = applicationOf(authority);
@@ -251,20 +229,25 @@ function joiner(context: LobbyContext): LobbyOperations['createOrJoin'] {
       for (let tries = 0; tries < TRIES; tries += 1) {
         const persons = await personsOf(context, applicationId, [userId]);
         if (!persons.ok) return persons;
-        const request = { applicationId, lobby, member, full: persons.full(userId), not };
-        const found = await joinAtSecret(hash, request, persons, authority);
+        const full = persons.full(userId);
+        const send = sending(context, { applicationId, userId }, { user: persons.user(userId), full });
+        const request: SecretRequest = { applicationId, lobby, member, full, not };
+        const found = await send(
+          (person) => owners.ofSecret(hash, request, person, authority),
+          (answer) => (typeof answer === 'object' && answer?.reply.ok ? answer.lobbyId : null),
+        );
         // The owner of the secret says only that it founds no lobby; the same rule says why.
         if (!found) return refused(foundingRefusal(foundingOf(request)) ?? OVERLOADED);
-        const id = typeof found === 'string' ? found : found.lobbyId;
-        const reply =
-          typeof found === 'string'
-            ? await context.call(
-                id,
-                'joinLobby',
-                { person: persons.value(id, userId), lobby, member },
-                authority,
-              )
-            : found.reply;
+        const { id, reply } =
+          typeof found === 'object'
+            ? { id: found.lobbyId, reply: found.reply }
+            : {
+                id: found,
+                reply: await send(
+                  (person) => call(found, 'joinLobby', { person, lobby, member }, authority),
+                  (answer) => (answer.ok ? found : null),
+                ),
+              };
         if (reply.ok || reply.refusal.code !== UNKNOWN_LOBBY.code) return reply;
         not = id;
         await owners.settled(id);
@@ -273,6 +256,34 @@ function joiner(context: LobbyContext): LobbyOperations['createOrJoin'] {
     });
   };
 }
+
+/**
+ * Sends joins of a user with the user's open sessions, which the lobby serves once the join is durable. `joinedIn` is the lobby of
+ * an answer, or null when the user did not join.
+ */
+const sending =
+  (
+    { attachments, routing }: LobbyContext,
+    { applicationId, userId }: { readonly applicationId: ApplicationId; readonly userId: UserId },
+    of: Omit<Person, 'sessions'>,
+  ) =>
+  async <Answer>(
+    send: (person: Person) => Promise<Answer>,
+    joinedIn: (answer: Answer) => ChannelId | null,
+  ): Promise<Answer> => {
+    // Sessions of a user of another shard are attached by their owner when it learns of the new member.
+    if (!routing.owns(userId)) return send({ ...of, sessions: [] });
+    const { sessions, areAll, end } = attachments.joining(applicationId, userId);
+    try {
+      const answer = await send({ ...of, sessions, ...(areAll && { allSessions: true }) });
+      const lobbyId = joinedIn(answer);
+      end(lobbyId ? { kind: 'joined', lobbyId } : { kind: 'refused' });
+      return answer;
+    } catch (fault) {
+      end({ kind: 'unknown' });
+      throw fault;
+    }
+  };
 
 function membership(context: LobbyContext): Pick<LobbyOperations, 'setMember' | 'setMembers'> {
   const { call } = context;
