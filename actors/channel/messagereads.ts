@@ -17,19 +17,28 @@ const [PINS_MAX, REACTIONS_MAX] = [20, 10_000];
 /** The windows of an aggregate that owns messages, except the messages themselves. */
 type Owner = Messages & { readonly reacted: Map<string, boolean> };
 
-/** The reads that load the pins, reactions and votes that a command needs into the windows; none for rows that are loaded. */
-export function* messageReads(
+/** The reads that load the pins of channels; none for channels whose pins are loaded. */
+export function* pinReads(
   owner: Owner,
   ownerId: string,
-  needs: Needs,
-  store: Pick<MessageStore, 'pinTimes' | 'reactionsOf' | 'votesOf'>,
+  channelIds: readonly ChannelId[],
+  store: Pick<MessageStore, 'pinTimes'>,
 ): Iterable<WindowRead> {
-  for (const channelId of needs.pins ?? []) {
+  for (const channelId of channelIds) {
     if (owner.pins.has(channelId)) continue;
     const fetch = async () => keepPins(owner, channelId, await store.pinTimes(ownerId, channelId));
     yield { kind: 'pins', keys: [channelId], fetch };
   }
-  for (const one of needs.reactions ?? []) {
+}
+
+/** The reads that load whether users have reacted; none for reactions that are known. */
+export function* reactionReads(
+  owner: Owner,
+  ownerId: string,
+  reactions: NonNullable<Needs['reactions']>,
+  store: Pick<MessageStore, 'reactionsOf'>,
+): Iterable<WindowRead> {
+  for (const one of reactions) {
     if (knownReaction(owner, one) !== undefined) continue;
     const { messageId, key, userId } = one;
     const fetch = async () => {
@@ -38,7 +47,16 @@ export function* messageReads(
     };
     yield { kind: 'reaction', keys: [`${messageId}:${key}:${userId}`], fetch };
   }
-  const unread = needs.votes?.filter((one) => knownVote(owner, one) === undefined) ?? [];
+}
+
+/** The reads that load whether users have voted, one for each message and user; none for votes that are known. */
+export function* voteReads(
+  owner: Owner,
+  ownerId: string,
+  votes: NonNullable<Needs['votes']>,
+  store: Pick<MessageStore, 'votesOf'>,
+): Iterable<WindowRead> {
+  const unread = votes.filter((one) => knownVote(owner, one) === undefined);
   for (const first of unread) {
     const { messageId, userId } = first;
     const ofUser = unread.filter((one) => one.messageId === messageId && one.userId === userId);

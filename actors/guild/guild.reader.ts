@@ -4,14 +4,14 @@ import type { Guild, Member, StoredMessage } from '../../engine/guild/guild.ts';
 import { threadRecord } from '../../engine/guild/threads.state.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import { rsvpKey } from '../../engine/scheduledevent/event.ts';
-import type { ChannelId, MessageId, RoleId } from '../../protocol/ids.ts';
+import type { ChannelId, MessageId, RoleId, WebhookId } from '../../protocol/ids.ts';
 import type { GuildStore } from '../../storage/guild/port.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
 import type { ScheduledEventStore } from '../../storage/scheduledevent/port.ts';
 import type { ThreadStore } from '../../storage/thread/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
 import type { WebhookStore } from '../../storage/webhook/port.ts';
-import { messageReads, recentReads } from '../channel/messagereads.ts';
+import { pinReads, reactionReads, recentReads, voteReads } from '../channel/messagereads.ts';
 import { keep, Window, type WindowRead } from '../runtime/cache.ts';
 
 export interface GuildReads {
@@ -42,6 +42,137 @@ export class MessageWindow extends Window<MessageId, StoredMessage | null> {
   }
 }
 
+/** For each kind of needed rows: the reads that load the absent ones into the guild's windows. */
+type Readers = {
+  readonly [Kind in keyof Required<Needs>]: (
+    guild: Guild,
+    needed: NonNullable<Needs[Kind]>,
+    stores: GuildReads,
+  ) => Iterable<WindowRead>;
+};
+
+/** The reads that load the rows of a command's needs into the guild's windows; none for loaded rows. */
+export function* guildReads(guild: Guild, needs: Needs, stores: GuildReads): Iterable<WindowRead> {
+  for (const kind in needs) yield* readsOf(kind as keyof Needs, guild, needs, stores);
+}
+
+function readsOf<Kind extends keyof Needs>(
+  kind: Kind,
+  guild: Guild,
+  needs: Needs,
+  stores: GuildReads,
+): Iterable<WindowRead> {
+  const needed = needs[kind];
+  return needed ? READERS[kind](guild, needed, stores) : [];
+}
+
+const READERS: Readers = {
+  members: (guild, userIds, { guilds }) =>
+    absent('member', guild.members, userIds, async (keys) =>
+      keep(
+        guild.members,
+        keys,
+        withLiveRoles(guild, await guilds.members(guild.id, keys)),
+        ({ user }) => user.id,
+      ),
+    ),
+  *everyoneUpTo(guild, most, stores) {
+    if (guild.memberCount <= most && knownMembers(guild) < guild.memberCount)
+      yield { kind: 'everyone', keys: [guild.id], fetch: () => readEveryone(guild, most, stores) };
+  },
+  *messages({ id, messages }, all, stores) {
+    const unread = all.filter((one) => !messages.has(one.id) && !messages.has(absence(one)));
+    if (unread.length === 0) return;
+    const fetch = async (keys: readonly MessageId[]) => {
+      const fresh = unread.filter((one) => keys.includes(absence(one)));
+      const found = await stores.messages.get(id, fresh);
+      const foundIds = new Set(found.map((message) => message.id));
+      const missing = fresh.filter((one) => !foundIds.has(one.id));
+      keep(messages, missing.map(absence), found, (message) => message.id);
+    };
+    yield { kind: 'message', keys: unread.map(absence), fetch };
+  },
+  recent: (guild, channelIds, { messages }) => recentReads(guild, channelIds, messages),
+  pins: (guild, channelIds, { messages }) => pinReads(guild, guild.id, channelIds, messages),
+  reactions: (guild, needed, { messages }) => reactionReads(guild, guild.id, needed, messages),
+  votes: (guild, needed, { messages }) => voteReads(guild, guild.id, needed, messages),
+  threads: ({ id, channels, threads }, threadIds, stores) =>
+    absent(
+      'thread',
+      threads,
+      threadIds.filter((key) => !channels.has(key)),
+      async (keys) => {
+        const rows = await stores.threads.get(id, keys);
+        const found = rows.map(({ thread, members }) => threadRecord(thread, members));
+        keep(threads, keys, found, ({ thread }) => thread.id);
+      },
+    ),
+  formerMembers: ({ id, formerMembers }, userIds, { guilds }) =>
+    absent('former member', formerMembers, userIds, async (keys) =>
+      keep(formerMembers, keys, await guilds.formerMembersOf(id, keys), ({ userId }) => userId),
+    ),
+  bans: ({ id, bans }, userIds, { guilds }) =>
+    absent('ban', bans, userIds, async (keys) =>
+      keep(bans, keys, await guilds.bansOf(id, keys), ({ user }) => user.id),
+    ),
+  joinRequests: ({ id, joinRequests }, userIds, { guilds }) =>
+    absent('join request', joinRequests, userIds, async (keys) =>
+      keep(joinRequests, keys, await guilds.joinRequestsOf(id, keys), ({ user }) => user.id),
+    ),
+  onboardingAnswers: ({ id, onboardingAnswers }, userIds, { guilds }) =>
+    absent('onboarding answers', onboardingAnswers, userIds, async (keys) =>
+      keep(onboardingAnswers, keys, await guilds.onboardingAnswersOf(id, keys), ({ userId }) => userId),
+    ),
+  users: (guild, userIds, { users }) =>
+    absent('user', guild.users, userIds, async (keys) =>
+      keep(guild.users, keys, await users.get(keys), (user) => user.id),
+    ),
+  invites: ({ id, invites }, codes, { guilds }) =>
+    absent('invite', invites, codes, async (keys) =>
+      keep(invites, keys, await guilds.invitesByCode(id, keys), ({ code }) => code),
+    ),
+  copies({ id, copies }, all, { webhooks }) {
+    const unread = all.filter((one) => !copies.has(keyOfCopy(one)));
+    return absent('copy', copies, unread.map(keyOfCopy), async (keys) => {
+      const found = await webhooks.copies(id, unread);
+      for (const copy of found) {
+        const { channelId, messageId } = copy;
+        if (!copies.has(keyOfCopy(copy))) copies.set(keyOfCopy(copy), { channelId, messageId });
+      }
+      for (const key of keys) if (!copies.has(key)) copies.set(key, null);
+    });
+  },
+  rsvps({ id, scheduledEvents: { rsvps } }, all, stores) {
+    const unread = all.filter((one) => !rsvps.has(rsvpKey(one)));
+    return absent('rsvp', rsvps, unread.map(rsvpKey), async (keys) => {
+      const found = await stores.scheduledEvents.rsvps(id, unread);
+      for (const { key, response } of found) if (!rsvps.has(rsvpKey(key))) rsvps.set(rsvpKey(key), response);
+      for (const key of keys) if (!rsvps.has(key)) rsvps.set(key, null);
+    });
+  },
+  *webhooks(guild, _all, { webhooks }) {
+    if (guild.webhooks !== null) return;
+    const fetch = async () => {
+      const found = await webhooks.ofGuild(guild.id);
+      // A channel that is being deleted may still have webhooks in the database.
+      const live = found.filter((webhook) => guild.channels.has(webhook.channel_id));
+      guild.webhooks ??= new Map(live.map((webhook) => [webhook.id, webhook]));
+    };
+    yield { kind: 'webhooks', keys: [guild.id], fetch };
+  },
+};
+
+/** One read of the keys that a window does not have; none when it has all of them. */
+function* absent<Key extends string>(
+  kind: string,
+  window: ReadonlyMap<Key, unknown>,
+  needed: readonly Key[],
+  fetch: WindowRead<Key>['fetch'],
+): Iterable<WindowRead<Key>> {
+  const keys = needed.filter((key) => !window.has(key));
+  if (keys.length > 0) yield { kind, keys, fetch };
+}
+
 /** Omits members who were evicted during the read: their rows may be older than what a command has written. */
 async function readEveryone(
   guild: Guild,
@@ -60,114 +191,13 @@ async function readEveryone(
   }
 }
 
-/** The reads that load the rows of a command's needs into the guild's windows; none for loaded rows. */
-export function* guildReads(guild: Guild, needs: Needs, stores: GuildReads): Iterable<WindowRead> {
-  const { id, members, bans, users, invites, messages } = guild;
-  const wanted = {
-    members: needs.members?.filter((key) => !members.has(key)) ?? [],
-    bans: needs.bans?.filter((key) => !bans.has(key)) ?? [],
-    users: needs.users?.filter((key) => !users.has(key)) ?? [],
-    invites: needs.invites?.filter((key) => !invites.has(key)) ?? [],
-    messages: needs.messages?.filter((key) => !messages.has(key.id) && !messages.has(absence(key))) ?? [],
-  };
-  const { everyoneUpTo: most = 0 } = needs;
-  if (guild.memberCount <= most && knownMembers(guild) < guild.memberCount)
-    yield read('everyone', [id], () => readEveryone(guild, most, stores));
-  if (wanted.members.length > 0)
-    yield read('member', wanted.members, async (keys) =>
-      keep(members, keys, withLiveRoles(guild, await stores.guilds.members(id, keys)), ({ user }) => user.id),
-    );
-  yield* threadReads(guild, needs, stores);
-  if (wanted.bans.length > 0)
-    yield read('ban', wanted.bans, async (keys) =>
-      keep(bans, keys, await stores.guilds.bansOf(id, keys), ({ user }) => user.id),
-    );
-  yield* newcomerReads(guild, needs, stores);
-  if (wanted.users.length > 0)
-    yield read('user', wanted.users, async (keys) =>
-      keep(users, keys, await stores.users.get(keys), (user) => user.id),
-    );
-  if (wanted.invites.length > 0)
-    yield read('invite', wanted.invites, async (keys) =>
-      keep(invites, keys, await stores.guilds.invitesByCode(id, keys), ({ code }) => code),
-    );
-  yield* rsvpReads(guild, needs, stores);
-  const copies = needs.copies?.filter(
-    ({ sourceId, webhookId }) => !guild.copies.has(copyKey(sourceId, webhookId)),
-  );
-  if (copies?.length) {
-    const keys = copies.map(({ sourceId, webhookId }) => copyKey(sourceId, webhookId));
-    yield read('copy', keys, async () => {
-      const found = await stores.webhooks.copies(id, copies);
-      for (const { sourceId, webhookId, channelId, messageId } of found) {
-        const key = copyKey(sourceId, webhookId);
-        if (!guild.copies.has(key)) guild.copies.set(key, { channelId, messageId });
-      }
-      for (const key of keys) if (!guild.copies.has(key)) guild.copies.set(key, null);
-    });
-  }
-  if (needs.webhooks && guild.webhooks === null)
-    yield read('webhooks', [id], async () => {
-      const found = await stores.webhooks.ofGuild(id);
-      // A channel that is being deleted may still have webhooks in the database.
-      const live = found.filter((webhook) => guild.channels.has(webhook.channel_id));
-      guild.webhooks ??= new Map(live.map((webhook) => [webhook.id, webhook]));
-    });
-  if (wanted.messages.length > 0)
-    yield read('message', wanted.messages.map(absence), async (keys) => {
-      const fresh = wanted.messages.filter((key) => keys.includes(absence(key)));
-      const found = await stores.messages.get(id, fresh);
-      const foundIds = new Set(found.map((message) => message.id));
-      const missing = fresh.filter((key) => !foundIds.has(key.id));
-      keep(messages, missing.map(absence), found, (message) => message.id);
-    });
-  if (needs.recent) yield* recentReads(guild, needs.recent, stores.messages);
-  yield* messageReads(guild, id, needs, stores.messages);
-}
-
-/** The reads of threads with their members. */
-function* threadReads(guild: Guild, needs: Needs, stores: GuildReads): Iterable<WindowRead> {
-  const threads = needs.threads?.filter((key) => !guild.channels.has(key) && !guild.threads.has(key)) ?? [];
-  if (threads.length > 0)
-    yield read('thread', threads, async (keys) => {
-      const found = (await stores.threads.get(guild.id, keys)).map(({ thread, members }) =>
-        threadRecord(thread, members),
-      );
-      keep(guild.threads, keys, found, ({ thread }) => thread.id);
-    });
-}
-
-/** The reads of requests to join, answers to the onboarding, and the state of former members. */
-function* newcomerReads(guild: Guild, needs: Needs, { guilds }: GuildReads): Iterable<WindowRead> {
-  const { id, formerMembers, joinRequests, onboardingAnswers } = guild;
-  const former = needs.formerMembers?.filter((key) => !formerMembers.has(key)) ?? [];
-  if (former.length > 0)
-    yield read('former member', former, async (keys) =>
-      keep(formerMembers, keys, await guilds.formerMembersOf(id, keys), ({ userId }) => userId),
-    );
-  const requests = needs.joinRequests?.filter((key) => !joinRequests.has(key)) ?? [];
-  if (requests.length > 0)
-    yield read('join request', requests, async (keys) =>
-      keep(joinRequests, keys, await guilds.joinRequestsOf(id, keys), ({ user }) => user.id),
-    );
-  const answers = needs.onboardingAnswers?.filter((key) => !onboardingAnswers.has(key)) ?? [];
-  if (answers.length > 0)
-    yield read('onboarding answers', answers, async (keys) =>
-      keep(onboardingAnswers, keys, await guilds.onboardingAnswersOf(id, keys), ({ userId }) => userId),
-    );
-}
-
-/** The reads of users' responses to scheduled events. */
-function* rsvpReads(guild: Guild, needs: Needs, stores: GuildReads): Iterable<WindowRead> {
-  const window = guild.scheduledEvents.rsvps;
-  const rsvps = needs.rsvps?.filter((key) => !window.has(rsvpKey(key))) ?? [];
-  if (rsvps.length === 0) return;
-  yield read('rsvp', rsvps.map(rsvpKey), async () => {
-    const found = await stores.scheduledEvents.rsvps(guild.id, rsvps);
-    for (const { key, response } of found) if (!window.has(rsvpKey(key))) window.set(rsvpKey(key), response);
-    for (const key of rsvps) if (!window.has(rsvpKey(key))) window.set(rsvpKey(key), null);
-  });
-}
+const keyOfCopy = ({
+  sourceId,
+  webhookId,
+}: {
+  readonly sourceId: MessageId;
+  readonly webhookId: WebhookId;
+}): string => copyKey(sourceId, webhookId);
 
 /**
  * The window's key for the absence of a message in a channel. It is not the message's id: another channel may have a
@@ -188,13 +218,3 @@ function knownMembers({ members }: Guild): number {
   for (const member of members.values()) if (member !== null) count += 1;
   return count;
 }
-
-const read = <K extends string>(
-  kind: string,
-  keys: readonly K[],
-  fetch: WindowRead<K>['fetch'],
-): WindowRead<K> => ({
-  kind,
-  keys,
-  fetch,
-});

@@ -26,7 +26,13 @@ import type { MessageStore } from '../../storage/message/port.ts';
 import type { PrivateChannelStore } from '../../storage/privatechannel/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
 import type { VoiceListener } from '../call/ports.ts';
-import { addMessageWindows, messageReads, recallNonces } from '../channel/messagereads.ts';
+import {
+  addMessageWindows,
+  pinReads,
+  reactionReads,
+  recallNonces,
+  voteReads,
+} from '../channel/messagereads.ts';
 import { VoiceSnapshotWriter } from '../guild/guild.handover.ts';
 import type { AggregatePorts, Ending, OutgoingDispatch, Signing } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
@@ -212,7 +218,9 @@ export class PrivateChannelShell extends AggregateShell<
     const rows = this.#windows.read([
       ...(needs.relations && !state.relations ? [this.#relationsRead(state)] : []),
       ...this.#messagesRead(state, needs),
-      ...messageReads(state, this.id, needs, this.#ports.messages),
+      ...pinReads(state, this.id, needs.pins ?? [], this.#ports.messages),
+      ...reactionReads(state, this.id, needs.reactions ?? [], this.#ports.messages),
+      ...voteReads(state, this.id, needs.votes ?? [], this.#ports.messages),
     ]);
     if (rows) waits.push(rows);
     return waits.length > 0 ? Promise.all(waits).then(() => undefined) : null;

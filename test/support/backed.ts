@@ -1,4 +1,4 @@
-import { messageReads } from '../../actors/channel/messagereads.ts';
+import { pinReads, reactionReads, voteReads } from '../../actors/channel/messagereads.ts';
 import { newGuild } from '../../engine/guild/founding.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';
@@ -26,7 +26,13 @@ export function foundedGuild(): Guild {
 
 /** Reads into the windows, as the actor would before it decides; messages themselves are there already. */
 async function load(guild: Guild, needs: Needs, store: MessageStore): Promise<void> {
-  for (const read of messageReads(guild, guild.id, needs, store)) await read.fetch(read.keys);
+  const { pins = [], reactions = [], votes = [] } = needs;
+  for (const read of [
+    ...pinReads(guild, guild.id, pins, store),
+    ...reactionReads(guild, guild.id, reactions, store),
+    ...voteReads(guild, guild.id, votes, store),
+  ])
+    await read.fetch(read.keys);
 }
 
 /** Operations over the real rules of one guild held in memory, with nothing of actors or storage between. */
