@@ -3,7 +3,7 @@ import type { DirectDelivery } from '../actors/cluster/delivery/direct.ts';
 import type { Membership } from '../actors/cluster/delivery/membership.ts';
 import { createNotifier, type NotifierPorts } from '../actors/cluster/delivery/notify.ts';
 import { SNAPSHOT_FRESH_MS } from '../actors/cluster/membership/aggregateownership.ts';
-import { committing, committingAsOwner, fencedWriter } from '../actors/cluster/membership/commits.ts';
+import { committing, committingAsOwner } from '../actors/cluster/membership/commits.ts';
 import type { Cluster } from '../actors/cluster/shard.ts';
 import { guildMachine } from '../actors/guild/guild.machine.ts';
 import { type GuildListener, GuildShell } from '../actors/guild/guild.shell.ts';
@@ -60,7 +60,7 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
     onBug: (error) => onFault(error, 'listener'),
   });
   const { ownership } = cluster;
-  const writer = fencedWriter(storage.writer, ownership, (error) => onFault(error, 'commit'));
+  const writer = cluster.parts.writer(storage.writer, ownership, (error) => onFault(error, 'commit'));
   const aggregateOwnership = cluster.parts.aggregateOwnership(foundation, storage.cluster, ownership);
   const aggregate = {
     ...{ writer, ownership: aggregateOwnership, clock, nextId, tap: hooks.tap },

@@ -4,6 +4,7 @@ import { createDirectDelivery, type DirectDelivery } from './delivery/direct.ts'
 import { type CreateMemberUpdates, createMemberUpdates, memberUpdatesHere } from './delivery/membership.ts';
 import { createPresences, presencesHere } from './delivery/presences.ts';
 import { createAggregateOwnership } from './membership/aggregateownership.ts';
+import { fencedWriter } from './membership/commits.ts';
 import { keepCalls } from './membership/keptcalls.ts';
 import { createClusterControl, standaloneControl } from './membership/status.ts';
 
@@ -15,6 +16,8 @@ type OrNull<F extends (...args: never) => object> = (...args: Parameters<F>) => 
  * that nothing else asks which of them it runs in.
  */
 export interface ClusterParts {
+  /** The writer of the actors: it fences the commits of a shard. */
+  readonly writer: typeof fencedWriter;
   /** Handover state of aggregates; null where nothing is handed over. */
   readonly aggregateOwnership: OrNull<typeof createAggregateOwnership>;
   /** Notifications between the owners of users; null where this process owns all of them. */
@@ -29,6 +32,7 @@ export interface ClusterParts {
 
 /** The parts of a standalone process: it owns everything, has no peers, and hands nothing over. */
 export const STANDALONE_PARTS: ClusterParts = {
+  writer: (writer) => writer,
   aggregateOwnership: () => null,
   directDelivery: () => null,
   presences: presencesHere,
@@ -41,6 +45,7 @@ export const STANDALONE_PARTS: ClusterParts = {
 
 /** The parts of a shard. */
 export const SHARD_PARTS: ClusterParts = {
+  writer: fencedWriter,
   aggregateOwnership: createAggregateOwnership,
   directDelivery: createDirectDelivery,
   presences: createPresences,

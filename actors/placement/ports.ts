@@ -81,10 +81,10 @@ export interface Ownership {
   /** The owner of the id's partition; null without an owner. */
   ownerOf(id: string): Owner | null;
   /**
-   * The fence that a commit of this aggregate must carry; `alone` needs none. Null rejects the commit: the lease is not
-   * safe, or the partition has no owner.
+   * The fence that a commit of this aggregate must carry in a cluster. Null rejects the commit: the lease is not safe, or the
+   * partition has no owner.
    */
-  fenceOf(id: string): Fence | 'alone' | null;
+  fenceOf(id: string): Fence | null;
   readonly view: ClusterView;
   /** Returns the function that removes the listener. */
   onChange(run: (change: OwnershipChange) => void): () => void;

@@ -14,7 +14,7 @@ export function standalone(): Placement {
     partitionOf: () => 0,
     owns: () => true,
     ownerOf: () => null,
-    fenceOf: () => 'alone',
+    fenceOf: () => null,
     onChange: () => () => undefined,
     stale: () => undefined,
     drain: async () => undefined,

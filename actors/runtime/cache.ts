@@ -77,10 +77,14 @@ export function createCache<Key, Value>(
     return value;
   }
 
-  const peek = (key: Key): Value | undefined => {
+  function peek(key: Key): Value | undefined {
     const known = atHand.get(key);
-    return known && keep(key, known.value, known.readMs);
-  };
+    if (known === undefined) return undefined;
+    // The value that was used last is dropped last.
+    atHand.delete(key);
+    atHand.set(key, known);
+    return known.value;
+  }
 
   async function lookUp(key: Key): Promise<Value> {
     const known = peek(key);

@@ -225,6 +225,7 @@ function build(
   if (isEmpty(content) && isBare) return refused(refusal('CANNOT_SEND_EMPTY_MESSAGE'));
   const replied = reference?.replied ?? null;
   const tellReplied = draft.allowed_mentions ? draft.allowed_mentions.replied_user === true : true;
+  const owned = [...attachments, ...(forward?.files ?? [])];
   const message = newMessage(env, {
     channel_id: scope.channelId,
     type: replied ? MessageType.Reply : MessageType.Default,
@@ -244,7 +245,7 @@ function build(
     ...itemsOf(stickers),
     ...carried,
     ...from?.fields,
-    ...(unlisted ? owningUnlisted(unlisted) : owning([...attachments, ...(forward?.files ?? [])])),
+    ...(unlisted ? owningUnlisted(unlisted) : owned.length > 0 ? owning(owned) : {}),
   });
   return { ok: true, value: message };
 }

@@ -4,6 +4,7 @@ import { snowflakeMs } from '../../protocol/ids.ts';
 import type { APIRole } from '../../protocol/objects.ts';
 import { ALL_PERMISSIONS, P, TWO_FACTOR_PERMISSIONS } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { CreateInput } from '../channel/draft.ts';
 import { type Aggregate, type Commands, type Env, refused } from '../kernel/aggregate.ts';
 import type { Authority, By } from '../kernel/authority.ts';
 import type { Needs } from '../kernel/needs.ts';
@@ -14,7 +15,6 @@ import {
   holds,
   mayOnlyRead,
   outranksRole,
-  splitsAt,
   standingPermissions,
 } from '../permissions/permissions.ts';
 import type { Guild, GuildChannel } from './guild.ts';
@@ -71,7 +71,6 @@ function forbidden(
   { nowMs, rulesMs }: Env,
   { requiresInThread: inThread, anyFactor, acts }: GuildShape['row'] = {},
 ): Refusal | null {
-  const splits = splitsAt(rulesMs);
   const { by, channelId, requires } = authority;
   if (by.system) return null;
   const member = guild.members.get(by.userId);
@@ -81,7 +80,7 @@ function forbidden(
     if (acts && mayOnlyRead(guild, by.userId, nowMs)) return refusal('MISSING_PERMISSIONS');
     if (requires === 0n) return null;
     const held = guildPermissions(guild, by.userId, nowMs);
-    return holds(held, requires, splits)
+    return holds(held, requires, rulesMs)
       ? factorMissing(guild, by, requires)
       : refusal('MISSING_PERMISSIONS');
   }
@@ -92,7 +91,7 @@ function forbidden(
   if ((permissions & P.VIEW_CHANNEL) === 0n) return refusal('MISSING_ACCESS');
   if (acts && mayOnlyRead(guild, by.userId, nowMs)) return refusal('MISSING_PERMISSIONS');
   const needed = THREADS.has(channel.type) ? (inThread ?? requires) : requires;
-  return holds(permissions, needed, splits)
+  return holds(permissions, needed, rulesMs)
     ? factorMissing(guild, by, needed)
     : refusal('MISSING_PERMISSIONS');
 }
@@ -143,3 +142,24 @@ export function verificationRefusal(guild: Guild, by: By, env: Env): Refusal | n
 }
 
 const joinedMs = (joinedAt: string | null | undefined): number => (joinedAt ? Date.parse(joinedAt) : 0);
+
+/** A guild's `explicit_content_filter`. */
+const FILTER = { MEMBERS_WITHOUT_ROLES: 1, ALL_MEMBERS: 2 } as const;
+
+/**
+ * Refuses an explicit image with 20009 when the guild's filter covers its author. Whether an image is explicit is decided
+ * by the embedding program.
+ *
+ * @source https://docs.discord.com/developers/resources/guild#guild-object-explicit-content-filter-level
+ */
+export function explicitRefusal(
+  { info, members }: Guild,
+  { userId, system }: By,
+  { isExplicit, from }: Pick<CreateInput, 'isExplicit' | 'from'>,
+): Refusal | null {
+  if (!isExplicit || from || system) return null;
+  const level = info.explicit_content_filter;
+  const hasRoles = (members.get(userId)?.roles.length ?? 0) > 0;
+  const isFiltered = level === FILTER.ALL_MEMBERS || (level === FILTER.MEMBERS_WITHOUT_ROLES && !hasRoles);
+  return isFiltered ? refusal('EXPLICIT_CONTENT_CANNOT_BE_SENT') : null;
+}

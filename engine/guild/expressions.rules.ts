@@ -2,7 +2,7 @@ import type { APIUser } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import type { Env } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
-import { holds, splitsAt } from '../permissions/permissions.ts';
+import { holds } from '../permissions/permissions.ts';
 import { bitsOf } from './authorize.ts';
 import type { Guild } from './guild.ts';
 
@@ -18,7 +18,7 @@ export const creatorIn = (guild: Guild, by: By): APIUser | null => guild.members
 export function mayChange(guild: Guild, by: By, creatorId: string, env: Env): boolean {
   const held = bitsOf(guild, by, env.nowMs);
   if (holds(held, P.MANAGE_GUILD_EXPRESSIONS)) return true;
-  return creatorId === by.userId && holds(held, P.CREATE_GUILD_EXPRESSIONS, splitsAt(env.rulesMs));
+  return creatorId === by.userId && holds(held, P.CREATE_GUILD_EXPRESSIONS, env.rulesMs);
 }
 
 /** Whether the caller sees who created an expression. */

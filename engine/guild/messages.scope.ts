@@ -14,7 +14,7 @@ import type { Sender } from '../channel/draft.ts';
 import { pinsIn, type Scope, sentUnder } from '../channel/messages.ts';
 import { type Env, type Outcome, type Reply, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
-import { channelIn, holds, splitsAt } from '../permissions/permissions.ts';
+import { channelIn, holds } from '../permissions/permissions.ts';
 import { bitsIn } from './authorize.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
@@ -124,7 +124,7 @@ export const slowmodeSec = (channel: GuildChannel): number =>
 export function slowmodeWaitMs(guild: Guild, { channel, user, permissions }: GuildScope, env: Env): number {
   const seconds = slowmodeSec(channel);
   if (seconds === 0 || user.bot) return 0;
-  if (holds(permissions, P.BYPASS_SLOWMODE, splitsAt(env.rulesMs))) return 0;
+  if (holds(permissions, P.BYPASS_SLOWMODE, env.rulesMs)) return 0;
   return leftMs(guild, channel, `${channel.id}:${user.id}`, env);
 }
 
@@ -144,7 +144,7 @@ const threadKey = (channel: GuildChannel, userId: string): string => `${channel.
 export function threadWaitRefusal(guild: Guild, channel: GuildChannel, by: By, env: Env): Refusal | null {
   if (slowmodeSec(channel) === 0 || by.system || guild.members.get(by.userId)?.user.bot) return null;
   const waitMs = leftMs(guild, channel, threadKey(channel, by.userId), env);
-  if (waitMs === 0 || holds(bitsIn(guild, by, channel, env.nowMs), P.BYPASS_SLOWMODE, splitsAt(env.rulesMs)))
+  if (waitMs === 0 || holds(bitsIn(guild, by, channel, env.nowMs), P.BYPASS_SLOWMODE, env.rulesMs))
     return null;
   return { ...refusal('SLOWMODE_RATE_LIMIT'), retryAfterSec: waitMs / 1_000 };
 }

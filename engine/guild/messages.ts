@@ -33,9 +33,8 @@ import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { channelIn, isAgeRestricted } from '../permissions/permissions.ts';
 import { auditEntry } from './auditing.ts';
-import { verificationRefusal } from './authorize.ts';
+import { explicitRefusal, verificationRefusal } from './authorize.ts';
 import { moderated, notePace } from './automod.messages.ts';
-import { explicitRefusal } from './explicit.ts';
 import type { GuildFact, MessageFacts } from './facts.ts';
 import type { Guild, GuildChannel, Member, StoredMessage } from './guild.ts';
 import {

@@ -6,7 +6,7 @@ import { EVENT_ENTITY, type EventEntity } from '../../protocol/scheduledevents.t
 import type { Env } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Audience } from '../kernel/dispatch.ts';
-import { channelPermissions, holds, splitsAt } from '../permissions/permissions.ts';
+import { channelPermissions, holds } from '../permissions/permissions.ts';
 import { type EventPayload, eventPayload, isFinished, type ScheduledEvent } from '../scheduledevent/event.ts';
 import { bitsIn, bitsOf } from './authorize.ts';
 import type { Guild } from './guild.ts';
@@ -67,7 +67,7 @@ export function placeRefusal(guild: Guild, { entity_type: type, channel_id: id }
 
 /**
  * Why the caller may not write an event there; null for one who may. Until the split of CREATE_EVENTS is in force,
- * MANAGE_EVENTS includes it (`splitsAt(env.rulesMs)`).
+ * MANAGE_EVENTS includes it (`env.rulesMs`).
  *
  * @param whose A new event, one of the caller's own, or another's.
  * @source https://docs.discord.com/developers/resources/guild-scheduled-event#guild-scheduled-event-permissions-requirements
@@ -83,7 +83,7 @@ export function writeRefusal(
   if (channel === undefined) return refusal('UNKNOWN_CHANNEL');
   const bits = channel ? bitsIn(guild, by, channel, env.nowMs) : bitsOf(guild, by, env.nowMs);
   if (channel && (bits & P.VIEW_CHANNEL) === 0n) return refusal('MISSING_ACCESS');
-  const creates = holds(bits, P.CREATE_EVENTS, splitsAt(env.rulesMs));
+  const creates = holds(bits, P.CREATE_EVENTS, env.rulesMs);
   const manages = holds(bits, P.MANAGE_EVENTS);
   const may = whose === 'new' ? creates : whose === 'own' ? creates || manages : manages;
   return may && holds(bits, BESIDES[type]) ? null : refusal('MISSING_PERMISSIONS');

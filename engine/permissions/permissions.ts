@@ -222,20 +222,15 @@ const SPLITS: Splits = [
   { bit: P.PIN_MESSAGES, heldBefore: P.MANAGE_MESSAGES },
   { bit: P.BYPASS_SLOWMODE, heldBefore: P.MANAGE_MESSAGES | P.MANAGE_CHANNELS | P.MANAGE_THREADS },
 ];
-const NO_SPLITS: Splits = [];
-
-/** The splits that are not enforced on a day. @param rulesMs Unix milliseconds; by default all are enforced. */
-export const splitsAt = (rulesMs?: number): Splits =>
-  isInForce('permissions_split', rulesMs) ? NO_SPLITS : SPLITS;
 
 /**
  * Whether `permissions` contain every bit of `required`.
  *
- * @param splits Older bits that still count as newer ones, of `splitsAt`.
+ * @param rulesMs Unix milliseconds of the day whose rules apply: before the split, an older bit suffices. Absent, all splits are in force.
  */
-export function holds(permissions: bigint, required: bigint, splits?: Splits): boolean {
+export function holds(permissions: bigint, required: bigint, rulesMs?: number): boolean {
   let missing = required & ~permissions;
-  if (missing === 0n || !splits) return missing === 0n;
-  for (const { bit, heldBefore } of splits) if ((permissions & heldBefore) !== 0n) missing &= ~bit;
+  if (missing === 0n || isInForce('permissions_split', rulesMs)) return missing === 0n;
+  for (const { bit, heldBefore } of SPLITS) if ((permissions & heldBefore) !== 0n) missing &= ~bit;
   return missing === 0n;
 }

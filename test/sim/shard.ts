@@ -224,7 +224,7 @@ export class SimShard {
       limits: SOCKETS,
       port: this.house.sessions,
       newAllowance: () => new Allowance(),
-      outbox: new Outbox(defer, () => this.house.sessions.journal?.flush()),
+      outbox: new Outbox({ defer }, () => this.house.sessions.journal?.flush()),
       counters: { framesSent: 0, framesReceived: 0, overflows: 0, closes: new Map() },
       nowMs: () => this.clock.monotonic(),
       defer,

@@ -1,3 +1,4 @@
+import type { Clock } from '../../actors/runtime/clock.ts';
 import type { DispatchBody } from '../../engine/fanout/body.ts';
 
 /** A socket with queued frames: the ends of its chain of frames, and the method that writes them. */
@@ -26,7 +27,7 @@ export class Outbox {
   seqs = new Int32Array(FIRST_CAPACITY);
   /** Position of the same socket's next frame; -1 at the end. */
   next = new Int32Array(FIRST_CAPACITY);
-  readonly #defer: (run: () => void) => void;
+  readonly #clock: Pick<Clock, 'defer'>;
   readonly #beforeFlush: (() => void) | null;
   #afterFlush: (() => void)[] = [];
   readonly #dirty: (OutboxSocket | undefined)[] = [];
@@ -36,11 +37,11 @@ export class Outbox {
   #flushing = false;
 
   /**
-   * @param defer       Runs a callback after the current tick's work.
+   * @param clock       Frames are written when it runs what was deferred.
    * @param beforeFlush Called before frames are written; the journal of sent dispatches must be stored by then.
    */
-  constructor(defer: (run: () => void) => void, beforeFlush: (() => void) | null = null) {
-    this.#defer = defer;
+  constructor(clock: Pick<Clock, 'defer'>, beforeFlush: (() => void) | null = null) {
+    this.#clock = clock;
     this.#beforeFlush = beforeFlush;
   }
 
@@ -67,7 +68,7 @@ export class Outbox {
     this.#dirtyCount += 1;
     if (this.#scheduled) return;
     this.#scheduled = true;
-    this.#defer(this.#flushLater);
+    this.#clock.defer(this.#flushLater);
   }
 
   /** Writes everything now, including frames queued meanwhile. */

@@ -1,4 +1,5 @@
 import type { TemplatedApp } from 'uWebSockets.js';
+import type { Clock } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { GatewayPort } from '../../actors/session/ports.ts';
 import type { Chaos } from '../../engine/chaos/chaos.ts';
@@ -29,10 +30,7 @@ export interface GatewayDeps {
   readonly newAllowance: () => Allowance;
   readonly wheel: Wheel;
   readonly realTime: RealTime;
-  /** Monotonic milliseconds. */
-  readonly nowMs: () => number;
-  /** Runs a callback after the current tick's work. */
-  readonly defer: (run: () => void) => void;
+  readonly clock: Pick<Clock, 'monotonic' | 'defer'>;
   readonly onFault: (error: unknown) => void;
   /** Counts bad IDENTIFYs and refuses addresses that sent too many. Null or absent when limits are off. */
   readonly watch?: AddressWatch | null;
@@ -104,8 +102,9 @@ function readDialect(query: string): { dialect: Dialect; refusal: Attached<Gatew
  * answered as `docs/gateway.md` describes; no client input makes this throw.
  */
 export function createGatewayRoutes(app: TemplatedApp, deps: GatewayDeps): Gateway {
-  const { settings, port, newAllowance, wheel, realTime, nowMs, defer, onFault } = deps;
-  const outbox = new Outbox(defer, deps.beforeFlush);
+  const { settings, port, newAllowance, wheel, realTime, clock, onFault } = deps;
+  const nowMs = () => clock.monotonic();
+  const outbox = new Outbox(clock, deps.beforeFlush);
   const histories = deps.sharesHistory === true ? new Histories((run) => outbox.afterFlush(run)) : null;
   const host: SocketHost = {
     limits: settings,
@@ -114,7 +113,7 @@ export function createGatewayRoutes(app: TemplatedApp, deps: GatewayDeps): Gatew
     outbox,
     counters: { framesSent: 0, framesReceived: 0, overflows: 0, closes: new Map() },
     nowMs,
-    defer,
+    defer: (run) => clock.defer(run),
     onFault,
     hello: hellos(settings.heartbeatIntervalMs),
     laneOf: (lane) => histories?.laneOf(lane) ?? lane,

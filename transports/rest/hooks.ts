@@ -49,9 +49,7 @@ export function createHooks({ guildOf, nearest, onBug }: HookPorts) {
   const after = new Map<string, readonly AnyAfterHook[]>();
   const listeners = new Map<string, readonly Listener[]>();
   const tap = {
-    get listening() {
-      return listeners.size > 0;
-    },
+    listening: false,
     see(t: string, d: object, ownerId: string): void {
       for (const listener of listeners.get(t) ?? []) {
         try {
@@ -75,7 +73,12 @@ export function createHooks({ guildOf, nearest, onBug }: HookPorts) {
 
   function on<Name extends DispatchName>(event: Name, listener: ListenerOf<Name>): () => void;
   function on(event: string, listener: Listener): () => void {
-    return add(listeners, known('dispatch', event, DISPATCH_NAMES, nearest), listener);
+    const remove = add(listeners, known('dispatch', event, DISPATCH_NAMES, nearest), listener);
+    tap.listening = true;
+    return () => {
+      remove();
+      tap.listening = listeners.size > 0;
+    };
   }
 
   return { tap, hooks, before: addBefore, after: addAfter, on };

@@ -187,7 +187,8 @@ async function perform(
   const { parts } = read;
   const answer = await handled(operation, parts, call, within);
   let result = answerOf(operation, answer, headers);
-  if (signUrl && entry.holdsMessages) {
+  // A frozen body is a shared message, which has no attachments.
+  if (signUrl && entry.holdsMessages && !Object.isFrozen(result.body)) {
     const body = signAttachments(result.body, signUrl);
     if (body !== result.body) result = { ...result, body };
   }

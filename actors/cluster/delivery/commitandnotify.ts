@@ -63,8 +63,7 @@ export function createCommitAndNotify(ports: CommitAndNotifyPorts): CommitAndNot
   return async (ownerId, facts, notifications) => {
     // A commit for an id of another shard would carry that one's epoch, and a number that it may have given as well.
     const fence = ownership.owns(ownerId) ? ownership.fenceOf(ownerId) : null;
-    if (!fence || fence === 'alone')
-      throw new NotServed('This shard does not own the aggregate now; it cannot write.');
+    if (!fence) throw new NotServed('This shard does not own the aggregate now; it cannot write.');
     const last = await lastNotified.of(ownerId, fence);
     const numbered = notifications.map((each) => {
       lastNumber += 1;

@@ -51,10 +51,7 @@ export function createAggregateOwnership(
   wheel.after(prune, PRUNE_EVERY_MS);
 
   return {
-    fenceOf(id) {
-      const fence = ownership.owns(id) ? ownership.fenceOf(id) : null;
-      return fence === 'alone' ? null : fence;
-    },
+    fenceOf: (id) => (ownership.owns(id) ? ownership.fenceOf(id) : null),
     decides: (id) => ownership.fenceOf(id) !== null,
     async records(id) {
       const records = await store.records(id, clock.now() - config.record_age_ms, limit);

@@ -49,7 +49,6 @@ export function fencedWriter(writer: Writer, ownership: Ownership, onBug: (error
     commit(commit) {
       const fence = ownership.fenceOf(commit.ownerId);
       const given = commit.fence;
-      if (fence === 'alone') return writer.commit(commit);
       if (!fence || refused.has(commit.ownerId) || (given && given.epoch !== fence.epoch))
         return refuse(commit);
       writer.commit({

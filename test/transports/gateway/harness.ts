@@ -78,7 +78,7 @@ export function arrange(
   const { clock, backend, sessions, faults } = arrangeSessions();
   const defer = (run: () => void) => clock.defer(run);
   const limits = { ...LIMITS, ...change.limits };
-  const outbox = new Outbox(defer);
+  const outbox = new Outbox({ defer });
   const histories = change.sharesHistory ? new Histories((run) => outbox.afterFlush(run)) : null;
   const gone: GatewaySocket[] = [];
   const host: SocketHost = {

@@ -6,10 +6,7 @@ import { Outbox, type OutboxSocket } from '../../../transports/gateway/outbox.ts
 function arrange() {
   const events: string[] = [];
   const deferred: (() => void)[] = [];
-  const outbox = new Outbox(
-    (run) => deferred.push(run),
-    () => events.push('kept'),
-  );
+  const outbox = new Outbox({ defer: (run) => deferred.push(run) }, () => events.push('kept'));
   const socket = (name: string, whenFlushed = () => {}): OutboxSocket => ({
     ...{ head: -1, tail: -1, dirty: false },
     flush(_outbox, head) {

@@ -46,15 +46,13 @@ async function serve(
   });
   const app = uWS.App();
   const settings = { ...LIMITS, socketsMax: 100, socketsPerIpMax: 100, trustProxy: false, ...change };
-  const { defer } = systemClock;
   const gateway = createGatewayRoutes(app, {
     settings,
     port: sessions,
     newAllowance,
     wheel,
     realTime: systemClock,
-    nowMs,
-    defer,
+    clock: systemClock,
     onFault,
     watch,
   });

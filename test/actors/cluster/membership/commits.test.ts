@@ -62,16 +62,10 @@ function arrange() {
 const fence = (epoch: number): Fence => ({ partition: 4, epoch });
 
 describe('the writer of a shard', () => {
-  it('passes the commits of a standalone process on without an epoch', () => {
-    const commits: Commit[] = [];
-    const inner = {
-      depth: 0,
-      flush: async () => undefined,
-      commit: (commit: Commit) => commits.push(commit),
-    };
-    const commit = { ownerId: '1', facts: [], done: () => undefined };
-    fencedWriter(inner, standaloneCluster().ownership, () => undefined).commit(commit);
-    expect(commits).toEqual([commit]);
+  it('is, in a standalone process, the writer of the storage', () => {
+    const { writer, bugs } = arrange();
+    const { ownership, parts } = standaloneCluster();
+    expect(parts.writer(writer, ownership, (error) => bugs.push(error))).toBe(writer);
   });
 
   it('adds to each commit the epoch under which it was decided', () => {
