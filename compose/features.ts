@@ -132,7 +132,7 @@ export function createOAuth(context: ServiceContext): OAuth {
     store: storage.oauth,
     commit: context.commit,
     commitAsOwner: context.commitAsOwner,
-    nowMs: () => clock.now(),
+    clock,
     publicUrl: context.publicUrl,
     isBanned: (userId) => context.features().provisional.isBanned(userId),
     merge: (order) => context.features().provisional.merge(order),

@@ -22,7 +22,7 @@ export type RunCommand<Id, C extends Commands> = <K extends keyof C>(
   type: K,
   input: C[K]['input'],
   authority: Authority,
-  commandKey: Key,
+  commandKey?: Key,
 ) => Promise<Reply<C[K]['value']>>;
 
 type PlainAsk = Exclude<OwnerAsk, CommandMethod>;
@@ -114,7 +114,7 @@ export const HERE: Routing = {
   inFlightMs: 0,
   service: (part) => part,
   ask: (_method, run) => run,
-  command: (_method, _rules, run) => (id, type, input, authority) => run(id, type, input, authority, null),
+  command: (_method, _rules, run) => run,
   tell: (_method, run) => run,
   tellAll: (_method, run) => run,
   owns: () => true,

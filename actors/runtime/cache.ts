@@ -48,13 +48,19 @@ export interface Cache<Key, Value> {
 /** Minimum age of a value before it is read again: guesses at tokens must not cost a read each. */
 const REFRESH_AFTER_MS = 250;
 
+/** A value, and when its read began. */
+interface Kept<Value> {
+  readonly value: Value;
+  readonly readMs: number;
+}
+
 export function createCache<Key, Value>(
   load: (key: Key) => Promise<Value>,
   bounds: CacheBounds,
   nowMs: () => number = () => 0,
 ): Cache<Key, Value> {
   /** Least recently used first. */
-  const atHand = new Map<Key, { readonly value: Value; readonly readMs: number }>();
+  const atHand = new Map<Key, Kept<Value>>();
   const readings = new Map<Key, PendingRead<Value>>();
 
   /** Concurrent requests for one key share one read. */
@@ -70,20 +76,10 @@ export function createCache<Key, Value>(
     return reading;
   }
 
-  function keep(key: Key, value: Value, readMs: number): Value {
-    atHand.delete(key);
-    atHand.set(key, { value, readMs });
-    dropOldest(atHand, bounds.kept_max);
-    return value;
-  }
-
   function peek(key: Key): Value | undefined {
     const known = atHand.get(key);
-    if (known === undefined) return undefined;
-    // The value that was used last is dropped last.
-    atHand.delete(key);
-    atHand.set(key, known);
-    return known.value;
+    if (known) setLast(atHand, key, known);
+    return known?.value;
   }
 
   async function lookUp(key: Key): Promise<Value> {
@@ -93,7 +89,10 @@ export function createCache<Key, Value>(
       const beganMs = nowMs();
       const reading = read(key);
       const fresh = await reading.value;
-      if (!reading.overtaken) return keep(key, fresh, beganMs);
+      if (reading.overtaken) continue;
+      setLast(atHand, key, { value: fresh, readMs: beganMs });
+      dropOldest(atHand, bounds.kept_max);
+      return fresh;
     }
     throw new Error(`Value changed during ${ATTEMPTS_MAX} reads in a row; try again.`);
   }
@@ -121,6 +120,12 @@ export function createCache<Key, Value>(
       for (const key of new Set([...atHand.keys(), ...readings.keys()])) if (which(key)) forget(key);
     },
   };
+}
+
+/** Sets an entry as the last one of the map's order. */
+function setLast<Key, Value>(map: Map<Key, Value>, key: Key, value: Value): void {
+  map.delete(key);
+  map.set(key, value);
 }
 
 /** Most keys in one read. */

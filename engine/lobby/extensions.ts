@@ -2,15 +2,50 @@ import { type ShownFields, shownOf } from '../../protocol/fields.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { LOBBY_SETTINGS, type SettingsChange } from '../../protocol/lobbyfields.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import { isoTimestamp } from '../../protocol/timestamps.ts';
 import { accepted, type Env, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import { electedHost, hostChange, hostDueMs, hostFacts } from './host.ts';
 import { callingMember, isConnected, isRefusal, type LobbyState, type ReadyCheck } from './lobby.ts';
 import { type MemberDraft, ownDraftRefusal, type Person, shownWith, upsert } from './members.ts';
 import { everyone, type LobbyObject, lobbyObject } from './objects.ts';
-import { type ReadyCheckObject, readyFacts, readyObject } from './ready.ts';
 import { capacityOf, capacityRefusal, joinRefusal, settingsOf, withSettings } from './settings.ts';
 import type { LobbyOutcomeFact, LobbyTopic } from './topic.ts';
+
+const readyObject = (lobbyId: string, { id, started_by, ends_ms, answers, status }: ReadyCheck) => ({
+  lobby_id: lobbyId,
+  id,
+  started_by,
+  status,
+  ends_at: isoTimestamp(ends_ms),
+  answers: [...answers].map(([user_id, ready]) => ({ user_id, ready })),
+});
+
+export type ReadyCheckObject = ReturnType<typeof readyObject>;
+
+/** The check without the members who left; the same object when nothing changed. */
+function settledCheck(check: ReadyCheck, { members }: LobbyState, nowMs: number): ReadyCheck {
+  if (check.status !== 'open') return check;
+  const left = [...check.answers.keys()].some((id) => !members.has(id));
+  const answers = left ? new Map([...check.answers].filter(([id]) => members.has(id))) : check.answers;
+  const said = [...answers.values()];
+  const status = said.includes(false)
+    ? 'declined'
+    : said.length === 0
+      ? 'cancelled'
+      : !said.includes(null)
+        ? 'passed'
+        : nowMs >= check.ends_ms
+          ? 'timed_out'
+          : 'open';
+  return left || status !== check.status ? { ...check, answers, status } : check;
+}
+
+function readyFacts(state: LobbyState, nowMs: number): LobbyOutcomeFact[] {
+  if (!state.ready) return [];
+  const check = settledCheck(state.ready, state, nowMs);
+  return check === state.ready ? [] : [{ type: 'lobbyReadyChanged', check }];
+}
 
 /** A lobby with its fields beyond the platform's. */
 export type LobbyExtensionObject = LobbyObject &

@@ -198,7 +198,7 @@ export function commandCaller({ registry, routing }: LobbiesPorts): LobbyOperati
     type: K,
     input: LobbyCommands[K]['input'],
     authority: Authority,
-    commandKey: string | null,
+    commandKey: string | null = null,
   ): Promise<Reply<LobbyCommands[K]['value']>> =>
     new Promise((resolve, reject) => {
       registry.workWith(id, (shell) => shell.command(type, input, authority, resolve, reject, commandKey));

@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Routing } from '../../actors/placement/routing.ts';
 import { batchReads, type CacheBounds, createCache } from '../../actors/runtime/cache.ts';
+import type { Clock } from '../../actors/runtime/clock.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import { webhookEvent } from '../../engine/application/webhookevents.ts';
@@ -30,8 +31,7 @@ export interface GrantCachePorts {
   /** Resolves when the facts are durable. */
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
   readonly routing: Routing;
-  /** Unix milliseconds. */
-  nowMs(): number;
+  readonly clock: Pick<Clock, 'now'>;
 }
 
 /** An access token in the cache. */
@@ -101,7 +101,7 @@ export function createGrantCache(ports: GrantCachePorts, bounds: CacheBounds = B
   const shared = createSharedScopes();
   const holdings = holdingsReader(ports.store);
   const load = async (userId: UserId) => cachedGrants(userId, await holdings(userId), shared);
-  const cache = createCache<UserId, CachedGrants>(load, bounds, ports.nowMs);
+  const cache = createCache<UserId, CachedGrants>(load, bounds, () => ports.clock.now());
   const forget = ports.routing.tellAll('oauth.forget', (userId: UserId) => cache.forget(userId));
   ports.routing.onMoved((moved) => cache.forgetAll(moved));
 
@@ -223,7 +223,7 @@ type ChainOrder = Omit<TokenOrder, 'facts'> & { readonly facts?: readonly Stored
 export function createGrants(ports: GrantPorts) {
   const { grantCache } = ports;
   const { generate, respond } = createTokenIssuer(ports);
-  const envNow = (): Env => ({ nowMs: ports.nowMs(), nextId: () => ports.nextId() });
+  const envNow = (): Env => ({ nowMs: ports.clock.now(), nextId: () => ports.nextId() });
   const deauthorize = deauthorizer(ports, envNow);
 
   /** The facts that make generated tokens valid, with their grant. */
@@ -247,7 +247,7 @@ export function createGrants(ports: GrantPorts) {
       return { value: chain, facts };
     });
     await endIfBanned(order.userId, order.applicationId);
-    return respond(tokens, chain, { nonce: order.nonce ?? null, agreedMs: ports.nowMs() });
+    return respond(tokens, chain, { nonce: order.nonce ?? null, agreedMs: ports.clock.now() });
   }
 
   /** Revokes the grant if the user is banned. Called after issuing, because a ban revokes only grants committed before it. */
@@ -267,7 +267,7 @@ export function createGrants(ports: GrantPorts) {
     isBanned: (userId: UserId) => ports.isBanned(userId),
     deauthorize,
     grantors: (applicationId: ApplicationId, limit: number) => grantCache.grantors(applicationId, limit),
-    authenticate: (accessToken: string) => grantCache.principalOf(accessToken, ports.nowMs()),
+    authenticate: (accessToken: string) => grantCache.principalOf(accessToken, ports.clock.now()),
     granted: grantCache.granted,
     async grants(userId: UserId) {
       const { grants } = await grantCache.holdings(userId);

@@ -1,13 +1,13 @@
 import { createPublicKey } from 'node:crypto';
 import type { CryptoKey } from 'jose';
+import type { Clock } from '../../actors/runtime/clock.ts';
 import type { Storage } from '../../storage/ports.ts';
 import { hashOf } from '../identity/identity.ts';
 import type { PublicKey } from './ports.ts';
 
 interface KeyPorts {
   readonly settings: Storage['settings'];
-  /** Unix milliseconds. */
-  nowMs(): number;
+  readonly clock: Pick<Clock, 'now'>;
 }
 
 interface SigningKey {
@@ -37,9 +37,9 @@ export const KEY_PERIOD_MS = 90 * 86_400_000;
  * Keys that sign ID tokens. Each belongs to a period of time and is stored under the number of the period, so all
  * processes of one database use the same key and rotation is automatic.
  */
-export function createIdTokenKeys({ settings, nowMs }: KeyPorts) {
+export function createIdTokenKeys({ settings, clock }: KeyPorts) {
   const made = new Map<number, Promise<SigningKey>>();
-  const periodNow = () => Math.floor(nowMs() / KEY_PERIOD_MS);
+  const periodNow = () => Math.floor(clock.now() / KEY_PERIOD_MS);
   const nameOf = (period: number) => `oauth_signing_key_${period}`;
 
   function forget(before: number): void {
@@ -82,7 +82,7 @@ export function createIdTokenKeys({ settings, nowMs }: KeyPorts) {
 
     async sign({ issuer, subject, audience, nonce, authenticatedMs, lifeSec }: Claims): Promise<string> {
       const { kid, privateKey } = await current();
-      const issuedSec = Math.floor(nowMs() / 1000);
+      const issuedSec = Math.floor(clock.now() / 1000);
       const times = { auth_time: Math.floor(authenticatedMs / 1000), iat: issuedSec };
       const { SignJWT } = await jose();
       return new SignJWT({ ...(nonce === null ? {} : { nonce }), ...times })

@@ -1,3 +1,4 @@
+import type { Clock } from '../../actors/runtime/clock.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { expandScopes } from '../../protocol/scopes.ts';
 import type { Secret } from '../../protocol/secret.ts';
@@ -7,8 +8,7 @@ import type { IssuedTokens, TokenOrder } from './ports.ts';
 
 export interface TokenIssuerPorts {
   readonly keys: IdTokenKeys;
-  /** Unix milliseconds. */
-  nowMs(): number;
+  readonly clock: Pick<Clock, 'now'>;
   randomBytes(size: number): Uint8Array;
   /** Base URL of this server as clients use it: the issuer of ID tokens. */
   publicUrl(): string;
@@ -24,7 +24,7 @@ export interface TokenPair {
 /** Generates tokens and the responses that contain them. */
 export function createTokenIssuer(ports: TokenIssuerPorts) {
   function generate(userId: UserId, refreshable: boolean): TokenPair {
-    const make = () => makeToken(userId, ports.nowMs(), (size) => ports.randomBytes(size));
+    const make = () => makeToken(userId, ports.clock.now(), (size) => ports.randomBytes(size));
     const access = make();
     const refresh = refreshable ? make() : null;
     const refreshHash = refresh && hashOf(refresh.reveal());
@@ -39,7 +39,7 @@ export function createTokenIssuer(ports: TokenIssuerPorts) {
   ): Promise<IssuedTokens> {
     const scopes = expandScopes(chain.scopes);
     // Rounded up: a lifetime of seven days is reported as seven days although the commit took a moment.
-    const expiresInSec = Math.max(0, Math.ceil((chain.expiresMs - ports.nowMs()) / 1000));
+    const expiresInSec = Math.max(0, Math.ceil((chain.expiresMs - ports.clock.now()) / 1000));
     const claims = {
       issuer: ports.publicUrl(),
       subject: chain.userId,

@@ -109,8 +109,8 @@ export function checkReplies(): string[] {
     const checked: AnyOperation['handle'] = async (call, services) => {
       const answer = await handle(call, services);
       if (!answer.ok || !isOfServer(services)) return answer;
-      const { status = operation.status, body } = answer;
-      found.push(...objectionsToReply(operationId, status, status === 204 ? undefined : body));
+      const { status = operation.status, value } = answer;
+      found.push(...objectionsToReply(operationId, status, status === 204 ? undefined : value));
       return answer;
     };
     Object.defineProperty(operation, 'handle', { value: checked });

@@ -88,7 +88,7 @@ export type AuthKind = 'any' | 'bot' | 'user' | 'none';
 
 /** A handler's answer. Its status must be the one declared, unless set here. */
 export type Answer =
-  | { readonly ok: true; readonly status?: number; readonly body?: unknown }
+  | { readonly ok: true; readonly status?: number; readonly value?: unknown }
   | { readonly ok: false; readonly refusal: Refusal };
 
 type ParamNames<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`

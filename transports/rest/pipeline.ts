@@ -311,7 +311,7 @@ function answerOf(
   const status = answer.status ?? operation.status;
   const type = operation.text ? PLAIN_TEXT : operation.media;
   const typed = type ? { ...headers, 'Content-Type': type } : headers;
-  return { status, headers: typed, body: status === 204 ? undefined : answer.body };
+  return { status, headers: typed, body: status === 204 ? undefined : answer.value };
 }
 
 const PLAIN_TEXT = 'text/plain; charset=utf-8';

@@ -1,7 +1,7 @@
 import type * as wire from 'discord-api-types/v10';
 import type { JoinRequestObject } from '../../engine/guild/joinrequests.ts';
+import type { ReadyCheckObject } from '../../engine/lobby/extensions.ts';
 import type { LobbyVoiceState } from '../../engine/lobby/lobby.ts';
-import type { ReadyCheckObject } from '../../engine/lobby/ready.ts';
 import type { ApplicationId, ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { Channel } from '../../protocol/schemas/channel.ts';
 import type { Guild } from '../../protocol/schemas/guild.ts';

@@ -145,7 +145,7 @@ export function arrange(given: Partial<OAuthPorts> = {}) {
     security: (event, fields) => void security.push([event, fields]),
     nextId,
     randomBytes,
-    nowMs: () => clock.nowMs,
+    clock: { now: () => clock.nowMs },
     publicUrl: () => 'https://guild.example',
     revoked: (userId, applicationId) => log.revoked.push(`${userId} ${applicationId}`),
     isBanned: async () => false,

@@ -18,7 +18,7 @@ const operations = resource({
     ...ok,
     handle: ({ caller, authority }) => ({
       ok: true,
-      body: { id: caller.userId, reason: authority.by.reason },
+      value: { id: caller.userId, reason: authority.by.reason },
     }),
   }),
   get_user: op({
@@ -27,7 +27,7 @@ const operations = resource({
     auth: 'any',
     query: Obj({ flag: Optional(Bool()), ids: Optional(Arr(Snowflake(), 3)) }),
     ...ok,
-    handle: ({ params, query }) => ({ ok: true, body: { id: params.user_id, ...query } }),
+    handle: ({ params, query }) => ({ ok: true, value: { id: params.user_id, ...query } }),
   }),
   create_message: op({
     method: 'POST',
@@ -39,7 +39,7 @@ const operations = resource({
     ...ok,
     handle: ({ body, files }) => ({
       ok: true,
-      body: { ...body, files: files.map(({ field, filename, bytes }) => [field, filename, bytes.length]) },
+      value: { ...body, files: files.map(({ field, filename, bytes }) => [field, filename, bytes.length]) },
     }),
   }),
   leave_guild: op({
@@ -56,14 +56,14 @@ const operations = resource({
     path: '/users/:user_id/messages',
     auth: 'any',
     ...ok,
-    handle: ({ params }) => ({ ok: true, body: { id: params.user_id } }),
+    handle: ({ params }) => ({ ok: true, value: { id: params.user_id } }),
   }),
   open: op({
     method: 'GET',
     path: '/open',
     auth: 'none',
     ...ok,
-    handle: () => ({ ok: true, body: {} }),
+    handle: () => ({ ok: true, value: {} }),
   }),
   get_gateway: op({
     method: 'GET',

@@ -22,7 +22,7 @@ const operations = resource({
     body: Obj({ text: Optional(Any()) }),
     status: 200,
     reply: anything,
-    handle: () => ({ ok: true, body: {} }),
+    handle: () => ({ ok: true, value: {} }),
   }),
   create_dm: op({
     method: 'POST',
@@ -32,7 +32,7 @@ const operations = resource({
     body: Obj({ text: Optional(Any()) }),
     status: 200,
     reply: anything,
-    handle: () => ({ ok: true, body: {} }),
+    handle: () => ({ ok: true, value: {} }),
   }),
   create_message: op({
     method: 'POST',
@@ -43,7 +43,7 @@ const operations = resource({
     multipart: true,
     status: 200,
     reply: anything,
-    handle: ({ files }) => ({ ok: true, body: { bytes: files[0]?.bytes.length ?? 0 } }),
+    handle: ({ files }) => ({ ok: true, value: { bytes: files[0]?.bytes.length ?? 0 } }),
   }),
   get_my_user: op({
     method: 'GET',
@@ -52,7 +52,7 @@ const operations = resource({
     bucket,
     status: 200,
     reply: anything,
-    handle: ({ caller }) => ({ ok: true, body: { id: caller.userId } }),
+    handle: ({ caller }) => ({ ok: true, value: { id: caller.userId } }),
   }),
 });
 

@@ -19,7 +19,7 @@ function embedded() {
   const operation = op({
     ...{ method: 'GET', path: '/users/@me', auth: 'any', body: Obj({}), status: 200, reply: anything },
     bucket: { per: null, limit: 50, windowMs: 1_000 },
-    handle: ({ caller }) => ({ ok: true, body: { id: caller.userId, kind: caller.kind } }),
+    handle: ({ caller }) => ({ ok: true, value: { id: caller.userId, kind: caller.kind } }),
   });
   const { pipeline } = pipelineOf({ get_my_user: operation });
   const { api } = embeddedCalls({

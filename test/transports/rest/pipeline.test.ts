@@ -23,7 +23,7 @@ const echo = (over: Partial<AnyOperation> = {}): AnyOperation => ({
     reply: anything,
     handle: ({ params, query, body, authority }) => ({
       ok: true,
-      body: { params, query, body, requires: String(authority.requires), by: authority.by },
+      value: { params, query, body, requires: String(authority.requires), by: authority.by },
     }),
   }),
   ...over,
@@ -159,7 +159,7 @@ describe('limits', () => {
       path: '/webhooks/:webhook_id/:webhook_token',
       auth: 'none',
       bucket: { per: 'webhook_id', limit: 2, windowMs: 5_000 },
-      handle: () => ({ ok: true, body: {} }),
+      handle: () => ({ ok: true, value: {} }),
     });
     const { pipeline } = pipelineOf(
       { create_message: echo(), execute_webhook: execute },
@@ -259,7 +259,7 @@ describe('hooks', () => {
 test('attachments are returned with signed URLs, and stored without', async () => {
   const attachment = Object.freeze({ url: '/a', proxy_url: '/b' });
   const kept = { id: '1', attachments: Object.freeze([attachment]), content: 'x' };
-  const list = echo({ handle: () => ({ ok: true, body: [kept, { referenced_message: kept }] }) });
+  const list = echo({ handle: () => ({ ok: true, value: [kept, { referenced_message: kept }] }) });
   const { pipeline } = pipelineOf(resource({ list_messages: list }));
   const signed = { ...kept, attachments: [{ url: '/a?signed', proxy_url: '/b?signed' }] };
   expect((await pipeline.invoke('list_messages', call())).body).toEqual([
@@ -276,7 +276,7 @@ describe('in a guild that requires a second factor', () => {
       const secondFactor = authority?.by.secondFactor;
       factors.push(secondFactor);
       return secondFactor === 'set'
-        ? { ok: true, body: {} }
+        ? { ok: true, value: {} }
         : { ok: false, refusal: refusal('TWO_FACTOR_REQUIRED') };
     };
     return { factors, operation: echo({ handle }) };

@@ -3,7 +3,6 @@ import { refusal } from '../../../protocol/refusal.ts';
 import { ActivityMetadata, ActivitySecret, HeadlessSession } from '../../../protocol/schemas/extension.ts';
 import { Any, Arr, Nullable, Obj, Optional, Snowflake, Str } from '../../../protocol/schemas/request.ts';
 import { none } from '../../../protocol/schemas/schema.ts';
-import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
@@ -28,13 +27,11 @@ export const activities = resource({
     status: 200,
     reply: ActivityMetadata,
     handle: async ({ caller, params }, { social }) =>
-      answer(
-        await social.activities.metadata(caller, {
-          userId: params.user_id,
-          sessionId: params.session,
-          applicationId: params.application_id,
-        }),
-      ),
+      await social.activities.metadata(caller, {
+        userId: params.user_id,
+        sessionId: params.session,
+        applicationId: params.application_id,
+      }),
   }),
 
   get_activity_secret: op({
@@ -54,15 +51,13 @@ export const activities = resource({
         channelId === undefined || messageId === undefined
           ? null
           : { channelId: channelId as ChannelId, messageId: messageId };
-      return answer(
-        await social.activities.accept(caller, {
-          userId: params.user_id,
-          sessionId: params.session,
-          applicationId: params.application_id,
-          action: action === '1' ? 1 : 2,
-          invite,
-        }),
-      );
+      return await social.activities.accept(caller, {
+        userId: params.user_id,
+        sessionId: params.session,
+        applicationId: params.application_id,
+        action: action === '1' ? 1 : 2,
+        invite,
+      });
     },
   }),
 
@@ -76,7 +71,7 @@ export const activities = resource({
     status: 200,
     reply: HeadlessSession,
     handle: async ({ caller, body }, { social }) =>
-      answer(await social.activities.startHeadless(caller, body.activities, body.token ?? null)),
+      await social.activities.startHeadless(caller, body.activities, body.token ?? null),
   }),
 
   end_headless_session: op({

@@ -30,7 +30,7 @@ export const activityInstances = resource({
       const denied = applicationAccess.applicationRefusal(caller, params.application_id);
       if (denied) return { ok: false, refusal: denied };
       const found = await runningActivities.find(params.application_id, params.instance_id);
-      return found ? { ok: true, body: found } : no('NOT_FOUND');
+      return found ? { ok: true, value: found } : no('NOT_FOUND');
     },
   }),
 });
@@ -67,7 +67,7 @@ export const runningActivities = resource({
     async handle({ params, caller }, services) {
       const where = await whereOf(params.channel_id, caller, services);
       const found = where.ok ? await services.runningActivities.list(where.value) : where;
-      return found.ok ? { ok: true, body: { activities: found.value } } : found;
+      return found.ok ? { ok: true, value: { activities: found.value } } : found;
     },
   }),
 
@@ -89,7 +89,7 @@ export const runningActivities = resource({
       const origin = services.activityOrigin(applicationId);
       return {
         ok: true,
-        body: { ...joined.value, origin, heartbeat_interval: ACTIVITY_HEARTBEAT_MS },
+        value: { ...joined.value, origin, heartbeat_interval: ACTIVITY_HEARTBEAT_MS },
       };
     },
   }),

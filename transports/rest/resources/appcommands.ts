@@ -53,7 +53,7 @@ async function listAll(
   const { application_id, guild_id } = asked.params;
   const commands = await services.read.appCommands.list(application_id, guild_id ?? null);
   const wording = asked.query.with_localizations === true ? 'all' : localesOf(asked.locales);
-  return { ok: true, body: commands.map((command) => commandBody(command, wording)) };
+  return { ok: true, value: commands.map((command) => commandBody(command, wording)) };
 }
 
 async function get(
@@ -65,7 +65,7 @@ async function get(
   const { application_id, guild_id = null, command_id } = asked.params;
   const command = await services.read.appCommands.get(application_id, command_id);
   if (command?.guild_id !== guild_id) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION_COMMAND') };
-  return { ok: true, body: bodyOf(command) };
+  return { ok: true, value: bodyOf(command) };
 }
 
 type WithBody = Asked & { readonly body: unknown };
@@ -77,7 +77,7 @@ async function write(asked: WithBody, services: Services): Promise<Answer> {
   const reply = await services.appCommands.write(application_id, guild_id, asked.body);
   if (!reply.ok) return reply;
   const { command, created } = reply.value;
-  return { ok: true, status: created ? 201 : 200, body: bodyOf(command) };
+  return { ok: true, status: created ? 201 : 200, value: bodyOf(command) };
 }
 
 async function edit(
@@ -88,7 +88,7 @@ async function edit(
   if (no) return { ok: false, refusal: no };
   const { application_id, guild_id = null, command_id } = asked.params;
   const reply = await services.appCommands.edit(application_id, guild_id, command_id, asked.body);
-  return reply.ok ? { ok: true, body: bodyOf(reply.value) } : reply;
+  return reply.ok ? { ok: true, value: bodyOf(reply.value) } : reply;
 }
 
 async function remove(
@@ -106,7 +106,7 @@ async function overwrite(asked: WithBody, services: Services): Promise<Answer> {
   if (no) return { ok: false, refusal: no };
   const { application_id, guild_id = null } = asked.params;
   const reply = await services.appCommands.overwrite(application_id, guild_id, asked.body);
-  return reply.ok ? { ok: true, body: reply.value.map(bodyOf) } : reply;
+  return reply.ok ? { ok: true, value: reply.value.map(bodyOf) } : reply;
 }
 
 const ALL = '/applications/:application_id/commands' as const;
@@ -222,7 +222,7 @@ export const appCommands = resource({
       const no = await denied(asked, services);
       if (no) return { ok: false, refusal: no };
       const { application_id, guild_id } = asked.params;
-      return { ok: true, body: await services.read.appCommands.permissions(application_id, guild_id) };
+      return { ok: true, value: await services.read.appCommands.permissions(application_id, guild_id) };
     },
   }),
 
@@ -241,7 +241,7 @@ export const appCommands = resource({
       const all = await services.read.appCommands.permissions(application_id, guild_id);
       const found = all.find(({ id }) => id === command_id);
       return found
-        ? { ok: true, body: found }
+        ? { ok: true, value: found }
         : { ok: false, refusal: refusal('UNKNOWN_APPLICATION_COMMAND_PERMISSIONS') };
     },
   }),
@@ -264,7 +264,7 @@ export const appCommands = resource({
       if (!user.ok) return user;
       const target = { id: command_id, user: user.value };
       const reply = await commands.setPermissions(application_id, guild_id, target, body.permissions);
-      return reply.ok ? { ok: true, body: reply.value } : reply;
+      return reply.ok ? { ok: true, value: reply.value } : reply;
     },
   }),
 });

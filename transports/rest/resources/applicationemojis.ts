@@ -3,7 +3,6 @@ import { refusal } from '../../../protocol/refusal.ts';
 import { ApplicationEmojis, Emoji } from '../../../protocol/schemas/expression.ts';
 import { Obj, Optional } from '../../../protocol/schemas/request.ts';
 import { none } from '../../../protocol/schemas/schema.ts';
-import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { readEmojiImage } from '../expressionfile.ts';
 import { type Bucket, op, resource } from '../operation.ts';
@@ -25,7 +24,7 @@ export const applicationEmojis = resource({
     handle: async ({ params, caller }, { applicationAccess, read }) => {
       const no = applicationAccess.applicationRefusal(caller, params.application_id);
       if (no) return { ok: false, refusal: no };
-      return { ok: true, body: { items: await read.expressions.ofApplication(params.application_id) } };
+      return { ok: true, value: { items: await read.expressions.ofApplication(params.application_id) } };
     },
   }),
   get_application_emoji: op({
@@ -40,7 +39,7 @@ export const applicationEmojis = resource({
       if (no) return { ok: false, refusal: no };
       const emojis = await read.expressions.ofApplication(params.application_id);
       const emoji = emojis.find(({ id }) => id === params.emoji_id);
-      return emoji ? { ok: true, body: emoji } : { ok: false, refusal: refusal('UNKNOWN_EMOJI') };
+      return emoji ? { ok: true, value: emoji } : { ok: false, refusal: refusal('UNKNOWN_EMOJI') };
     },
   }),
   create_application_emoji: op({
@@ -65,8 +64,8 @@ export const applicationEmojis = resource({
       if (!user) return { ok: false, refusal: refusal('UNKNOWN_USER') };
       const id = nextId();
       const draft = { id, name: body.name, animated: image.value.animated, user };
-      return answer(
-        await expressionFiles.using('emojis', id, image.value, () => emojis.create(applicationId, draft)),
+      return await expressionFiles.using('emojis', id, image.value, () =>
+        emojis.create(applicationId, draft),
       );
     },
   }),
@@ -83,7 +82,7 @@ export const applicationEmojis = resource({
       if (no) return { ok: false, refusal: no };
       const wrong = wrongEmojiName(body.name);
       if (wrong) return wrong;
-      return answer(await emojis.rename(params.application_id, params.emoji_id, body.name));
+      return await emojis.rename(params.application_id, params.emoji_id, body.name);
     },
   }),
   delete_application_emoji: op({

@@ -110,7 +110,7 @@ export const applications = resource({
     reply: OwnApplication,
     async handle({ params, caller }, services) {
       const opened = await services.applicationAccess.open(caller, params.application_id, 'view');
-      return opened.ok ? { ok: true, body: await rendered(opened.value, services) } : opened;
+      return opened.ok ? { ok: true, value: await rendered(opened.value, services) } : opened;
     },
   }),
 
@@ -160,7 +160,7 @@ export const applications = resource({
       const urls = { nextId: services.nextId, channelId, publicUrl };
       const made = newFiles(urls, { files: [{ upload, note: undefined }] });
       const stored = await services.messageFiles.store({ channelId, fits: async () => true }, made);
-      return stored.ok ? { ok: true, body: { attachment: stored.value[0] } } : stored;
+      return stored.ok ? { ok: true, value: { attachment: stored.value[0] } } : stored;
     },
   }),
 });
@@ -178,7 +178,7 @@ async function updated(before: Application | null, draft: Draft, services: Servi
   const change = await changeOf(before, draft, services);
   if (!change.ok) return change;
   const reply = await services.applications.update(before.id, change.value);
-  return reply.ok ? { ok: true, body: await rendered(reply.value, services) } : reply;
+  return reply.ok ? { ok: true, value: await rendered(reply.value, services) } : reply;
 }
 
 async function applicationOf({ applicationId }: Caller, { read }: Services): Promise<Application | null> {
@@ -188,7 +188,7 @@ async function applicationOf({ applicationId }: Caller, { read }: Services): Pro
 async function mine(caller: Caller, services: Services): Promise<Answer> {
   const application = await applicationOf(caller, services);
   if (!application) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
-  return { ok: true, body: await rendered(application, services) };
+  return { ok: true, value: await rendered(application, services) };
 }
 
 async function rendered(application: Application, { read, teams }: Services): Promise<object> {
@@ -281,7 +281,7 @@ export const applicationsUnlisted = resource({
     async handle({ params }, { read }) {
       const application = await read.applications.get(params.application_id);
       if (!application) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
-      return { ok: true, body: publicApplicationBody(application, null) };
+      return { ok: true, value: publicApplicationBody(application, null) };
     },
   }),
 });

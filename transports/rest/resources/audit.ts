@@ -84,7 +84,7 @@ export const audit = resource({
         guild_scheduled_events: events.value.map(eventBody),
         threads: threads.value,
       };
-      return { ok: true, body: { ...lists, audit_log_entries: entries } };
+      return { ok: true, value: { ...lists, audit_log_entries: entries } };
     },
   }),
 });

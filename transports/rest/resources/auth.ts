@@ -37,7 +37,7 @@ const placeOf = (address: string | null): ClientInfo => ({ address, agent: 'API'
 
 async function signedIn({ accounts }: Services, userId: UserId): Promise<Answer> {
   const token = await accounts.issueToken(userId);
-  return { ok: true, body: { token: token.reveal(), user_id: userId } };
+  return { ok: true, value: { token: token.reveal(), user_id: userId } };
 }
 
 /**
@@ -77,7 +77,10 @@ export const auth = resource({
       const { value } = reply;
       if (value.kind === 'signedIn') return signedIn(services, value.userId);
       const { userId, ticket } = value;
-      return { ok: true, body: { user_id: userId, mfa: true, totp: true, backup: true, sms: false, ticket } };
+      return {
+        ok: true,
+        value: { user_id: userId, mfa: true, totp: true, backup: true, sms: false, ticket },
+      };
     },
   }),
 
@@ -103,7 +106,7 @@ export const auth = resource({
     status: 200,
     reply: DeviceCodes,
     async handle({ publicUrl }, { oauth }) {
-      return { ok: true, body: deviceBody(await oauth.devices.beginSignIn(), publicUrl) };
+      return { ok: true, value: deviceBody(await oauth.devices.beginSignIn(), publicUrl) };
     },
   }),
 
@@ -159,7 +162,7 @@ export const auth = resource({
       if (!reply.ok) return reply;
       const profile = await services.accounts.profile(reply.value);
       // Resetting the password does not replace the second factor.
-      if (profile?.hasFactor) return { ok: true, body: { user_id: reply.value, mfa: true } };
+      if (profile?.hasFactor) return { ok: true, value: { user_id: reply.value, mfa: true } };
       return signedIn(services, reply.value);
     },
   }),
@@ -174,7 +177,7 @@ export const auth = resource({
     reply: VerifiedEmail,
     async handle({ body }, { accounts }) {
       const reply = await accounts.confirmEmail(body.token);
-      return reply.ok ? { ok: true, body: { user_id: reply.value } } : reply;
+      return reply.ok ? { ok: true, value: { user_id: reply.value } } : reply;
     },
   }),
 });

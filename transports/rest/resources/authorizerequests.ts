@@ -78,7 +78,7 @@ export const authorizeRequests = resource({
       const applicationId = params.application_id;
       const notified = await services.authorizeRequests.ask(userId, applicationId, requestId);
       if (notified === 0) return { ok: false, refusal: refusal('UNKNOWN_SESSION') };
-      return { ok: true, body: { request_id: requestId } };
+      return { ok: true, value: { request_id: requestId } };
     },
   }),
 });

@@ -14,7 +14,6 @@ import {
   Str,
 } from '../../../protocol/schemas/request.ts';
 import { list, none } from '../../../protocol/schemas/schema.ts';
-import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Bucket, op, resource } from '../operation.ts';
 
@@ -71,7 +70,7 @@ export const autoModeration = resource({
     status: 200,
     reply: list(AutoModerationRule),
     handle: async ({ params, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'listAutoModerationRules', {}, authority)),
+      await guilds.call(params.guild_id, 'listAutoModerationRules', {}, authority),
   }),
   get_auto_moderation_rule: op({
     method: 'GET',
@@ -82,7 +81,7 @@ export const autoModeration = resource({
     status: 200,
     reply: AutoModerationRule,
     handle: async ({ params: { guild_id: guildId, rule_id: ruleId }, authority }, { guilds }) =>
-      answer(await guilds.call(guildId, 'getAutoModerationRule', { ruleId }, authority)),
+      await guilds.call(guildId, 'getAutoModerationRule', { ruleId }, authority),
   }),
   create_auto_moderation_rule: op({
     method: 'POST',
@@ -95,7 +94,7 @@ export const autoModeration = resource({
     status: 200,
     reply: AutoModerationRule,
     handle: async ({ params, body: draft, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'createAutoModerationRule', { draft }, authority)),
+      await guilds.call(params.guild_id, 'createAutoModerationRule', { draft }, authority),
   }),
   update_auto_moderation_rule: op({
     method: 'PATCH',
@@ -113,7 +112,7 @@ export const autoModeration = resource({
     status: 200,
     reply: AutoModerationRule,
     handle: async ({ params: { guild_id: guildId, rule_id: ruleId }, body: draft, authority }, { guilds }) =>
-      answer(await guilds.call(guildId, 'updateAutoModerationRule', { ruleId, draft }, authority)),
+      await guilds.call(guildId, 'updateAutoModerationRule', { ruleId, draft }, authority),
   }),
   delete_auto_moderation_rule: op({
     method: 'DELETE',

@@ -37,7 +37,7 @@ export const bans = resource({
         ...(query.before === undefined ? {} : { before: query.before }),
         ...(query.after === undefined ? {} : { after: query.after }),
       };
-      return { ok: true, body: await read.guilds.bans(guildId, page) };
+      return { ok: true, value: await read.guilds.bans(guildId, page) };
     },
   }),
 
@@ -52,7 +52,7 @@ export const bans = resource({
     handle: async ({ params, authority }, { guilds }) => {
       const input = { userId: params.user_id };
       const reply = await guilds.call(params.guild_id, 'getBan', input, authority);
-      return reply.ok ? { ok: true, body: reply.value } : reply;
+      return reply.ok ? { ok: true, value: reply.value } : reply;
     },
   }),
 
@@ -108,7 +108,7 @@ export const bans = resource({
       const reply = await services.bans.banEach(params.guild_id, body.user_ids, deleteSec, authority);
       if (!reply.ok) return reply;
       const { banned, failed } = reply.value;
-      return { ok: true, body: { banned_users: banned, failed_users: failed } };
+      return { ok: true, value: { banned_users: banned, failed_users: failed } };
     },
   }),
 });

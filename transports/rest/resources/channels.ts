@@ -22,7 +22,6 @@ import {
   Str,
 } from '../../../protocol/schemas/request.ts';
 import { list, none } from '../../../protocol/schemas/schema.ts';
-import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
 import { type Answer, type Bucket, op, resource } from '../operation.ts';
@@ -137,7 +136,7 @@ export const channels = resource({
     status: 200,
     reply: Channel,
     handle: async ({ params, authority }, { channels }) =>
-      answer(await channels.call(params.channel_id, 'getChannel', {}, authority)),
+      await channels.call(params.channel_id, 'getChannel', {}, authority),
   }),
   update_channel: op({
     method: 'PATCH',
@@ -158,7 +157,7 @@ export const channels = resource({
       if (name === null) return NAME_REQUIRED;
       const draft = { ...rest, ...(name === undefined ? {} : { name }) };
       const input = { draft, threadChange: draft };
-      return answer(await services.channels.call(params.channel_id, 'updateChannel', input, authority));
+      return await services.channels.call(params.channel_id, 'updateChannel', input, authority);
     },
   }),
   add_group_dm_user: op({
@@ -175,7 +174,7 @@ export const channels = resource({
       const { channel_id: channelId, user_id: userId } = params;
       const reply = await groups.add(channelId, userId, { accessToken, nick: nick || null }, authority);
       if (!reply.ok) return reply;
-      return reply.value ? { ok: true, status: 201, body: reply.value } : { ok: true };
+      return reply.value ? { ok: true, status: 201, value: reply.value } : { ok: true };
     },
   }),
   delete_group_dm_user: op({
@@ -199,7 +198,7 @@ export const channels = resource({
     status: 200,
     reply: Channel,
     handle: async ({ params, authority }, { channels }) =>
-      answer(await channels.call(params.channel_id, 'deleteChannel', {}, authority)),
+      await channels.call(params.channel_id, 'deleteChannel', {}, authority),
   }),
   set_channel_permission_overwrite: op({
     method: 'PUT',
@@ -246,7 +245,7 @@ export const channels = resource({
     reply: list(Channel),
     handle: async ({ params, query, authority }, { guilds }) => {
       const input = { withLinking: query.with_can_link_lobby ?? false };
-      return answer(await guilds.call(params.guild_id, 'listChannels', input, authority));
+      return await guilds.call(params.guild_id, 'listChannels', input, authority);
     },
   }),
   // No permission here: the command checks it in the category that the channel is created in.
@@ -260,7 +259,7 @@ export const channels = resource({
     status: 201,
     reply: GuildChannel,
     handle: async ({ params, body: draft, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'createChannel', { draft: draft }, authority)),
+      await guilds.call(params.guild_id, 'createChannel', { draft: draft }, authority),
   }),
   // No permission here: the command checks it for each channel, in its old and its new category.
   bulk_update_guild_channels: op({
@@ -317,5 +316,5 @@ async function updateGroup(
     ...(icon === undefined ? {} : { icon: saved?.value ?? null }),
     ...(owner == null ? {} : { owner }),
   };
-  return answer(await groups.update(channelId, draft, authority));
+  return await groups.update(channelId, draft, authority);
 }

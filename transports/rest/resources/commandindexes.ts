@@ -14,7 +14,7 @@ function answerOf(reply: Reply<CommandIndex>, tags: readonly string[]): Answer {
   const locales = localesOf(tags);
   return {
     ok: true,
-    body: {
+    value: {
       applications: applications.map(({ application, permissions, bot }) => {
         const { id, name, description, icon, bot_id, flags } = application;
         return {

@@ -18,7 +18,6 @@ import {
 } from '../../../protocol/schemas/request.ts';
 import { list, none } from '../../../protocol/schemas/schema.ts';
 import type { DirectDraft } from '../../../services/social/ports.ts';
-import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Bucket, op, resource } from '../operation.ts';
 import { activities } from './activities.ts';
@@ -114,7 +113,7 @@ export const directMessagesUnlisted = resource({
     status: 200,
     reply: list(DirectMessage),
     handle: async ({ caller, params, query }, { social }) =>
-      answer(await social.messages.list(caller, params.user_id, query.limit ?? PAGE.usual)),
+      await social.messages.list(caller, params.user_id, query.limit ?? PAGE.usual),
   }),
 
   send_user_message: op({
@@ -130,7 +129,7 @@ export const directMessagesUnlisted = resource({
       const long = longKey(body.metadata ?? {}, 'metadata', METADATA.chars);
       if (long) return { ok: false, refusal: long };
       const otherId = params.user_id;
-      return answer(await social.messages.send(caller, otherId, draftOf(body)));
+      return await social.messages.send(caller, otherId, draftOf(body));
     },
   }),
 
@@ -146,7 +145,7 @@ export const directMessagesUnlisted = resource({
     handle: async ({ caller, params, body }, { social }) => {
       const { user_id, message_id } = params;
       const content = body.content ?? null;
-      return answer(await social.messages.edit(caller, user_id, message_id, content));
+      return await social.messages.edit(caller, user_id, message_id, content);
     },
   }),
 
@@ -170,8 +169,7 @@ export const directMessagesUnlisted = resource({
     bucket: READ,
     status: 200,
     reply: DirectMessageChannel,
-    handle: async ({ caller, params }, { social }) =>
-      answer(await social.messages.channel(caller, params.user_id)),
+    handle: async ({ caller, params }, { social }) => await social.messages.channel(caller, params.user_id),
   }),
 
   ...activities,

@@ -4,7 +4,6 @@ import { P } from '../../../protocol/permissions.ts';
 import { Emoji } from '../../../protocol/schemas/expression.ts';
 import { Arr, Nullable, Obj, Optional, Snowflake, Str } from '../../../protocol/schemas/request.ts';
 import { list, none } from '../../../protocol/schemas/schema.ts';
-import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { badFile, readEmojiImage } from '../expressionfile.ts';
 import { type Bucket, op, resource } from '../operation.ts';
@@ -41,7 +40,7 @@ export const emojis = resource({
     status: 200,
     reply: list(Emoji),
     handle: async ({ params, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'listEmojis', {}, authority)),
+      await guilds.call(params.guild_id, 'listEmojis', {}, authority),
   }),
   get_guild_emoji: op({
     method: 'GET',
@@ -51,7 +50,7 @@ export const emojis = resource({
     status: 200,
     reply: Emoji,
     handle: async ({ params, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'getEmoji', { emojiId: params.emoji_id }, authority)),
+      await guilds.call(params.guild_id, 'getEmoji', { emojiId: params.emoji_id }, authority),
   }),
   create_guild_emoji: op({
     method: 'POST',
@@ -74,10 +73,8 @@ export const emojis = resource({
       const emojiId = nextId();
       const { animated } = image.value;
       const input = { emojiId, name: body.name, roles: rolesOf(body.roles), animated };
-      return answer(
-        await expressionFiles.using('emojis', emojiId, image.value, () =>
-          guilds.call(params.guild_id, 'createEmoji', input, authority),
-        ),
+      return await expressionFiles.using('emojis', emojiId, image.value, () =>
+        guilds.call(params.guild_id, 'createEmoji', input, authority),
       );
     },
   }),
@@ -97,7 +94,7 @@ export const emojis = resource({
         ...(body.name === undefined ? {} : { name: body.name }),
         ...(body.roles === undefined ? {} : { roles: rolesOf(body.roles) }),
       };
-      return answer(await guilds.call(params.guild_id, 'updateEmoji', input, authority));
+      return await guilds.call(params.guild_id, 'updateEmoji', input, authority);
     },
   }),
   delete_guild_emoji: op({

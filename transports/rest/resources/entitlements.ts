@@ -64,7 +64,7 @@ export const entitlements = resource({
       const scope = await applicationAccess.entitlements(caller, params.application_id, 'viewEntitlements');
       if (!scope.ok) return scope;
       const { userId } = scope.value;
-      if (userId !== null && (query.user_id ?? userId) !== userId) return { ok: true, body: [] };
+      if (userId !== null && (query.user_id ?? userId) !== userId) return { ok: true, value: [] };
       const found = await read.premium.entitlements({
         applicationId: params.application_id,
         userId: userId ?? query.user_id ?? null,
@@ -77,7 +77,7 @@ export const entitlements = resource({
         withDeleted: query.exclude_deleted === false,
         withConsumed: true,
       });
-      return { ok: true, body: found.map(entitlementObject) };
+      return { ok: true, value: found.map(entitlementObject) };
     },
   }),
 
@@ -91,7 +91,7 @@ export const entitlements = resource({
     reply: Entitlement,
     handle: async ({ params, caller }, services) => {
       const found = await reached(caller, params, services);
-      return found.ok ? { ok: true, body: entitlementObject(found.entitlement) } : found;
+      return found.ok ? { ok: true, value: entitlementObject(found.entitlement) } : found;
     },
   }),
 
@@ -117,7 +117,7 @@ export const entitlements = resource({
       const reply = await services.premium.run(id, { kind: 'test', skuId: body.sku_id, to });
       if (!reply.ok) return reply;
       const [made] = reply.value.entitlements;
-      return { ok: true, body: made && entitlementObject(made) };
+      return { ok: true, value: made && entitlementObject(made) };
     },
   }),
 
@@ -177,7 +177,7 @@ export const entitlements = resource({
         withDeleted: false,
         withConsumed: query.exclude_consumed !== true,
       });
-      return { ok: true, body: found.map(entitlementObject) };
+      return { ok: true, value: found.map(entitlementObject) };
     },
   }),
 
@@ -195,7 +195,7 @@ export const entitlements = resource({
       if ('no' in found) return found.no;
       const limit = query.limit ?? PAGE_SUBSCRIPTIONS;
       const page = { ...found, skuId: params.sku_id, ...pageOf(query), limit };
-      return { ok: true, body: (await services.read.premium.subscriptions(page)).map(subscriptionObject) };
+      return { ok: true, value: (await services.read.premium.subscriptions(page)).map(subscriptionObject) };
     },
   }),
 
@@ -217,7 +217,7 @@ export const entitlements = resource({
       const isIt =
         subscription?.skuId === params.sku_id && (userId === ANYBODY || subscription.userId === userId);
       if (!isIt) return { ok: false, refusal: refusal('UNKNOWN_ENTITLEMENT') };
-      return { ok: true, body: subscriptionObject(subscription) };
+      return { ok: true, value: subscriptionObject(subscription) };
     },
   }),
 });
@@ -237,7 +237,7 @@ export const entitlementsUnlisted = resource({
       const { application_id: id } = params;
       if (query.withdrawn === true && caller.kind === 'user' && !caller.authorization) {
         const all = await services.catalog.list(id, caller.userId);
-        return all.ok ? { ok: true, body: all.value.map(pricedSku) } : all;
+        return all.ok ? { ok: true, value: all.value.map(pricedSku) } : all;
       }
       const no = services.applicationAccess.userOrApplicationRefusal(caller, id);
       if (no) return { ok: false, refusal: no };
@@ -245,7 +245,7 @@ export const entitlementsUnlisted = resource({
       const isPerson = caller.kind === 'user';
       const skus = await services.read.premium.skus(id);
       const shown = isPerson ? skus.filter(({ flags }) => (flags & SKU_FLAG.AVAILABLE) !== 0) : skus;
-      return { ok: true, body: shown.map((sku) => (isPerson ? pricedSku(sku) : skuObject(sku))) };
+      return { ok: true, value: shown.map((sku) => (isPerson ? pricedSku(sku) : skuObject(sku))) };
     },
   }),
 });

@@ -9,7 +9,7 @@ export const gateway = resource({
     bucket: { per: null, limit: 30, windowMs: 10_000 },
     status: 200,
     reply: Gateway,
-    handle: (_call, { gateway }) => ({ ok: true, body: { url: gateway.url } }),
+    handle: (_call, { gateway }) => ({ ok: true, value: { url: gateway.url } }),
   }),
 
   get_bot_gateway: op({
@@ -23,7 +23,7 @@ export const gateway = resource({
     handle: async ({ caller }, { gateway }) => ({
       ok: true,
       // The URL has no query: clients append their own.
-      body: { url: gateway.url, session_start_limit: await gateway.sessionStart(caller.userId), shards: 1 },
+      value: { url: gateway.url, session_start_limit: await gateway.sessionStart(caller.userId), shards: 1 },
     }),
   }),
 });

@@ -25,7 +25,6 @@ import {
   Str,
 } from '../../../protocol/schemas/request.ts';
 import { none } from '../../../protocol/schemas/schema.ts';
-import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type ImageKind, saveImage } from '../image.ts';
 import { type Bucket, op, resource } from '../operation.ts';
@@ -148,7 +147,7 @@ export const guilds = resource({
     reply: CountedGuild,
     handle: async ({ params, query, authority }, { guilds }) => {
       const withCounts = query.with_counts ?? false;
-      return answer(await guilds.call(params.guild_id, 'getGuild', { withCounts }, authority));
+      return await guilds.call(params.guild_id, 'getGuild', { withCounts }, authority);
     },
   }),
   get_guild_preview: op({
@@ -161,8 +160,8 @@ export const guilds = resource({
     handle: async ({ params, authority }, { guilds, system }) => {
       const own = await guilds.call(params.guild_id, 'previewGuild', {}, authority);
       const isStranger = !own.ok && own.refusal.code === refusal('UNKNOWN_GUILD').code;
-      if (!isStranger) return answer(own);
-      return answer(await guilds.call(params.guild_id, 'previewDiscoverableGuild', {}, system));
+      if (!isStranger) return own;
+      return await guilds.call(params.guild_id, 'previewDiscoverableGuild', {}, system);
     },
   }),
   update_guild: op({
@@ -179,7 +178,7 @@ export const guilds = resource({
       const guildId = params.guild_id;
       const draft = await drafted(body, guildId, authority, services);
       if (!draft.ok) return draft;
-      return answer(await services.guilds.call(guildId, 'updateGuild', { draft: draft.value }, authority));
+      return await services.guilds.call(guildId, 'updateGuild', { draft: draft.value }, authority);
     },
   }),
 });
@@ -207,7 +206,7 @@ export const guildsUnlisted = resource({
     status: 200,
     reply: MfaLevel,
     handle: async ({ params, body: { level }, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'setMfaLevel', { level }, authority)),
+      await guilds.call(params.guild_id, 'setMfaLevel', { level }, authority),
   }),
 
   create_guild: op({
@@ -226,12 +225,10 @@ export const guildsUnlisted = resource({
       const saved = icon ? await saveImage(blobs, 'icons', id, icon, 'icon') : null;
       if (saved && !saved.ok) return saved;
       const chosen = Object.fromEntries(Object.entries(choices).filter(([, value]) => value != null));
-      return answer(
-        await guilds.create(caller.userId, id, name.trim(), {
-          ...chosen,
-          ...(saved && { icon: saved.value }),
-        }),
-      );
+      return await guilds.create(caller.userId, id, name.trim(), {
+        ...chosen,
+        ...(saved && { icon: saved.value }),
+      });
     },
   }),
 

@@ -3,7 +3,6 @@ import { P } from '../../../protocol/permissions.ts';
 import { GuildSounds, SoundboardSound } from '../../../protocol/schemas/expression.ts';
 import { NameText, Nullable, Num, Obj, Optional, Snowflake, Str } from '../../../protocol/schemas/request.ts';
 import { none } from '../../../protocol/schemas/schema.ts';
-import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { badFile, readDataUri } from '../expressionfile.ts';
 import { type Bucket, op, resource } from '../operation.ts';
@@ -39,7 +38,7 @@ export const guildSounds = resource({
     reply: GuildSounds,
     handle: async ({ params, authority }, { guilds }) => {
       const reply = await guilds.call(params.guild_id, 'listSounds', {}, authority);
-      return reply.ok ? { ok: true, body: { items: reply.value } } : reply;
+      return reply.ok ? { ok: true, value: { items: reply.value } } : reply;
     },
   }),
   get_guild_soundboard_sound: op({
@@ -50,7 +49,7 @@ export const guildSounds = resource({
     status: 200,
     reply: SoundboardSound,
     handle: async ({ params, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'getSound', { soundId: params.sound_id }, authority)),
+      await guilds.call(params.guild_id, 'getSound', { soundId: params.sound_id }, authority),
   }),
   create_guild_soundboard_sound: op({
     method: 'POST',
@@ -74,10 +73,8 @@ export const guildSounds = resource({
       const soundId = nextId();
       const emoji = emojiOf(body) ?? { emoji_id: null, emoji_name: null };
       const input = { soundId, name: body.name, volume: body.volume ?? 1, emoji };
-      return answer(
-        await expressionFiles.using('soundboard-sounds', soundId, file.value, () =>
-          guilds.call(params.guild_id, 'createSound', input, authority),
-        ),
+      return await expressionFiles.using('soundboard-sounds', soundId, file.value, () =>
+        guilds.call(params.guild_id, 'createSound', input, authority),
       );
     },
   }),
@@ -97,7 +94,7 @@ export const guildSounds = resource({
         ...(body.volume == null ? {} : { volume: body.volume }),
         ...(emoji === undefined ? {} : { emoji }),
       };
-      return answer(await guilds.call(params.guild_id, 'updateSound', input, authority));
+      return await guilds.call(params.guild_id, 'updateSound', input, authority);
     },
   }),
   delete_guild_soundboard_sound: op({

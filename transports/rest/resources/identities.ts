@@ -147,7 +147,7 @@ export const identities = resource({
       if (!asked.ok) return asked;
       const { applicationId, userId } = asked.value;
       const reply = await services.provisional.profile(applicationId, userId, params.external_user);
-      return reply.ok ? { ok: true, body: profileBody(reply.value) } : reply;
+      return reply.ok ? { ok: true, value: profileBody(reply.value) } : reply;
     },
   }),
 
@@ -171,7 +171,7 @@ export const identities = resource({
       if (!reply.ok) return reply;
       if (!reply.value.created) return { ok: true };
       const made = await services.provisional.profile(applicationId, userId, externalUserId);
-      return made.ok ? { ok: true, status: 201, body: profileBody(made.value) } : made;
+      return made.ok ? { ok: true, status: 201, value: profileBody(made.value) } : made;
     },
   }),
 
@@ -197,14 +197,14 @@ export const identities = resource({
         user_id: userId,
         external_user_id: providerIssuedUserId,
       }));
-      return { ok: true, body: rows };
+      return { ok: true, value: rows };
     },
   }),
 });
 
 const listed = (found: readonly Identity[]) => ({
   ok: true as const,
-  body: { identities: found.map((each) => ({ ...identityObject(each), user_id: each.userId })) },
+  value: { identities: found.map((each) => ({ ...identityObject(each), user_id: each.userId })) },
 });
 
 const profileBody = ({ username, metadata, data }: IdentityProfile): object => ({ username, metadata, data });

@@ -1,7 +1,6 @@
 import { P } from '../../../protocol/permissions.ts';
 import { IncidentsData } from '../../../protocol/schemas/guild.ts';
 import { Nullable, Obj, Optional, Timestamp } from '../../../protocol/schemas/request.ts';
-import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
 
 export const incidents = resource({
@@ -19,6 +18,6 @@ export const incidents = resource({
     status: 200,
     reply: IncidentsData,
     handle: async ({ params, body: draft, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'updateIncidentActions', { draft }, authority)),
+      await guilds.call(params.guild_id, 'updateIncidentActions', { draft }, authority),
   }),
 });

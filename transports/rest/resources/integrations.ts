@@ -19,7 +19,7 @@ export const integrations = resource({
     reply: list(BotIntegration),
     async handle({ params, authority }, { integrations: all }) {
       const reply = await all.list(params.guild_id, authority);
-      return reply.ok ? { ok: true, body: reply.value } : reply;
+      return reply.ok ? { ok: true, value: reply.value } : reply;
     },
   }),
   delete_guild_integration: op({

@@ -169,7 +169,7 @@ export const interactions = resource({
       return {
         ok: true,
         status: 200,
-        body: await callbackBody(id, answered.value, call.body.type, services),
+        value: await callbackBody(id, answered.value, call.body.type, services),
       };
     },
   }),

@@ -82,7 +82,7 @@ export const invites = resource({
       };
       const { guildId } = may.value;
       const reply = await services.invites.create({ guildId, channelId }, wanted, authority);
-      return reply.ok ? { ok: true, body: reply.value } : reply;
+      return reply.ok ? { ok: true, value: reply.value } : reply;
     },
   }),
 
@@ -107,7 +107,7 @@ export const invites = resource({
         // The permission was checked in the channel and is not needed in the whole guild.
         { by: authority.by, requires: 0n },
       );
-      return reply.ok ? { ok: true, body: reply.value } : reply;
+      return reply.ok ? { ok: true, value: reply.value } : reply;
     },
   }),
 
@@ -124,7 +124,7 @@ export const invites = resource({
       if (!may.ok) return may;
       const found = await read.guilds.invites(guildId, null, nowMs());
       const reply = await guilds.call(guildId, 'presentInvites', { invites: found }, authority);
-      return reply.ok ? { ok: true, body: reply.value } : reply;
+      return reply.ok ? { ok: true, value: reply.value } : reply;
     },
   }),
 
@@ -142,7 +142,7 @@ export const invites = resource({
       const { with_counts: withCounts = false, guild_scheduled_event_id: eventId = null } = query;
       const input = { code, readerId: caller?.userId ?? null, withCounts, eventId };
       const reply = await guilds.call(guildId, 'resolveInvite', input, system);
-      return reply.ok ? { ok: true, body: reply.value } : reply;
+      return reply.ok ? { ok: true, value: reply.value } : reply;
     },
   }),
 
@@ -157,7 +157,7 @@ export const invites = resource({
       const guildId = await guildOf(code);
       if (guildId === null) return unknownInvite();
       const reply = await guilds.call(guildId, 'revokeInvite', { code }, authority);
-      return reply.ok ? { ok: true, body: reply.value } : reply;
+      return reply.ok ? { ok: true, value: reply.value } : reply;
     },
   }),
 });
@@ -176,7 +176,7 @@ export const invitesUnlisted = resource({
     handle: async ({ params: { code }, caller: { userId } }, services) => {
       const reply = await services.invites.accept(code, userId);
       if (!reply.ok) return reply;
-      return { ok: true, body: { ...reply.value.invite, new_member: reply.value.added } };
+      return { ok: true, value: { ...reply.value.invite, new_member: reply.value.added } };
     },
   }),
 });

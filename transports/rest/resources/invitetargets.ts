@@ -29,7 +29,7 @@ export const inviteTargets = resource({
       const guildId = await services.invites.guildOf(code);
       if (guildId === null) return unknownInvite();
       const reply = await services.guilds.call(guildId, 'getInviteTargets', { code }, authority);
-      return reply.ok ? { ok: true, body: targetUsersFile(reply.value) } : reply;
+      return reply.ok ? { ok: true, value: targetUsersFile(reply.value) } : reply;
     },
   }),
 
@@ -73,7 +73,7 @@ export const inviteTargets = resource({
       const { total, doneAt } = reply.value;
       return {
         ok: true,
-        body: {
+        value: {
           ...{ status: COMPLETED, total_users: total, processed_users: total },
           ...{ created_at: doneAt, completed_at: doneAt, error_message: null },
         },

@@ -15,7 +15,6 @@ import {
   Str,
 } from '../../../protocol/schemas/request.ts';
 import { JoinRequest, JoinRequestList } from '../../../protocol/schemas/screening.ts';
-import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
@@ -76,7 +75,7 @@ export const joinRequests = resource({
       const input = { requests: found.requests };
       const shown = await guilds.call(guildId, 'presentJoinRequests', input, authority);
       if (!shown.ok) return shown;
-      return { ok: true, body: { total: found.total, guild_join_requests: shown.value } };
+      return { ok: true, value: { total: found.total, guild_join_requests: shown.value } };
     },
   }),
 
@@ -103,7 +102,7 @@ export const joinRequests = resource({
       if (userId === null) return { ok: false, refusal: refusal('NOT_FOUND') };
       const approve = action === 'APPROVED';
       const input = { userId, requestId: params.request_id, approve, reason: reason || null };
-      return answer(await guilds.call(params.guild_id, 'actOnJoinRequest', input, authority));
+      return await guilds.call(params.guild_id, 'actOnJoinRequest', input, authority);
     },
   }),
 });
@@ -118,7 +117,7 @@ export const screeningUnlisted = resource({
     status: 200,
     reply: MemberVerification,
     handle: async ({ params, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'getMemberVerification', {}, authority)),
+      await guilds.call(params.guild_id, 'getMemberVerification', {}, authority),
   }),
 
   update_guild_member_verification: op({
@@ -136,9 +135,7 @@ export const screeningUnlisted = resource({
     status: 200,
     reply: MemberVerification,
     handle: async ({ params, body: { bulk_action: action, ...draft }, authority }, { guilds }) => {
-      return answer(
-        await guilds.updateScreening(params.guild_id, { draft }, action !== 'REJECTED', authority),
-      );
+      return await guilds.updateScreening(params.guild_id, { draft }, action !== 'REJECTED', authority);
     },
   }),
 
@@ -150,7 +147,7 @@ export const screeningUnlisted = resource({
     status: 200,
     reply: JoinRequest,
     handle: async ({ params, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'getMyJoinRequest', {}, authority)),
+      await guilds.call(params.guild_id, 'getMyJoinRequest', {}, authority),
   }),
 
   submit_guild_join_request: op({
@@ -166,7 +163,7 @@ export const screeningUnlisted = resource({
     reply: JoinRequest,
     handle: async ({ params, body: { form_fields, version }, authority }, { guilds }) => {
       const input = { form_fields, version: version ?? null };
-      return answer(await guilds.call(params.guild_id, 'submitJoinRequest', input, authority));
+      return await guilds.call(params.guild_id, 'submitJoinRequest', input, authority);
     },
   }),
 });

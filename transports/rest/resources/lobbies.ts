@@ -24,7 +24,6 @@ import {
   Str,
 } from '../../../protocol/schemas/request.ts';
 import { list, none } from '../../../protocol/schemas/schema.ts';
-import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Answer, type Bucket, op, resource } from '../operation.ts';
 
@@ -100,7 +99,7 @@ const no = (reason: ReturnType<typeof refusal>): Answer => ({ ok: false, refusal
 /** Refuses callers that act for no application: lobbies belong to an application. */
 function owned(authority: Authority, run: () => Promise<Reply<unknown>>): Promise<Answer> | Answer {
   if (!authority.by.applicationId) return no(refusal('INVALID_OAUTH2_ACCESS_TOKEN'));
-  return run().then(answer);
+  return run();
 }
 
 /** Deleting a lobby that does not exist succeeds. */
@@ -336,6 +335,6 @@ export const lobbiesBeyond = resource({
     status: 200,
     reply: GuildChannel,
     handle: async ({ params, authority }, services) =>
-      answer(await services.lobbies.unlinkChannel(params.channel_id, authority)),
+      await services.lobbies.unlinkChannel(params.channel_id, authority),
   }),
 });

@@ -30,7 +30,6 @@ import {
 } from '../../../protocol/schemas/request.ts';
 import { none } from '../../../protocol/schemas/schema.ts';
 import type { LobbyFilter, LobbySearch } from '../../../storage/lobby/port.ts';
-import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Answer, type Bucket, op, resource } from '../operation.ts';
 
@@ -95,7 +94,7 @@ function wrong(path: readonly (string | number)[], message: string): Answer {
 
 /** Refuses callers that act for no application: lobbies belong to an application. */
 const owned = (authority: Authority, run: () => Promise<Reply<unknown>>): Promise<Answer> | Answer =>
-  authority.by.applicationId ? run().then(answer) : no('INVALID_OAUTH2_ACCESS_TOKEN');
+  authority.by.applicationId ? run() : no('INVALID_OAUTH2_ACCESS_TOKEN');
 
 /** Copies only the keys that the body has, because an absent key leaves the stored value unchanged. */
 function changeOf({ password, ...body }: Static<typeof SettingsBody>) {
@@ -328,7 +327,7 @@ export const beyondLobbies = resource({
     status: 200,
     reply: MatchmakingTicket,
     handle: async ({ params, authority }, { matchmaking }) =>
-      answer(await matchmaking.get(params.ticket_id, authority)),
+      await matchmaking.get(params.ticket_id, authority),
   }),
 
   delete_matchmaking_ticket: op({
@@ -339,7 +338,7 @@ export const beyondLobbies = resource({
     status: 200,
     reply: MatchmakingTicket,
     handle: async ({ params, authority }, { matchmaking }) =>
-      answer(await matchmaking.cancel(params.ticket_id, authority)),
+      await matchmaking.cancel(params.ticket_id, authority),
   }),
 });
 

@@ -71,7 +71,7 @@ export const members = resource({
       if (!may.ok) return may;
       const after = query.after ?? null;
       const limit = query.limit ?? LIMITS.members_page_default;
-      return { ok: true, body: await services.read.guilds.membersAfter(guildId, after, limit) };
+      return { ok: true, value: await services.read.guilds.membersAfter(guildId, after, limit) };
     },
   }),
 
@@ -88,7 +88,7 @@ export const members = resource({
       const may = await services.guilds.call(guildId, 'authorizeMemberRead', { wholeList: false }, authority);
       if (!may.ok) return may;
       const limit = query.limit ?? LIMITS.members_page_default;
-      return { ok: true, body: await services.read.guilds.membersByPrefix(guildId, query.query, limit) };
+      return { ok: true, value: await services.read.guilds.membersByPrefix(guildId, query.query, limit) };
     },
   }),
 
@@ -101,7 +101,7 @@ export const members = resource({
     reply: Member,
     handle: async ({ params, authority }, { guilds }) => {
       const reply = await guilds.call(params.guild_id, 'getMember', { userId: params.user_id }, authority);
-      return reply.ok ? { ok: true, body: reply.value } : reply;
+      return reply.ok ? { ok: true, value: reply.value } : reply;
     },
   }),
 
@@ -120,7 +120,7 @@ export const members = resource({
       const member = { userId: params.user_id, ...given({ nick, roles, mute, deaf }) };
       const reply = await guilds.addAuthorized(params.guild_id, token, member, authority);
       if (!reply.ok) return reply;
-      return reply.value.added ? { ok: true, body: reply.value.member } : { ok: true, status: 204 };
+      return reply.value.added ? { ok: true, value: reply.value.member } : { ok: true, status: 204 };
     },
   }),
 
@@ -135,7 +135,7 @@ export const members = resource({
     handle: async ({ params, body, authority }, { guilds }) => {
       const input = { userId: params.user_id, ...memberChange(body) };
       const reply = await guilds.call(params.guild_id, 'updateMember', input, authority);
-      return reply.ok ? { ok: true, body: reply.value } : reply;
+      return reply.ok ? { ok: true, value: reply.value } : reply;
     },
   }),
 
@@ -161,7 +161,7 @@ export const members = resource({
       }
       const input = { ...given({ nick: body.nick }), ...hashes };
       const reply = await guilds.call(params.guild_id, 'updateMyMember', input, authority);
-      return reply.ok ? { ok: true, body: reply.value } : reply;
+      return reply.ok ? { ok: true, value: reply.value } : reply;
     },
   }),
 
@@ -240,7 +240,7 @@ export const membersUnlisted = resource({
         given({ nick: body.nick }),
         authority,
       );
-      return reply.ok ? { ok: true, body: { nick: reply.value.nick } } : reply;
+      return reply.ok ? { ok: true, value: { nick: reply.value.nick } } : reply;
     },
   }),
 });

@@ -33,7 +33,7 @@ async function pinsOf(
   if (!view.ok) return view;
   const { ownerId, channelId, canReadHistory } = view.value;
   const found = canReadHistory ? await services.read.messages.pins(ownerId, channelId, beforeMs, limit) : [];
-  return { ok: true, body: await show(view.value, found) };
+  return { ok: true, value: await show(view.value, found) };
 }
 
 const createPin = ({ params, authority }: PinCall, { channels }: Services) =>

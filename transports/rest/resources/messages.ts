@@ -134,7 +134,7 @@ async function written(call: ChannelCall, services: Services, reply: Reply<Writt
   const view = { caller: call.caller, ownerId, guildId, channelId };
   const known = referenced ? [referenced] : [];
   const [body] = await services.presentMessages(view, [message], known);
-  return { ok: true, body: nonce === null ? body : { ...body, nonce } };
+  return { ok: true, value: nonce === null ? body : { ...body, nonce } };
 }
 
 /** Operations on messages of every channel type that has them. */
@@ -153,10 +153,10 @@ export const messages = resource({
       const page = pageOf(call.query);
       const view = await viewing(call, services, page);
       if (!view.ok) return view;
-      if (!view.value.canReadHistory) return { ok: true, body: [] };
+      if (!view.value.canReadHistory) return { ok: true, value: [] };
       const { ownerId, channelId, messages } = view.value;
       const found = messages ?? (await services.read.messages.list(ownerId, channelId, page));
-      return { ok: true, body: await services.presentMessages(view.value, found) };
+      return { ok: true, value: await services.presentMessages(view.value, found) };
     },
   }),
   get_message: op({
@@ -176,7 +176,7 @@ export const messages = resource({
       const found = await services.read.messages.get(ownerId, [{ channelId, id }]);
       if (found.length === 0) return { ok: false, refusal: refusal('UNKNOWN_MESSAGE') };
       const [body] = await services.presentMessages(view.value, found);
-      return { ok: true, body };
+      return { ok: true, value: body };
     },
   }),
   create_message: op({

@@ -161,7 +161,7 @@ export const oauth2 = resource({
       const [user] = scopes.has('identify') ? await services.read.users.get([userId]) : [];
       return {
         ok: true,
-        body: {
+        value: {
           application: await shownApplication(application, services),
           scopes: [...scopes],
           expires: new Date(expiresMs).toISOString(),
@@ -178,7 +178,7 @@ export const oauth2 = resource({
     bucket: READ,
     status: 200,
     reply: PublicKeys,
-    handle: async (_, { oauth }) => ({ ok: true, body: { keys: await oauth.publicKeys() } }),
+    handle: async (_, { oauth }) => ({ ok: true, value: { keys: await oauth.publicKeys() } }),
   }),
 
   get_openid_connect_userinfo: op({
@@ -202,7 +202,7 @@ export const oauth2 = resource({
         locale: user.locale ?? 'en-US',
       };
       const mail = contact && { email: contact.email, email_verified: contact.verified };
-      return { ok: true, body: { sub: userId, ...shown, ...mail } };
+      return { ok: true, value: { sub: userId, ...shown, ...mail } };
     },
   }),
 });
@@ -240,7 +240,7 @@ export const oauth2Unlisted = resource({
         deviceCode: body.device_code || null,
         external,
       });
-      return reply.ok ? { ok: true, body: tokenBody(reply.value) } : reply;
+      return reply.ok ? { ok: true, value: tokenBody(reply.value) } : reply;
     },
   }),
 
@@ -259,7 +259,7 @@ export const oauth2Unlisted = resource({
       const client = await oauth.client(shown.id, shown.secret);
       if (!client) return UNPROVED;
       await oauth.revoke(client, body.token);
-      return { ok: true, body: {} };
+      return { ok: true, value: {} };
     },
   }),
 
@@ -276,7 +276,7 @@ export const oauth2Unlisted = resource({
       const shown = credentialsOf(basic, body);
       if (!shown.ok) return shown;
       const reply: Reply<DeviceCodes> = await oauth.devices.begin(shown.id, shown.secret, body.scope ?? '');
-      return reply.ok ? { ok: true, body: deviceBody(reply.value, publicUrl) } : reply;
+      return reply.ok ? { ok: true, value: deviceBody(reply.value, publicUrl) } : reply;
     },
   }),
 
@@ -295,7 +295,7 @@ export const oauth2Unlisted = resource({
       const { application, scopes, state } = device;
       const shown = await shownApplication(application, services);
       const rest = { application: shown, scopes, two_way_link_code: null, type: state };
-      return { ok: true, body: { client_id: application.id, ...rest } };
+      return { ok: true, value: { client_id: application.id, ...rest } };
     },
   }),
 
@@ -324,10 +324,10 @@ export const oauth2Unlisted = resource({
     async handle({ query, caller }, services): Promise<Answer> {
       const described = await services.oauth.consents.describe(caller.userId, queryOf(query));
       if (described.kind === 'refused') return { ok: false, refusal: described.refusal };
-      if (described.kind === 'redirect') return { ok: true, body: { location: described.location } };
+      if (described.kind === 'redirect') return { ok: true, value: { location: described.location } };
       const [user] = await services.read.users.get([caller.userId]);
       const body = await consentBody(described.consent, services);
-      return { ok: true, body: { ...body, user: user && userBody(user) } };
+      return { ok: true, value: { ...body, user: user && userBody(user) } };
     },
   }),
 
@@ -349,7 +349,7 @@ export const oauth2Unlisted = resource({
       };
       const decided = await oauth.consents.decide(caller.userId, queryOf(query), decision);
       if (decided.kind === 'refused') return { ok: false, refusal: decided.refusal };
-      return { ok: true, body: { location: decided.location } };
+      return { ok: true, value: { location: decided.location } };
     },
   }),
 
@@ -366,7 +366,7 @@ export const oauth2Unlisted = resource({
         const application = await services.read.applications.get(applicationId);
         return application && [{ id, scopes, application: await shownApplication(application, services) }];
       });
-      return { ok: true, body: (await Promise.all(shown)).flatMap((row) => row ?? []) };
+      return { ok: true, value: (await Promise.all(shown)).flatMap((row) => row ?? []) };
     },
   }),
 

@@ -16,7 +16,6 @@ import {
   Str,
 } from '../../../protocol/schemas/request.ts';
 import { none } from '../../../protocol/schemas/schema.ts';
-import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Bucket, op, resource } from '../operation.ts';
 
@@ -54,7 +53,7 @@ export const onboarding = resource({
     status: 200,
     reply: OwnOnboarding,
     handle: async ({ params, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'getOnboarding', {}, authority)),
+      await guilds.call(params.guild_id, 'getOnboarding', {}, authority),
   }),
 
   put_guilds_onboarding: op({
@@ -73,7 +72,7 @@ export const onboarding = resource({
     status: 200,
     reply: Onboarding,
     handle: async ({ params, body: draft, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'putOnboarding', { draft }, authority)),
+      await guilds.call(params.guild_id, 'putOnboarding', { draft }, authority),
   }),
 
   get_guild_new_member_welcome: op({
@@ -86,7 +85,7 @@ export const onboarding = resource({
     also: { 204: none },
     handle: async ({ params, authority }, { guilds }) => {
       const reply = await guilds.call(params.guild_id, 'getNewMemberWelcome', {}, authority);
-      return reply.ok && reply.value === null ? { ok: true, status: 204 } : answer(reply);
+      return reply.ok && reply.value === null ? { ok: true, status: 204 } : reply;
     },
   }),
 });
@@ -126,7 +125,7 @@ export const onboardingUnlisted = resource({
     status: 200,
     reply: OnboardingAnswers,
     handle: async ({ params, body: draft, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'answerOnboarding', { draft, isLast: true }, authority)),
+      await guilds.call(params.guild_id, 'answerOnboarding', { draft, isLast: true }, authority),
   }),
 
   update_guild_onboarding_responses: op({
@@ -139,7 +138,7 @@ export const onboardingUnlisted = resource({
     status: 200,
     reply: OnboardingAnswers,
     handle: async ({ params, body: draft, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'answerOnboarding', { draft, isLast: false }, authority)),
+      await guilds.call(params.guild_id, 'answerOnboarding', { draft, isLast: false }, authority),
   }),
 
   update_guild_new_member_welcome: op({
@@ -166,6 +165,6 @@ export const onboardingUnlisted = resource({
     status: 200,
     reply: NewMemberWelcome,
     handle: async ({ params, body: draft, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'putNewMemberWelcome', { draft }, authority)),
+      await guilds.call(params.guild_id, 'putNewMemberWelcome', { draft }, authority),
   }),
 });

@@ -42,7 +42,7 @@ export const polls = resource({
         ...(query.after === undefined ? {} : { after: query.after }),
       };
       const users = await services.read.messages.voters(allowed.value.ownerId, messageId, answerId, page);
-      return { ok: true, body: { users } };
+      return { ok: true, value: { users } };
     },
   }),
   poll_expire: op({
@@ -60,7 +60,7 @@ export const polls = resource({
       const { ownerId, guildId, message } = reply.value;
       const viewing = { caller, ownerId, guildId, channelId };
       const [body] = await services.presentMessages(viewing, [message]);
-      return { ok: true, body };
+      return { ok: true, value: body };
     },
   }),
 });

@@ -127,7 +127,7 @@ export const provisionalUnlisted = resource({
         parent_client_secret: secret,
       } = body;
       const reply = await provisional.exchangeChild(token, childId, secret ?? null);
-      return reply.ok ? { ok: true, body: tokenBody(reply.value) } : reply;
+      return reply.ok ? { ok: true, value: tokenBody(reply.value) } : reply;
     },
   }),
 
@@ -151,7 +151,7 @@ export const provisionalUnlisted = resource({
       const reply = await users.updateUser(caller.userId, { global_name: body.global_name });
       if (!reply.ok) return reply;
       const own = await ownUser(reply.value, caller.authorization?.scopes ?? null, { accounts, premium });
-      return { ok: true, body: own };
+      return { ok: true, value: own };
     },
   }),
 });
@@ -159,11 +159,11 @@ export const provisionalUnlisted = resource({
 /** Returns tokens, or the existing account of a linked identity: the platform adds these keys to its error 530010. */
 function signedIn(reply: Reply<SignedIn>): Answer {
   if (!reply.ok) return reply;
-  if (reply.value.kind === 'tokens') return { ok: true, body: tokenBody(reply.value.tokens) };
+  if (reply.value.kind === 'tokens') return { ok: true, value: tokenBody(reply.value.tokens) };
   const { identity } = reply.value;
   const no = refusal('ACCOUNT_NOT_PROVISIONAL');
   const whose = { user_id: identity.userId, provider_id: null, ...identityObject(identity) };
-  return { ok: true, status: no.status, body: { ...errorBody(no), ...whose } };
+  return { ok: true, status: no.status, value: { ...errorBody(no), ...whose } };
 }
 
 function tokenBody({ accessToken, expiresInSec, expiresMs, scopes, idToken }: IssuedTokens): object {

@@ -45,7 +45,7 @@ export const prune = resource({
       if (!roleIds.ok) return roleIds;
       const inactive = { days, roleIds: roleIds.value };
       const reply = await services.prune.count(params.guild_id, inactive, authority);
-      return reply.ok ? { ok: true, body: { pruned: reply.value } } : reply;
+      return reply.ok ? { ok: true, value: { pruned: reply.value } } : reply;
     },
   }),
 
@@ -73,7 +73,7 @@ export const prune = resource({
       const reply = await services.prune.remove(params.guild_id, inactive, authority);
       if (!reply.ok) return reply;
       const isCounted = String(body.compute_prune_count ?? true) === 'true';
-      return { ok: true, body: { pruned: isCounted ? reply.value : null } };
+      return { ok: true, value: { pruned: isCounted ? reply.value : null } };
     },
   }),
 });

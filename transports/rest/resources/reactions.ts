@@ -82,13 +82,13 @@ export const reactions = resource({
       const target = await services.channels.call(channelId, 'authorizeReactions', input, authority);
       if (!target.ok) return target;
       // Burst reactions (type 1) are not supported.
-      if (query.type === 1) return { ok: true, body: [] };
+      if (query.type === 1) return { ok: true, value: [] };
       const { ownerId, key } = target.value;
       const page = {
         limit: query.limit ?? LIMITS.reactions_page_default,
         ...(query.after === undefined ? {} : { after: query.after }),
       };
-      return { ok: true, body: await services.read.messages.reactors(ownerId, input.messageId, key, page) };
+      return { ok: true, value: await services.read.messages.reactors(ownerId, input.messageId, key, page) };
     },
   }),
   delete_all_message_reactions: op({

@@ -45,7 +45,7 @@ const platform = resource({
     reply: list(Relationship),
     handle: async ({ caller }, { social }) => ({
       ok: true,
-      body: await social.relationships.list(caller),
+      value: await social.relationships.list(caller),
     }),
   }),
   request_friend: op({
@@ -116,7 +116,7 @@ const ofGame = resource({
     handle: ({ caller }, { social }) =>
       within(caller, async (applicationId) => ({
         ok: true,
-        body: await social.relationships.listOfGame(caller, applicationId),
+        value: await social.relationships.listOfGame(caller, applicationId),
       })),
   }),
   request_game_friend: op({

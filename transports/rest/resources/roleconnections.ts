@@ -16,7 +16,6 @@ import {
   Str,
 } from '../../../protocol/schemas/request.ts';
 import { list, none } from '../../../protocol/schemas/schema.ts';
-import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { op, resource } from '../operation.ts';
 
@@ -77,7 +76,7 @@ export const roleConnections = resource({
     handle: async ({ caller, params }, { applicationAccess, social }) => {
       const no = applicationAccess.applicationRefusal(caller, params.application_id);
       if (no) return { ok: false, refusal: no };
-      return { ok: true, body: await social.roleConnections.metadata(params.application_id) };
+      return { ok: true, value: await social.roleConnections.metadata(params.application_id) };
     },
   }),
 
@@ -94,7 +93,7 @@ export const roleConnections = resource({
       const no = applicationAccess.applicationRefusal(caller, params.application_id);
       if (no) return { ok: false, refusal: no };
       const records = (body ?? []).map(recordOf);
-      return answer(await social.roleConnections.setMetadata(params.application_id, records));
+      return await social.roleConnections.setMetadata(params.application_id, records);
     },
   }),
 
@@ -109,7 +108,7 @@ export const roleConnections = resource({
     handle: async ({ caller, params }, { applicationAccess, social }) => {
       const no = applicationAccess.applicationRefusal(caller, params.application_id);
       if (no) return { ok: false, refusal: no };
-      return { ok: true, body: await social.roleConnections.get(caller.userId, params.application_id) };
+      return { ok: true, value: await social.roleConnections.get(caller.userId, params.application_id) };
     },
   }),
 
@@ -130,7 +129,7 @@ export const roleConnections = resource({
         platform_username: body.platform_username ?? null,
         metadata: body.metadata ?? {},
       };
-      return answer(await social.roleConnections.set(caller.userId, params.application_id, connection));
+      return await social.roleConnections.set(caller.userId, params.application_id, connection);
     },
   }),
 
@@ -158,6 +157,6 @@ export const roleConnections = resource({
     bucket: READ,
     status: 200,
     reply: list(ConnectedAccount),
-    handle: () => ({ ok: true, body: [] }),
+    handle: () => ({ ok: true, value: [] }),
   }),
 });

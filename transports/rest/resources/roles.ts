@@ -20,7 +20,6 @@ import {
   Str,
 } from '../../../protocol/schemas/request.ts';
 import { dict, list, none, whole } from '../../../protocol/schemas/schema.ts';
-import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
 import { type Bucket, op, resource } from '../operation.ts';
@@ -81,7 +80,7 @@ export const roles = resource({
     status: 200,
     reply: list(RoleObject),
     handle: async ({ params, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'listRoles', {}, authority)),
+      await guilds.call(params.guild_id, 'listRoles', {}, authority),
   }),
   get_guild_role: op({
     method: 'GET',
@@ -91,7 +90,7 @@ export const roles = resource({
     status: 200,
     reply: RoleObject,
     handle: async ({ params, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'getRole', { roleId: params.role_id }, authority)),
+      await guilds.call(params.guild_id, 'getRole', { roleId: params.role_id }, authority),
   }),
   create_guild_role: op({
     method: 'POST',
@@ -109,9 +108,7 @@ export const roles = resource({
       const roleId = services.nextId();
       const draft = await drafted(body, roleId, guildId, authority, services);
       if (!draft.ok) return draft;
-      return answer(
-        await services.guilds.call(guildId, 'createRole', { draft: draft.value, roleId }, authority),
-      );
+      return await services.guilds.call(guildId, 'createRole', { draft: draft.value, roleId }, authority);
     },
   }),
   update_guild_role: op({
@@ -129,9 +126,7 @@ export const roles = resource({
       const roleId = params.role_id;
       const draft = await drafted(body, roleId, guildId, authority, services);
       if (!draft.ok) return draft;
-      return answer(
-        await services.guilds.call(guildId, 'updateRole', { draft: draft.value, roleId }, authority),
-      );
+      return await services.guilds.call(guildId, 'updateRole', { draft: draft.value, roleId }, authority);
     },
   }),
   bulk_update_guild_roles: op({
@@ -147,7 +142,7 @@ export const roles = resource({
       const moves = body.flatMap<RoleMove>(({ id, position }) =>
         id == null || position == null ? [] : { id: id, position },
       );
-      return answer(await guilds.call(params.guild_id, 'moveRoles', { moves }, authority));
+      return await guilds.call(params.guild_id, 'moveRoles', { moves }, authority);
     },
   }),
   delete_guild_role: op({
@@ -177,7 +172,7 @@ export const roles = resource({
       const own = roles.value.filter(({ id }) => id !== everyoneRoleOf(guildId));
       return {
         ok: true,
-        body: Object.fromEntries(own.map(({ id }) => [id, counts.get(id) ?? 0])),
+        value: Object.fromEntries(own.map(({ id }) => [id, counts.get(id) ?? 0])),
       };
     },
   }),

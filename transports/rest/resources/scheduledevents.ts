@@ -128,7 +128,7 @@ export const eventBody = ({ creator, ...event }: EventObject): object => ({
 });
 
 const answerOf = (reply: Reply<EventObject>): Answer =>
-  reply.ok ? { ok: true, body: eventBody(reply.value) } : reply;
+  reply.ok ? { ok: true, value: eventBody(reply.value) } : reply;
 
 const WithCount = Obj({ with_user_count: Optional(Bool()) });
 
@@ -145,7 +145,7 @@ export const scheduledEvents = resource({
     handle: async ({ params, query, authority }, { guilds }) => {
       const shows = { withUserCount: query.with_user_count ?? false };
       const reply = await guilds.call(params.guild_id, 'listScheduledEvents', shows, authority);
-      return reply.ok ? { ok: true, body: reply.value.map(eventBody) } : reply;
+      return reply.ok ? { ok: true, value: reply.value.map(eventBody) } : reply;
     },
   }),
 

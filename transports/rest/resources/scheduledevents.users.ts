@@ -77,7 +77,7 @@ async function listUsers(
     withMember,
   };
   const found = await read.scheduledEvents.users(guildId, of.eventId, of.exceptionId, page);
-  return { ok: true, body: found.map((each) => ({ ...namedOf(of), ...answeredBody(each) })) };
+  return { ok: true, value: found.map((each) => ({ ...namedOf(of), ...answeredBody(each) })) };
 }
 
 const answeredBody = ({ user, member, response }: EventUser) => ({
@@ -141,7 +141,7 @@ export const scheduledEventUsers = resource({
       const counts = await read.scheduledEvents.answerCounts(guildId, eventId, ids);
       return {
         ok: true,
-        body: {
+        value: {
           guild_scheduled_event_count: may.value.users,
           guild_scheduled_event_exception_counts: Object.fromEntries(
             ids.map((id) => [id, counts.get(id) ?? 0]),
@@ -166,7 +166,7 @@ export const scheduledEventUsers = resource({
         ...timesOf(body),
       };
       const reply = await guilds.call(params.guild_id, 'createEventException', input, authority);
-      return reply.ok ? { ok: true, body: reply.value } : reply;
+      return reply.ok ? { ok: true, value: reply.value } : reply;
     },
   }),
 
@@ -182,7 +182,7 @@ export const scheduledEventUsers = resource({
       const of = { eventId: params.guild_scheduled_event_id, exceptionId: params.exception_id };
       const input = { ...of, ...timesOf(body) };
       const reply = await guilds.call(params.guild_id, 'updateEventException', input, authority);
-      return reply.ok ? { ok: true, body: reply.value } : reply;
+      return reply.ok ? { ok: true, value: reply.value } : reply;
     },
   }),
 
@@ -221,7 +221,7 @@ export const scheduledEventsUnlisted = resource({
       const of = { eventId: params.guild_scheduled_event_id, exceptionId: null };
       const input = { ...of, response: body.response ?? INTERESTED };
       const reply = await guilds.call(params.guild_id, 'setEventRsvp', input, authority);
-      return reply.ok ? { ok: true, body: rsvpBody(reply.value) } : reply;
+      return reply.ok ? { ok: true, value: rsvpBody(reply.value) } : reply;
     },
   }),
 
@@ -251,7 +251,7 @@ export const scheduledEventsUnlisted = resource({
       const of = { eventId: params.guild_scheduled_event_id, exceptionId };
       const input = { ...of, response: body.response ?? INTERESTED };
       const reply = await guilds.call(params.guild_id, 'setEventRsvp', input, authority);
-      return reply.ok ? { ok: true, body: rsvpBody(reply.value) } : reply;
+      return reply.ok ? { ok: true, value: rsvpBody(reply.value) } : reply;
     },
   }),
 

@@ -139,7 +139,7 @@ export const search = resource({
         return {
           ok: true,
           status: 202,
-          body: { message, code, documents_indexed: 0, retry_after: RETRY_SEC },
+          value: { message, code, documents_indexed: 0, retry_after: RETRY_SEC },
         };
       }
       const { hits, total } = await read.search.find(guildId, wantedBy(query, may.value, caller.userId));
@@ -151,7 +151,7 @@ export const search = resource({
       ]);
       return {
         ok: true,
-        body: {
+        value: {
           messages: await shown(ordered, guildId, caller, services),
           threads: threads.map(({ thread }) => thread),
           members: threads.flatMap(({ thread, own }) => (own ? [{ id: thread.id, ...own }] : [])),

@@ -3,7 +3,6 @@ import { LIMITS } from '../../../protocol/limits.ts';
 import { type Sku, skuObject } from '../../../protocol/premium.ts';
 import { PricedSku } from '../../../protocol/schemas/extension.ts';
 import { Bool, Choice, Obj, Optional, Str } from '../../../protocol/schemas/request.ts';
-import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
 
 const WRITE = { per: null, limit: 30, windowMs: 10_000, group: 'skus' } as const;
@@ -46,7 +45,8 @@ export const skus = resource({
   }),
 });
 
-const priced = (reply: Reply<Sku>) => answer(reply.ok ? { ok: true, value: pricedSku(reply.value) } : reply);
+const priced = (reply: Reply<Sku>): Reply<object> =>
+  reply.ok ? { ok: true, value: pricedSku(reply.value) } : reply;
 
 /** @source https://github.com/discord/embedded-app-sdk, `src/schema/responses.ts` */
 export const pricedSku = (sku: Sku) => ({

@@ -16,7 +16,7 @@ export const soundboard = resource({
     bucket: { per: null, limit: 10, windowMs: 10_000 },
     status: 200,
     reply: list(SoundboardSound),
-    handle: () => ({ ok: true, body: DEFAULT_SOUNDS }),
+    handle: () => ({ ok: true, value: DEFAULT_SOUNDS }),
   }),
 
   send_soundboard_sound: op({

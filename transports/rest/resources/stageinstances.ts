@@ -4,7 +4,6 @@ import { P } from '../../../protocol/permissions.ts';
 import { StageInstance } from '../../../protocol/schemas/event.ts';
 import { Bool, Choice, Nullable, Obj, Optional, Snowflake, Str } from '../../../protocol/schemas/request.ts';
 import { none } from '../../../protocol/schemas/schema.ts';
-import { answer } from '../answer.ts';
 import { type Bucket, op, resource } from '../operation.ts';
 
 /**
@@ -46,7 +45,7 @@ export const stageInstances = resource({
         scheduledEventId: body.guild_scheduled_event_id ?? null,
         notify: body.send_start_notification ?? false,
       } as const;
-      return answer(await channels.call(body.channel_id, 'createStageInstance', draft, authority));
+      return await channels.call(body.channel_id, 'createStageInstance', draft, authority);
     },
   }),
 
@@ -59,7 +58,7 @@ export const stageInstances = resource({
     status: 200,
     reply: StageInstance,
     handle: async ({ params, authority }, { channels }) =>
-      answer(await channels.call(params.channel_id, 'getStageInstance', {}, authority)),
+      await channels.call(params.channel_id, 'getStageInstance', {}, authority),
   }),
 
   update_stage_instance: op({
@@ -76,7 +75,7 @@ export const stageInstances = resource({
         ...(body.topic === undefined ? {} : { topic: body.topic }),
         ...(body.privacy_level === undefined ? {} : { privacyLevel: body.privacy_level }),
       };
-      return answer(await channels.call(params.channel_id, 'updateStageInstance', change, authority));
+      return await channels.call(params.channel_id, 'updateStageInstance', change, authority);
     },
   }),
 

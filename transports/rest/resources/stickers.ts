@@ -10,7 +10,6 @@ import {
 import { NameText, Nullable, Obj, Optional, Str } from '../../../protocol/schemas/request.ts';
 import { list, none } from '../../../protocol/schemas/schema.ts';
 import { STICKER_PACKS, standardSticker } from '../../../protocol/stickers.ts';
-import { answer } from '../answer.ts';
 import { type Bucket, op, resource } from '../operation.ts';
 import { readSticker } from '../stickerfile.ts';
 
@@ -44,7 +43,7 @@ export const stickers = resource({
     status: 200,
     reply: list(GuildSticker),
     handle: async ({ params, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'listStickers', {}, authority)),
+      await guilds.call(params.guild_id, 'listStickers', {}, authority),
   }),
   get_guild_sticker: op({
     method: 'GET',
@@ -54,7 +53,7 @@ export const stickers = resource({
     status: 200,
     reply: GuildSticker,
     handle: async ({ params, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'getSticker', { stickerId: params.sticker_id }, authority)),
+      await guilds.call(params.guild_id, 'getSticker', { stickerId: params.sticker_id }, authority),
   }),
   create_guild_sticker: op({
     method: 'POST',
@@ -80,10 +79,8 @@ export const stickers = resource({
       const { name, tags } = body;
       const { format } = file.value;
       const input = { stickerId, name, tags, description: described(body.description), format };
-      return answer(
-        await expressionFiles.using('stickers', stickerId, file.value, () =>
-          guilds.call(params.guild_id, 'createSticker', input, authority),
-        ),
+      return await expressionFiles.using('stickers', stickerId, file.value, () =>
+        guilds.call(params.guild_id, 'createSticker', input, authority),
       );
     },
   }),
@@ -104,7 +101,7 @@ export const stickers = resource({
         ...rest,
         ...(description === undefined ? {} : { description: described(description) }),
       };
-      return answer(await guilds.call(params.guild_id, 'updateSticker', input, authority));
+      return await guilds.call(params.guild_id, 'updateSticker', input, authority);
     },
   }),
   delete_guild_sticker: op({
@@ -130,13 +127,13 @@ export const stickers = resource({
     reply: Sticker,
     handle: async ({ params, authority }, { guilds, read }) => {
       const standard = standardSticker(params.sticker_id);
-      if (standard) return { ok: true, body: standard };
+      if (standard) return { ok: true, value: standard };
       const owner = await read.expressions.owner(params.sticker_id);
       if (owner?.kind !== 'sticker') return { ok: false, refusal: refusal('UNKNOWN_STICKER') };
       const input = { stickerId: params.sticker_id };
       const reply = await guilds.call(owner.ownerId, 'getSticker', input, authority);
       // To strangers a guild's sticker looks like one that does not exist.
-      return reply.ok ? answer(reply) : { ok: false, refusal: refusal('UNKNOWN_STICKER') };
+      return reply.ok ? reply : { ok: false, refusal: refusal('UNKNOWN_STICKER') };
     },
   }),
   list_sticker_packs: op({
@@ -146,7 +143,7 @@ export const stickers = resource({
     bucket: READ_ANY,
     status: 200,
     reply: StickerPackCollection,
-    handle: () => ({ ok: true, body: { sticker_packs: STICKER_PACKS } }),
+    handle: () => ({ ok: true, value: { sticker_packs: STICKER_PACKS } }),
   }),
   get_sticker_pack: op({
     method: 'GET',
@@ -157,7 +154,7 @@ export const stickers = resource({
     reply: StickerPack,
     handle: ({ params }) => {
       const pack = STICKER_PACKS.find(({ id }) => id === params.pack_id);
-      return pack ? { ok: true, body: pack } : { ok: false, refusal: refusal('UNKNOWN_STICKER_PACK') };
+      return pack ? { ok: true, value: pack } : { ok: false, refusal: refusal('UNKNOWN_STICKER_PACK') };
     },
   }),
 });

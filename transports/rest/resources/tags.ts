@@ -12,7 +12,6 @@ import {
 } from '../../../protocol/schemas/request.ts';
 import { OwnUser } from '../../../protocol/schemas/user.ts';
 import { ownUser } from '../accounts.ts';
-import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
 import { op, resource } from '../operation.ts';
@@ -30,7 +29,7 @@ export const tagsUnlisted = resource({
     status: 200,
     reply: GuildProfile,
     handle: async ({ params, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'getGuildProfile', {}, authority)),
+      await guilds.call(params.guild_id, 'getGuildProfile', {}, authority),
   }),
 
   update_guild_profile: op({
@@ -49,13 +48,13 @@ export const tagsUnlisted = resource({
     async handle({ params, body, authority }, { guilds, blobs }) {
       const guildId = params.guild_id;
       const { tag, badge } = body;
-      if (!badge) return answer(await guilds.call(guildId, 'setTag', { draft: { tag, badge } }, authority));
+      if (!badge) return await guilds.call(guildId, 'setTag', { draft: { tag, badge } }, authority);
       // Checked first, so that only members who may set the tag can store images.
       const may = await guilds.call(guildId, 'setTag', { draft: {} }, authority);
       if (!may.ok) return may;
       const saved = await saveImage(blobs, 'guild-tag-badges', guildId, badge, 'badge');
       if (!saved.ok) return saved;
-      return answer(await guilds.call(guildId, 'setTag', { draft: { tag, badge: saved.value } }, authority));
+      return await guilds.call(guildId, 'setTag', { draft: { tag, badge: saved.value } }, authority);
     },
   }),
 
@@ -75,7 +74,7 @@ export const tagsUnlisted = resource({
       const { identity_guild_id: guildId = null, identity_enabled: isOn = true } = body;
       const shown = isOn === true ? guildId : null;
       const reply = await services.users.chooseTag(caller.userId, shown, authority);
-      return reply.ok ? { ok: true, body: await ownUser(reply.value, null, services) } : reply;
+      return reply.ok ? { ok: true, value: await ownUser(reply.value, null, services) } : reply;
     },
   }),
 });

@@ -24,7 +24,7 @@ export const teamsUnlisted = resource({
     reply: list(TeamObject),
     async handle({ caller }, services) {
       const teams = await services.read.teams.ofUser(caller.userId, TEAMS_MAX);
-      return { ok: true, body: await rendered(teams, services) };
+      return { ok: true, value: await rendered(teams, services) };
     },
   }),
 
@@ -40,7 +40,7 @@ export const teamsUnlisted = resource({
       const reply = await services.teams.change(params.team_id, { kind: 'accept', userId });
       if (!reply.ok) return unnamed(reply);
       const [body] = await rendered(reply.value === null ? [] : [reply.value], services);
-      return { ok: true, body };
+      return { ok: true, value: body };
     },
   }),
 

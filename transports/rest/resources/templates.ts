@@ -5,7 +5,6 @@ import { Guild } from '../../../protocol/schemas/guild.ts';
 import { ImageData, NameText, Nullable, Obj, Optional, Str } from '../../../protocol/schemas/request.ts';
 import { list } from '../../../protocol/schemas/schema.ts';
 import { Template } from '../../../protocol/schemas/template.ts';
-import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
 import { op, resource } from '../operation.ts';
@@ -38,7 +37,7 @@ export const templates = resource({
     handle: async ({ params: { code } }, services) => {
       const guildId = await guildOf(code, services);
       if (guildId === null) return unknown();
-      return answer(await services.guilds.call(guildId, 'resolveTemplate', { code }, services.system));
+      return await services.guilds.call(guildId, 'resolveTemplate', { code }, services.system);
     },
   }),
 
@@ -51,7 +50,7 @@ export const templates = resource({
     status: 200,
     reply: list(Template),
     handle: async ({ params, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'listTemplates', {}, authority)),
+      await guilds.call(params.guild_id, 'listTemplates', {}, authority),
   }),
 
   create_guild_template: op({
@@ -66,7 +65,7 @@ export const templates = resource({
     handle: async ({ params, body, authority }, { guilds, invites }) => {
       const { name, description } = body;
       const input = { name, description: description || null, code: invites.newCode() };
-      return answer(await guilds.call(params.guild_id, 'createTemplate', input, authority));
+      return await guilds.call(params.guild_id, 'createTemplate', input, authority);
     },
   }),
 
@@ -79,7 +78,7 @@ export const templates = resource({
     status: 200,
     reply: Template,
     handle: async ({ params: { guild_id, code }, authority }, { guilds }) =>
-      answer(await guilds.call(guild_id, 'syncTemplate', { code }, authority)),
+      await guilds.call(guild_id, 'syncTemplate', { code }, authority),
   }),
 
   update_guild_template: op({
@@ -97,7 +96,7 @@ export const templates = resource({
         ...(name !== undefined && { name }),
         ...(description !== undefined && { description: description || null }),
       };
-      return answer(await guilds.call(guild_id, 'updateTemplate', { code, ...stated }, authority));
+      return await guilds.call(guild_id, 'updateTemplate', { code, ...stated }, authority);
     },
   }),
 
@@ -110,7 +109,7 @@ export const templates = resource({
     status: 200,
     reply: Template,
     handle: async ({ params: { guild_id, code }, authority }, { guilds }) =>
-      answer(await guilds.call(guild_id, 'deleteTemplate', { code }, authority)),
+      await guilds.call(guild_id, 'deleteTemplate', { code }, authority),
   }),
 });
 
@@ -143,7 +142,7 @@ export const templatesUnlisted = resource({
       };
       const made = await guilds.create(caller.userId, id, name.trim(), chosen);
       if (made.ok) await guilds.call(guildId, 'countTemplateUse', { code }, system);
-      return answer(made);
+      return made;
     },
   }),
 });

@@ -31,7 +31,6 @@ import {
 } from '../../../protocol/schemas/thread.ts';
 import { microsecondsOf } from '../../../protocol/timestamps.ts';
 import type { ArchivePage, ThreadSearch } from '../../../storage/thread/port.ts';
-import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Answer, type Bucket, type OperationCall, op, resource } from '../operation.ts';
 import type { Services } from '../services.ts';
@@ -89,7 +88,7 @@ async function archivedPage(
   const shown = found.slice(0, most);
   const members = shown.flatMap(({ thread, own }) => (own ? [{ id: thread.id, ...own }] : []));
   const body = { threads: shown.map(({ thread }) => thread), members, has_more: found.length > most };
-  return { ok: true, body };
+  return { ok: true, value: body };
 }
 
 type CreateCall = Pick<
@@ -132,7 +131,7 @@ async function createdPost(
   const { ownerId, guildId, message } = reply.value;
   const view = { caller, ownerId, guildId, channelId: id };
   const [shown] = await presentMessages(view, [message]);
-  return { ok: true, body: { ...thread, message: shown } };
+  return { ok: true, value: { ...thread, message: shown } };
 }
 
 const Search = Obj({
@@ -186,9 +185,7 @@ export const threads = resource({
       const { message, ...draft } = call.body;
       if (message) return createdPost(call, draft, message, services);
       const input = { draft };
-      return answer(
-        await services.channels.call(call.params.channel_id, 'createThread', input, call.authority),
-      );
+      return await services.channels.call(call.params.channel_id, 'createThread', input, call.authority);
     },
   }),
   create_thread_from_message: op({
@@ -202,7 +199,7 @@ export const threads = resource({
     reply: Thread,
     handle: async ({ params, body: draft, authority }, { channels }) => {
       const input = { messageId: params.message_id, draft };
-      return answer(await channels.call(params.channel_id, 'createThreadFromMessage', input, authority));
+      return await channels.call(params.channel_id, 'createThreadFromMessage', input, authority);
     },
   }),
   join_thread: op({
@@ -260,7 +257,7 @@ export const threads = resource({
     reply: ThreadMember,
     handle: async ({ params, query, authority }, { channels }) => {
       const input = { userId: params.user_id, withMember: query.with_member ?? false };
-      return answer(await channels.call(params.channel_id, 'getThreadMember', input, authority));
+      return await channels.call(params.channel_id, 'getThreadMember', input, authority);
     },
   }),
   list_thread_members: op({
@@ -282,7 +279,7 @@ export const threads = resource({
         after: query.after ?? null,
         limit: query.limit ?? LIMITS.thread_members_page_max,
       };
-      return answer(await channels.call(params.channel_id, 'listThreadMembers', input, authority));
+      return await channels.call(params.channel_id, 'listThreadMembers', input, authority);
     },
   }),
   list_public_archived_threads: op({
@@ -351,7 +348,7 @@ export const threads = resource({
       );
       return {
         ok: true,
-        body: {
+        value: {
           threads: found.map(({ thread }) => thread),
           members: found.flatMap(({ thread, own }) => (own ? [{ id: thread.id, ...own }] : [])),
           has_more: search.offset + found.length < total,
@@ -369,7 +366,7 @@ export const threads = resource({
     status: 200,
     reply: ThreadList,
     handle: async ({ params, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'listActiveThreads', {}, authority)),
+      await guilds.call(params.guild_id, 'listActiveThreads', {}, authority),
   }),
 });
 

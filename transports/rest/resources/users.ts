@@ -25,7 +25,6 @@ import {
 import { list, none } from '../../../protocol/schemas/schema.ts';
 import { OwnUser, User } from '../../../protocol/schemas/user.ts';
 import { ownUser, userBody } from '../accounts.ts';
-import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
 import { type Answer, type Caller, op, resource } from '../operation.ts';
@@ -69,7 +68,7 @@ export const users = resource({
     reply: OwnUser,
     async handle({ caller }, services) {
       const user = await services.users.account(caller.userId);
-      return user ? { ok: true, body: await ownBody(user, caller, services) } : unknownUser();
+      return user ? { ok: true, value: await ownBody(user, caller, services) } : unknownUser();
     },
   }),
 
@@ -82,7 +81,7 @@ export const users = resource({
     reply: User,
     async handle({ params }, { read }) {
       const [user] = await read.users.get([params.user_id]);
-      return user ? { ok: true, body: userBody(user) } : unknownUser();
+      return user ? { ok: true, value: userBody(user) } : unknownUser();
     },
   }),
 
@@ -113,7 +112,7 @@ export const users = resource({
         if (!renamed.value) change.username = username;
       }
       const reply = await users.updateUser(caller.userId, change);
-      return reply.ok ? { ok: true, body: await ownBody(reply.value, caller, services) } : reply;
+      return reply.ok ? { ok: true, value: await ownBody(reply.value, caller, services) } : reply;
     },
   }),
 
@@ -137,7 +136,7 @@ export const users = resource({
         page.map((id) => services.guilds.call(id, 'myGuild', { withCounts }, authority)),
       );
       // A guild that was left or deleted meanwhile is omitted.
-      return { ok: true, body: replies.flatMap((reply) => (reply.ok ? [reply.value] : [])) };
+      return { ok: true, value: replies.flatMap((reply) => (reply.ok ? [reply.value] : [])) };
     },
   }),
 
@@ -162,7 +161,7 @@ export const users = resource({
     async handle({ params, caller, authority }, { guilds }) {
       const input = { userId: caller.userId };
       const reply = await guilds.call(params.guild_id, 'getMember', input, authority);
-      return reply.ok ? { ok: true, body: memberBody(reply.value) } : reply;
+      return reply.ok ? { ok: true, value: memberBody(reply.value) } : reply;
     },
   }),
 
@@ -182,16 +181,14 @@ export const users = resource({
         const nicks = Object.fromEntries(
           Object.entries(body.nicks ?? {}).flatMap(([id, nick]) => (nick ? [[id, nick]] : [])),
         );
-        return answer(
-          await services.groups.openManaged({ userId, applicationId }, body.access_tokens, nicks),
-        );
+        return await services.groups.openManaged({ userId, applicationId }, body.access_tokens, nicks);
       }
       const named = recipientsOf(body, userId);
       if (!named.ok) return named;
       const [recipientId, ...more] = named.value;
       if (more.length === 0) return openChannel(userId, recipientId, services);
       if (caller.kind === 'bot') return { ok: false, refusal: TOKENS_REQUIRED };
-      return answer(await services.groups.open(userId, named.value));
+      return await services.groups.open(userId, named.value);
     },
   }),
 });
@@ -252,7 +249,7 @@ async function openChannel(userId: UserId, recipientId: UserId, { read, users }:
   if (!recipient) return { ok: false, refusal: refusal('INVALID_RECIPIENTS') };
   const reply = await users.openPrivateChannel(userId, recipientId);
   if (!reply.ok) return reply;
-  return { ok: true, body: privateChannelBody(reply.value, recipient) };
+  return { ok: true, value: privateChannelBody(reply.value, recipient) };
 }
 
 function privateChannelBody(channel: PrivateChannel, recipient: APIUser): object {

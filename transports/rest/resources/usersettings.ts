@@ -24,7 +24,7 @@ export const userSettings = resource({
     reply: UserSettingsObject,
     handle: async ({ caller }, { social }) => ({
       ok: true,
-      body: shown(await social.settings.get(caller.userId)),
+      value: shown(await social.settings.get(caller.userId)),
     }),
   }),
 
@@ -41,7 +41,7 @@ export const userSettings = resource({
       const { direct_messages_from: directMessagesFrom = before.directMessagesFrom } = body;
       const next = { ...before, directMessagesFrom };
       await social.settings.set(caller.userId, next);
-      return { ok: true, body: shown(next) };
+      return { ok: true, value: shown(next) };
     },
   }),
 });

@@ -2,7 +2,6 @@ import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { VanityUrl } from '../../../protocol/schemas/guild.ts';
 import { Nullable, Obj, Optional, Str } from '../../../protocol/schemas/request.ts';
-import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
 
 export const vanity = resource({
@@ -16,7 +15,7 @@ export const vanity = resource({
     status: 200,
     reply: VanityUrl,
     handle: async ({ params, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'getVanity', {}, authority)),
+      await guilds.call(params.guild_id, 'getVanity', {}, authority),
   }),
 });
 
@@ -33,6 +32,6 @@ export const vanityUnlisted = resource({
     status: 200,
     reply: VanityUrl,
     handle: async ({ params, body, authority }, { invites }) =>
-      answer(await invites.setVanity(params.guild_id, body.code || null, authority)),
+      await invites.setVanity(params.guild_id, body.code || null, authority),
   }),
 });

@@ -27,7 +27,7 @@ export const voice = resource({
     bucket: { per: null, limit: 10, windowMs: 10_000 },
     status: 200,
     reply: list(VoiceRegion),
-    handle: () => ({ ok: true, body: REGIONS }),
+    handle: () => ({ ok: true, value: REGIONS }),
   }),
 
   list_guild_voice_regions: op({
@@ -39,7 +39,7 @@ export const voice = resource({
     reply: list(VoiceRegion),
     handle: async ({ params, authority }, { guilds }) => {
       const member = await guilds.call(params.guild_id, 'getGuild', { withCounts: false }, authority);
-      return member.ok ? { ok: true, body: REGIONS } : member;
+      return member.ok ? { ok: true, value: REGIONS } : member;
     },
   }),
 
@@ -52,7 +52,7 @@ export const voice = resource({
     reply: VoiceState,
     handle: async ({ params, caller, authority }, { guilds }) => {
       const reply = await guilds.call(params.guild_id, 'getVoiceState', { userId: caller.userId }, authority);
-      return reply.ok ? { ok: true, body: reply.value } : reply;
+      return reply.ok ? { ok: true, value: reply.value } : reply;
     },
   }),
 
@@ -66,7 +66,7 @@ export const voice = resource({
     handle: async ({ params, authority }, { guilds }) => {
       const userId = params.user_id;
       const reply = await guilds.call(params.guild_id, 'getVoiceState', { userId }, authority);
-      return reply.ok ? { ok: true, body: reply.value } : reply;
+      return reply.ok ? { ok: true, value: reply.value } : reply;
     },
   }),
 

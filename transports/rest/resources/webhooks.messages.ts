@@ -87,7 +87,7 @@ async function presented(
     [message],
     known,
   );
-  return { ok: true, body };
+  return { ok: true, value: body };
 }
 
 const shown = (
@@ -245,7 +245,7 @@ export const webhookMessages = resource({
     reply: text,
     handle: async (call, services) => {
       const answer = await reported(call, services.webhooks.slack(call.body), services);
-      return answer.ok ? { ok: true, status: 200, body: 'ok' } : answer;
+      return answer.ok ? { ok: true, status: 200, value: 'ok' } : answer;
     },
   }),
   execute_github_compatible_webhook: op({

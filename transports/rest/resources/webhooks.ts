@@ -89,14 +89,14 @@ async function updated(
 }
 
 const shown = (reply: Reply<Webhook>, shows: Shows, { webhooks }: Pick<Services, 'webhooks'>): Answer =>
-  reply.ok ? { ok: true, body: bodyOf(reply.value, shows, webhooks) } : reply;
+  reply.ok ? { ok: true, value: bodyOf(reply.value, shows, webhooks) } : reply;
 
 const listed = (
   reply: Reply<readonly Webhook[]>,
   shows: Shows,
   { webhooks }: Pick<Services, 'webhooks'>,
 ): Answer =>
-  reply.ok ? { ok: true, body: reply.value.map((each) => bodyOf(each, shows, webhooks)) } : reply;
+  reply.ok ? { ok: true, value: reply.value.map((each) => bodyOf(each, shows, webhooks)) } : reply;
 
 /** Operations on webhooks, and on messages under their tokens. */
 export const webhooks = resource({
@@ -161,7 +161,7 @@ export const webhooks = resource({
       const input = { id: nextId(), followed: described.value };
       const made = await channels.call(body.webhook_channel_id, 'followChannel', input, there);
       if (!made.ok) return made;
-      return { ok: true, body: { channel_id: params.channel_id, webhook_id: made.value.id } };
+      return { ok: true, value: { channel_id: params.channel_id, webhook_id: made.value.id } };
     },
   }),
   get_guild_webhooks: op({

@@ -3,7 +3,6 @@ import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { GuildWelcomeScreen } from '../../../protocol/schemas/guildpages.ts';
 import { Arr, Bool, Nullable, Obj, Optional, Snowflake, Str } from '../../../protocol/schemas/request.ts';
-import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
@@ -26,7 +25,7 @@ export const welcomeScreen = resource({
     status: 200,
     reply: GuildWelcomeScreen,
     handle: async ({ params, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'getWelcomeScreen', {}, authority)),
+      await guilds.call(params.guild_id, 'getWelcomeScreen', {}, authority),
   }),
 
   update_guild_welcome_screen: op({
@@ -43,6 +42,6 @@ export const welcomeScreen = resource({
     status: 200,
     reply: GuildWelcomeScreen,
     handle: async ({ params, body: draft, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'updateWelcomeScreen', { draft }, authority)),
+      await guilds.call(params.guild_id, 'updateWelcomeScreen', { draft }, authority),
   }),
 });

@@ -3,7 +3,6 @@ import { P } from '../../../protocol/permissions.ts';
 import { Widget, WidgetSettings } from '../../../protocol/schemas/guildpages.ts';
 import { Bool, Choice, Nullable, Obj, Optional, Snowflake } from '../../../protocol/schemas/request.ts';
 import { bytes } from '../../../protocol/schemas/schema.ts';
-import { answer } from '../answer.ts';
 import { imageKey } from '../image.ts';
 import { op, resource } from '../operation.ts';
 import { iconSquare, WIDGET_STYLES, widgetPicture } from '../widgetpicture.ts';
@@ -27,7 +26,7 @@ export const widget = resource({
     status: 200,
     reply: WidgetSettings,
     handle: async ({ params, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'getWidgetSettings', {}, authority)),
+      await guilds.call(params.guild_id, 'getWidgetSettings', {}, authority),
   }),
 
   update_guild_widget_settings: op({
@@ -44,7 +43,7 @@ export const widget = resource({
     reply: WidgetSettings,
     handle: async ({ params, body: draft, authority }, { guilds, invites }) => {
       const input = { draft, code: invites.newCode() };
-      return answer(await guilds.call(params.guild_id, 'updateWidgetSettings', input, authority));
+      return await guilds.call(params.guild_id, 'updateWidgetSettings', input, authority);
     },
   }),
 
@@ -65,7 +64,7 @@ export const widget = resource({
       }));
       return {
         ok: true,
-        body: { ...shown, members, instant_invite: code === null ? null : `${publicUrl}/invite/${code}` },
+        value: { ...shown, members, instant_invite: code === null ? null : `${publicUrl}/invite/${code}` },
       };
     },
   }),
@@ -86,8 +85,8 @@ export const widget = resource({
       const style = query.style ?? 'shield';
       const drawn = widgetPicture(style, { name, online });
       const square = icon === null ? null : iconSquare(style);
-      if (icon === null || square === null) return { ok: true, body: drawn };
-      return { ok: true, body: (await overlay(drawn, imageKey('icons', id, icon), square)) ?? drawn };
+      if (icon === null || square === null) return { ok: true, value: drawn };
+      return { ok: true, value: (await overlay(drawn, imageKey('icons', id, icon), square)) ?? drawn };
     },
   }),
 });
