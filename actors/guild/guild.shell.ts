@@ -4,7 +4,7 @@ import type { Recipient } from '../../engine/fanout/body.ts';
 import { expressionsOf } from '../../engine/guild/expressions.ts';
 import type { EphemeralFacts, GuildFact, VoiceChannelFacts } from '../../engine/guild/facts.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
-import { type LinkUpdate, linksEnded, linkUpdates } from '../../engine/guild/lobbylinks.ts';
+import { type LinkUpdate, linkEnded, linksEnded, linkUpdates } from '../../engine/guild/lobbylinks.ts';
 import { slowmodeRuns } from '../../engine/guild/messages.scope.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';
 import { isActive, threadsOf } from '../../engine/guild/threads.state.ts';
@@ -278,17 +278,19 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     nowMs: number,
   ): readonly OutgoingDispatch[] {
     const dispatch = bare.showsFiles === false ? bare : (this.#ports.sign?.(bare) ?? bare);
-    const { t } = dispatch;
+    const { t, to } = dispatch;
     this.tap(t, dispatch.d);
-    this.#lobbyUpdates.push(...linkUpdates(guild, dispatch));
+    const link = to.kind === 'channel' ? guild.channels.get(to.channelId)?.linked_lobby : undefined;
+    if (link && to.kind === 'channel')
+      this.#lobbyUpdates.push(...linkUpdates(guild, to.channelId, link, dispatch));
     const n = this.numbered(dispatch, nowMs);
     return recipients(guild, dispatch, nowMs).map(({ d, to }) => ({ t, d, to, n }));
   }
 
   protected override applied(guild: Guild, fact: GuildFact): void {
     if (fact.type === 'memberRemoved') this.#dismissRemoved(guild, fact, fact.user.id);
-    if (fact.type !== 'guildDeleted') return;
-    this.#lobbyUpdates.push(...linksEnded(guild));
+    if (fact.type === 'channelDeleted') this.#lobbyUpdates.push(...linkEnded(guild, fact.channel));
+    if (fact.type === 'guildDeleted') this.#lobbyUpdates.push(...linksEnded(guild));
   }
 
   /**

@@ -7,7 +7,15 @@ import type {
   GatewayPresenceUpdate,
   GuildChannelType,
 } from 'discord-api-types/v10';
-import type { ChannelId, GuildId, MessageId, RoleId, UserId, WebhookId } from '../../protocol/ids.ts';
+import type {
+  ApplicationId,
+  ChannelId,
+  GuildId,
+  MessageId,
+  RoleId,
+  UserId,
+  WebhookId,
+} from '../../protocol/ids.ts';
 import type { APIRole, APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
 import type { AutoModeration } from '../automod/state.ts';
 import type { RecentMessages } from '../channel/recent.ts';
@@ -169,7 +177,21 @@ export type GuildChannel = APIGuildChannel<GuildChannelType> & {
   readonly guild_id: GuildId;
   readonly position: number;
   readonly parent_id?: ChannelId | null;
+  readonly linked_lobby?: LinkedLobby;
 };
+
+/**
+ * The lobby link that a channel object shows.
+ *
+ * @source https://docs.discord.food/resources/channel#linked-lobby-object
+ */
+export interface LinkedLobby {
+  readonly application_id: ApplicationId;
+  readonly lobby_id: ChannelId;
+  readonly linked_by: UserId;
+  readonly linked_at: string;
+  readonly require_application_authorization: boolean;
+}
 
 /** A thread with all its members. */
 export interface ThreadRecord {

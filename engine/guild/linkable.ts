@@ -2,7 +2,6 @@ import { CHANNEL } from '../../protocol/channeltypes.ts';
 import { everyoneRoleOf } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import type { Guild, GuildChannel } from './guild.ts';
-import { linkedLobbyOf } from './lobbylinks.ts';
 
 /** Permissions in a channel that linking it requires. */
 const LINKING = P.MANAGE_CHANNELS | P.VIEW_CHANNEL | P.SEND_MESSAGES;
@@ -24,7 +23,7 @@ interface Linkable {
 export function linkable(guild: Guild, channel: GuildChannel, bits: bigint): Linkable {
   const isOpen = channel.type === CHANNEL.GUILD_TEXT && !('nsfw' in channel && channel.nsfw);
   return {
-    is_linkable: isOpen && linkedLobbyOf(channel) === null && (bits & LINKING) === LINKING,
+    is_linkable: isOpen && !channel.linked_lobby && (bits & LINKING) === LINKING,
     is_viewable_and_writeable_by_all_members: isForEveryone(guild, channel),
   };
 }

@@ -1,6 +1,6 @@
 import { MessageType } from 'discord-api-types/v10';
 import { CHANNEL } from '../../protocol/channeltypes.ts';
-import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, GuildId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import { newMessage } from '../channel/messages.ts';
@@ -11,21 +11,8 @@ import type { ChannelMessage, ChannelMessageNews } from '../lobby/facts.ts';
 import { timedOutUntilMs } from '../permissions/permissions.ts';
 import { judgedMessage } from './automod.messages.ts';
 import type { GuildFact } from './facts.ts';
-import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
+import type { Guild, GuildChannel, LinkedLobby, StoredMessage } from './guild.ts';
 import type { GuildTopic } from './topic.ts';
-
-/**
- * The lobby link that a channel object shows.
- *
- * @source https://docs.discord.food/resources/channel#linked-lobby-object
- */
-export interface LinkedLobby {
-  readonly application_id: ApplicationId;
-  readonly lobby_id: ChannelId;
-  readonly linked_by: UserId;
-  readonly linked_at: string;
-  readonly require_application_authorization: boolean;
-}
 
 type LobbyLinkCommands = {
   /** Called for the user who links; the authority requires the bits. */
@@ -57,12 +44,9 @@ type LobbyLinkCommands = {
   };
 };
 
-export const linkedLobbyOf = (channel: object | undefined): LinkedLobby | null =>
-  (channel as { readonly linked_lobby?: LinkedLobby } | undefined)?.linked_lobby ?? null;
-
 function withLink(channel: GuildChannel, link: LinkedLobby | null): GuildChannel {
-  const { linked_lobby: _, ...rest } = channel as GuildChannel & { linked_lobby?: LinkedLobby };
-  return (link ? { ...rest, linked_lobby: link } : rest) as GuildChannel;
+  const { linked_lobby: _, ...rest } = channel;
+  return link ? { ...rest, linked_lobby: link } : rest;
 }
 
 function linkChannel(
@@ -75,7 +59,7 @@ function linkChannel(
   const bad = (code: string, message: string) => refused(invalidField(['channel_id'], code, message));
   if ('nsfw' in channel && channel.nsfw)
     return bad('CHANNEL_IS_NSFW', 'Age-restricted channels cannot be linked to a lobby');
-  const before = linkedLobbyOf(channel);
+  const before = channel.linked_lobby;
   if (before && before.lobby_id !== link.lobby_id && before.lobby_id !== stale)
     return bad('CHANNEL_ALREADY_LINKED', 'This channel is linked to another lobby');
   const next = withLink(channel, link);
@@ -88,7 +72,7 @@ function unlinkChannel(
 ): Outcome<GuildChannel, GuildFact> {
   const channel = guild.channels.get(channelId);
   if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
-  const link = linkedLobbyOf(channel);
+  const link = channel.linked_lobby;
   if (!link || (lobbyId !== null && link.lobby_id !== lobbyId)) return accepted(channel);
   const next = withLink(channel, null);
   return accepted(next, [{ type: 'channelUpdated', channel: next }]);
@@ -106,7 +90,7 @@ function writeFromLobby(
 ): Outcome<null, GuildFact> {
   const { channelId, lobbyId, author, content, flags, additionalName } = input;
   const channel = guild.channels.get(channelId);
-  const link = linkedLobbyOf(channel);
+  const link = channel?.linked_lobby;
   if (!by.system || link?.lobby_id !== lobbyId) return refused(refusal('UNKNOWN_CHANNEL'));
   const member = guild.members.get(author.id);
   const silenced = member ? timedOutUntilMs(member) > env.nowMs : false;
@@ -150,22 +134,13 @@ export interface LinkUpdate {
     | { readonly kind: 'gone' };
 }
 
-const TOLD: ReadonlySet<string> = new Set([
-  'MESSAGE_CREATE',
-  'MESSAGE_UPDATE',
-  'MESSAGE_DELETE',
-  'MESSAGE_DELETE_BULK',
-  'CHANNEL_UPDATE',
-  'CHANNEL_DELETE',
-]);
-
-/** Changes that a dispatch of the guild means for its channel's lobby. Other dispatches cost one or two lookups. */
-export function linkUpdates(guild: Guild, { t, d, to }: Dispatch): readonly LinkUpdate[] {
-  if (to.kind !== 'channel' || !TOLD.has(t)) return [];
-  const { channelId } = to;
-  const channel = t === 'CHANNEL_DELETE' ? d : guild.channels.get(channelId);
-  const link = linkedLobbyOf(channel);
-  if (!link) return [];
+/** Changes that a dispatch to a linked channel means for its lobby. */
+export function linkUpdates(
+  guild: Guild,
+  channelId: ChannelId,
+  link: LinkedLobby,
+  { t, d }: Dispatch,
+): LinkUpdate[] {
   return newsOf(t, d, link).map((news) => newsFor(guild, channelId, link, news));
 }
 
@@ -187,22 +162,26 @@ function newsOf(t: string, d: object, link: LinkedLobby): LinkUpdate['news'][] {
   switch (t) {
     case 'CHANNEL_UPDATE':
       return [{ kind: 'changed', channel: d as GuildChannel }];
-    case 'CHANNEL_DELETE':
-      return [{ kind: 'gone' }];
     case 'MESSAGE_DELETE':
       return [{ kind: 'deleted', messageId: id }];
     case 'MESSAGE_DELETE_BULK':
       return ids.map((messageId) => ({ kind: 'deleted', messageId }));
+    case 'MESSAGE_CREATE':
+    case 'MESSAGE_UPDATE': {
+      const message = d as ChannelMessage;
+      // Messages from the lobby are not sent back to it.
+      if (message.application_id === link.application_id) return [];
+      return [{ kind: t === 'MESSAGE_CREATE' ? 'created' : 'updated', message }];
+    }
+    default:
+      return [];
   }
-  const message = d as ChannelMessage;
-  // Messages from the lobby are not sent back to it.
-  if (message.application_id === link.application_id) return [];
-  return [{ kind: t === 'MESSAGE_CREATE' ? 'created' : 'updated', message }];
 }
+
+/** The end of the link of a deleted channel. */
+export const linkEnded = (guild: Guild, { id, linked_lobby: link }: GuildChannel): LinkUpdate[] =>
+  link ? [newsFor(guild, id, link, { kind: 'gone' })] : [];
 
 /** The end of each of the deleted guild's links. */
 export const linksEnded = (guild: Guild): LinkUpdate[] =>
-  [...guild.channels.values()].flatMap((channel) => {
-    const link = linkedLobbyOf(channel);
-    return link ? [newsFor(guild, channel.id, link, { kind: 'gone' })] : [];
-  });
+  [...guild.channels.values()].flatMap((channel) => linkEnded(guild, channel));

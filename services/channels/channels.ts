@@ -1,5 +1,5 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
-import { linkedLobbyOf } from '../../engine/guild/lobbylinks.ts';
+import type { GuildChannel } from '../../engine/guild/guild.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import { type PrivateCommands, privateRules } from '../../engine/privatechannel/rules.ts';
@@ -103,7 +103,7 @@ interface LinkedLobbyPorts {
       type: 'getChannel',
       input: object,
       authority: Authority,
-    ): Promise<Reply<object>>;
+    ): Promise<Reply<Pick<GuildChannel, 'linked_lobby'>>>;
   };
   readonly oauth: Pick<OAuth, 'granted'>;
 }
@@ -124,7 +124,7 @@ export const createLinkRefusal =
     const channel = await channels.call(channelId, 'getChannel', {}, authority);
     // The message command itself checks whether the channel exists and the author may write in it.
     if (!channel.ok) return null;
-    const link = linkedLobbyOf(channel.value);
+    const link = channel.value.linked_lobby;
     if (!link?.require_application_authorization) return null;
     const granted = await oauth.granted(userId, link.application_id);
     return granted === null ? refusal('MISSING_PERMISSIONS') : null;

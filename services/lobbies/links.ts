@@ -2,8 +2,8 @@ import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
-import type { GuildChannel } from '../../engine/guild/guild.ts';
-import { type LinkedLobby, type LinkUpdate, linkedLobbyOf } from '../../engine/guild/lobbylinks.ts';
+import type { GuildChannel, LinkedLobby } from '../../engine/guild/guild.ts';
+import type { LinkUpdate } from '../../engine/guild/lobbylinks.ts';
 import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import { LOBBY_FLAGS, type LobbyLink, type LobbyMessage } from '../../engine/lobby/lobby.ts';
@@ -66,8 +66,9 @@ export class Links {
       named: ask(
         'lobbyLinks.named',
         async (guildId: GuildId, channelId: ChannelId): Promise<ChannelId | null> => {
-          const link = await ports.guilds.look(guildId, (guild) =>
-            linkedLobbyOf(guild.channels.get(channelId)),
+          const link = await ports.guilds.look(
+            guildId,
+            (guild) => guild.channels.get(channelId)?.linked_lobby,
           );
           return link && 'lobby_id' in link ? link.lobby_id : null;
         },
@@ -139,7 +140,7 @@ export class Links {
     return this.#mutex(lobbyId, async () => {
       const lobby = await this.#ports.call(lobbyId, 'getLobby', {}, SYSTEM);
       const channel = lobby.ok ? (lobby.value.linked_channel as GuildChannel | undefined) : undefined;
-      const link = linkedLobbyOf(channel);
+      const link = channel?.linked_lobby;
       if (!lobby.ok || !channel || !link) return;
       const next = { ...link, require_application_authorization: requiresAuthorization(lobby.value) };
       if (link.require_application_authorization === next.require_application_authorization) return;

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { VoiceMember } from '../../actors/call/ports.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import type { GuildChannel } from '../../engine/guild/guild.ts';
-import { linkedLobbyOf } from '../../engine/guild/lobbylinks.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
@@ -233,14 +232,16 @@ describe('a linked channel', () => {
     const link = () => house.lobbies.link(lobby.id, channel.id, owner.authority);
     return { owner, friend, guildId, channel, lobby, link };
   }
-  const channelNow = async (guildId: typeof house.guildId, id: ChannelId) =>
-    house.guilds.look(guildId, (guild) => guild.channels.get(id));
+  const linkNow = async (guildId: typeof house.guildId, id: ChannelId) => {
+    const found = await house.guilds.look(guildId, (guild) => guild.channels.get(id)?.linked_lobby);
+    return found && 'lobby_id' in found ? found : null;
+  };
 
   test('receives each message of the lobby once, and the lobby each message of the channel', async () => {
     const { owner, friend, guildId, channel, lobby, link } = await linked('both ways');
     const session = await owner.connect();
     expect(must(await link())).toMatchObject({ linked_channel: { id: channel.id, guild_id: guildId } });
-    expect(linkedLobbyOf((await channelNow(guildId, channel.id)) as object)).toMatchObject({
+    expect(await linkNow(guildId, channel.id)).toMatchObject({
       application_id: house.applicationId,
       lobby_id: lobby.id,
       linked_by: owner.userId,
@@ -336,8 +337,7 @@ describe('a linked channel', () => {
   test('shows in the channel object whether the lobby requires authorization from authors, also after a change', async () => {
     const { guildId, channel, lobby, link } = await linked('asking');
     must(await link());
-    const asked = async () =>
-      linkedLobbyOf((await channelNow(guildId, channel.id)) as object)?.require_application_authorization;
+    const asked = async () => (await linkNow(guildId, channel.id))?.require_application_authorization;
     expect(await asked()).toBe(false);
     must(await house.lobbies.update(lobby.id, { change: { flags: 1 }, members: null }, house.bot));
     expect(await asked()).toBe(true);
@@ -377,7 +377,7 @@ describe('a linked channel', () => {
   };
   const untilFree = async (guildId: typeof house.guildId, id: ChannelId): Promise<void> => {
     for (let turn = 0; turn < 200; turn += 1) {
-      if (!linkedLobbyOf((await channelNow(guildId, id)) as object)) return;
+      if (!(await linkNow(guildId, id))) return;
       await new Promise<void>((resolve) => setImmediate(resolve));
     }
     throw new Error('the channel still names a lobby');

@@ -1,18 +1,18 @@
 // Goal: a channel is tied to a lobby by who manages it, shows what is said there, and tells the lobby what is said here.
 import { describe, expect, test } from 'vitest';
-import type { Guild, GuildChannel } from '../../../engine/guild/guild.ts';
-import { linkedLobbyOf, linksEnded, linkUpdates } from '../../../engine/guild/lobbylinks.ts';
-import type { ChannelId, UserId } from '../../../protocol/ids.ts';
+import type { Guild, GuildChannel, LinkedLobby } from '../../../engine/guild/guild.ts';
+import { linkEnded, linksEnded, linkUpdates } from '../../../engine/guild/lobbylinks.ts';
+import type { ApplicationId, ChannelId, UserId } from '../../../protocol/ids.ts';
 import { rule } from '../../suites/builders.ts';
 import { foundedGuild } from '../../support/backed.ts';
 import { user } from '../../support/guild.ts';
 import { fullMember, NOW_MS } from '../../support/people.ts';
 import { ruled } from '../../support/ruled.ts';
 
-const link = {
-  application_id: '1001',
-  lobby_id: '900',
-  linked_by: '2',
+const link: LinkedLobby = {
+  application_id: '1001' as ApplicationId,
+  lobby_id: '900' as ChannelId,
+  linked_by: '2' as UserId,
   linked_at: 'then',
   require_application_authorization: false,
 };
@@ -60,7 +60,7 @@ describe('a lobby link of a channel', () => {
   test('replaces a link that the other lobby no longer has', () => {
     const { guild, channelId } = arrange({ linked_lobby: { ...link, lobby_id: '901' } });
     expect(make(guild, channelId, {}, '901').types).toEqual(['channelUpdated']);
-    expect(linkedLobbyOf(guild.channels.get(channelId))?.lobby_id).toBe('900');
+    expect(guild.channels.get(channelId)?.linked_lobby?.lobby_id).toBe('900');
   });
 });
 
@@ -117,7 +117,7 @@ describe('the updates of a channel for its linked lobby', () => {
   test('contain the messages of the channel except those that came from the lobby itself', () => {
     const { guild, channelId } = arrange({ linked_lobby: link });
     const hear = (t: string, d: object) =>
-      linkUpdates(guild, { t: t as never, d, to: to(channelId) }).map(({ news }) => news);
+      linkUpdates(guild, channelId, link, { t: t as never, d, to: to(channelId) }).map(({ news }) => news);
     const message = { id: '70', channel_id: channelId };
     expect(hear('MESSAGE_CREATE', message)).toEqual([{ kind: 'created', message }]);
     expect(hear('MESSAGE_UPDATE', message)).toEqual([{ kind: 'updated', message }]);
@@ -131,15 +131,14 @@ describe('the updates of a channel for its linked lobby', () => {
     expect(hear('TYPING_START', {})).toEqual([]);
     const channel = guild.channels.get(channelId) as GuildChannel;
     expect(hear('CHANNEL_UPDATE', channel)).toEqual([{ kind: 'changed', channel }]);
-    guild.channels.delete(channelId);
-    expect(hear('CHANNEL_DELETE', channel)).toEqual([{ kind: 'gone' }]);
   });
 
-  test('omit other channels, and contain the deletion of the guild', () => {
+  test('contain the deletion of the channel and of the guild', () => {
     const { guild, channelId } = arrange();
-    expect(linkUpdates(guild, { t: 'MESSAGE_CREATE', d: { id: '70' }, to: to(channelId) })).toEqual([]);
     expect(linksEnded(guild)).toEqual([]);
     make(guild, channelId);
     expect(linksEnded(guild)).toMatchObject([{ lobbyId: '900', channelId, news: { kind: 'gone' } }]);
+    const channel = guild.channels.get(channelId) as GuildChannel;
+    expect(linkEnded(guild, channel)).toEqual(linksEnded(guild));
   });
 });

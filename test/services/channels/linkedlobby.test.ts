@@ -1,5 +1,7 @@
 // Goal: where a lobby requires it, users write in its linked channel only after they authorized the lobby's application.
+
 import { expect, test } from 'vitest';
+import type { LinkedLobby } from '../../../engine/guild/guild.ts';
 import { refused } from '../../../engine/kernel/aggregate.ts';
 import { authorityOf } from '../../../engine/kernel/authority.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../../protocol/ids.ts';
@@ -18,12 +20,18 @@ function refusalFor(given: {
   readonly visible?: boolean;
 }) {
   const { bot = false, requires = true, linked = true, authorized = false, visible = true } = given;
-  const link = { application_id: APPLICATION, require_application_authorization: requires };
+  const link: LinkedLobby = {
+    application_id: APPLICATION,
+    lobby_id: id<ChannelId>(900),
+    linked_by: USER,
+    linked_at: 'then',
+    require_application_authorization: requires,
+  };
   const linkRefusal = createLinkRefusal({
     channels: {
       call: async () =>
         visible
-          ? { ok: true, value: { id: '9', ...(linked && { linked_lobby: link }) } }
+          ? { ok: true, value: { ...(linked && { linked_lobby: link }) } }
           : refused(refusal('MISSING_ACCESS')),
     },
     oauth: {
