@@ -7,6 +7,7 @@ import type { SessionRequest } from '../../../protocol/sessionrequests.ts';
 import type { Owner, Ownership, Router } from '../../placement/ports.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
 import type { LiveSession, Opening } from '../../session/backend.ts';
+import { OwnerRetries } from '../routing/ownerretries.ts';
 import { isSameOwner } from './guildstream.ts';
 import type { LocalSession, Peer } from './peer.ts';
 import type { SessionReference } from './remote.ts';
@@ -80,11 +81,22 @@ interface Channel {
 export class UserChannels {
   readonly #ports: UserChannelPorts;
   readonly #channels = new Map<LocalSession, Channel>();
+  readonly #retries: OwnerRetries;
   readonly #stopListening: () => void;
 
   constructor(ports: UserChannelPorts) {
     this.#ports = ports;
-    this.#stopListening = ports.ownership.onChange(({ moved }) => this.#ownersChanged(new Set(moved)));
+    this.#retries = new OwnerRetries({
+      ...{ clock: { monotonic: ports.nowMs }, wheel: ports.wheel, retryMs: RETRY_MS },
+      random: () => 0.5,
+      // One call of a session waits at a time, and sessions are bounded.
+      waitingMax: Number.POSITIVE_INFINITY,
+      refusal: () => new NotServed('No shard owns the user now.'),
+    });
+    this.#stopListening = ports.ownership.onChange(({ moved }) => {
+      this.#ownersChanged(new Set(moved));
+      this.#retries.changed();
+    });
   }
 
   /** @throws NotServed when the user's owner does not answer in time. */
@@ -101,13 +113,13 @@ export class UserChannels {
     this.#channels.set(local, channel);
     return this.#inOrder(channel, async () => {
       const { userBackend } = this.#ports;
-      const opening = (await this.#callOwner(
+      const opening = await this.#callOwner<unknown>(
         channel,
         (session) => userBackend.open(session),
         (peer) => this.#ask(peer, 'remoteSessions.open', [this.#ports.reference(local, peer)]),
-      )) as Opening;
+      );
       channel.wasOpened = true;
-      return opening;
+      return opening as Opening;
     });
   }
 
@@ -184,6 +196,7 @@ export class UserChannels {
   close(): void {
     this.#stopListening();
     this.#channels.clear();
+    this.#retries.close();
   }
 
   #ownersChanged(partitions: ReadonlySet<number>): void {
@@ -222,7 +235,7 @@ export class UserChannels {
   async #reopen(channel: Channel): Promise<Reopened> {
     const { userBackend, reference, cursors } = this.#ports;
     const { presence, local } = channel;
-    const reopened = await this.#callOwner(
+    const reopened = await this.#callOwner<unknown>(
       channel,
       (session) => userBackend.reopenAtOwner(session, presence, cursors(session)),
       (peer) =>
@@ -273,37 +286,29 @@ export class UserChannels {
   }
 
   /** Runs the call on the current owner of the session's user and records that owner as the session's. */
-  async #callOwner(
+  #callOwner<T>(
     channel: Channel,
-    here: (session: LiveSession) => Promise<unknown>,
-    there: (peer: Peer) => Promise<unknown>,
-  ): Promise<unknown> {
-    const { ownership, nowMs } = this.#ports;
+    here: (session: LiveSession) => Promise<T>,
+    there: (peer: Peer) => Promise<T>,
+  ): Promise<T> {
+    const { ownership, nowMs, peer, isCurrent } = this.#ports;
     const { session } = channel.local;
-    const untilMs = nowMs() + DEADLINE_MS;
-    for (let delayMs = RETRY_MS.first; ; delayMs = Math.min(delayMs * 2, RETRY_MS.most)) {
+    return this.#retries.run(nowMs() + DEADLINE_MS, async () => {
       // Every shard that knew the session was told of its end. An owner that opened it now would never be told.
       if (!this.#isLive(channel)) throw new NotServed('The session has ended.');
       const owner = ownership.ownerOf(session.userId);
-      const peer =
-        owner && owner.instance !== ownership.self?.instance
-          ? this.#ports.peer(owner.shardId, owner.instance)
-          : null;
+      const other = owner && owner.instance !== ownership.self?.instance ? owner : null;
+      const at = ownership.owns(session.userId) ? 'here' : other && peer(other.shardId, other.instance);
+      if (at === null) return { fault: null };
       try {
-        if (ownership.owns(session.userId)) {
-          const answer = await here(session);
-          if (this.#settled(channel, 'here', owner)) return answer;
-        }
-        if (peer) {
-          const answer = await there(peer);
-          if (this.#ports.isCurrent(peer) && this.#settled(channel, peer, owner)) return answer;
-        }
+        const value = at === 'here' ? await here(session) : await there(at);
+        const isAnswer = (at === 'here' || isCurrent(at)) && this.#settled(channel, at, owner);
+        return isAnswer ? { value } : { fault: null };
       } catch (fault) {
         if (!isPassing(fault)) throw fault;
+        return { fault };
       }
-      if (nowMs() >= untilMs) throw new NotServed('No shard owns the user now.');
-      await this.#wait(delayMs);
-    }
+    });
   }
 
   /** False when the user changed owners in the meantime. */

@@ -25,6 +25,7 @@ import type {
 import type { Clock } from '../../runtime/clock.ts';
 import type { TimerWheel } from '../../runtime/wheel.ts';
 import type { LinkHandler, Links } from '../ports.ts';
+import { isLost, OwnerRetries, type RetryEnd } from './ownerretries.ts';
 import { OwnerTells, type Tell } from './ownertells.ts';
 import { type Served, ServedMethods } from './served.ts';
 
@@ -89,24 +90,25 @@ class LinkRouter implements ClusterRouter {
   readonly #waitingMax: number;
   readonly #served: ServedMethods;
   readonly #run: string;
-  /** Waiting calls, in order of arrival. */
-  readonly #waiting = new Set<() => void>();
+  readonly #retries: OwnerRetries;
   readonly #tells: OwnerTells;
   #sessions: SessionFrames | null = null;
   #calls = 0;
-  /** Number of ownership changes: a call waits only if none happened since its last attempt. */
-  #changes = 0;
   #notServed = 0;
-  #closed = false;
   readonly #stopListening: () => void;
 
   constructor(deps: RouterDeps) {
     this.#deps = deps;
     this.#waitingMax = deps.waitingMax ?? WAITING_MAX;
+    const bounds = { waitingMax: this.#waitingMax, retryMs: RETRY_MS };
+    this.#retries = new OwnerRetries({
+      ...{ ...deps, ...bounds },
+      random: () => (deps.randomBytes(1)[0] ?? 0) / 255,
+      refusal: (...why) => this.#refusal(...why),
+    });
     this.#tells = new OwnerTells({
       ...deps,
-      waitingMax: this.#waitingMax,
-      retryMs: RETRY_MS,
+      ...bounds,
       send: (frame, here) => this.#sent(frame, here),
     });
     this.#served = new ServedMethods(deps.catalogue ?? CATALOGUE);
@@ -121,7 +123,7 @@ class LinkRouter implements ClusterRouter {
 
   get metrics(): RouterMetrics {
     return {
-      waiting: this.#waiting.size,
+      waiting: this.#retries.waiting,
       held: this.#tells.held,
       waitingMax: this.#waitingMax,
       notServed: this.#notServed,
@@ -141,29 +143,20 @@ class LinkRouter implements ClusterRouter {
     const untilMs = clock.monotonic() + (options.deadlineMs ?? this.#deps.deadlineMs);
     const resends = options.repeatable === true || repeat !== 'once';
     const commandKey = repeat === 'keyed' && !options.repeatable ? this.#name() : null;
-    let last: unknown = null;
-    for (let attempt = 0; ; attempt += 1) {
-      const changes = this.#changes;
-      if (ownership.owns(key) || (reads && (await this.#answers(key)))) {
-        try {
-          return await here(commandKey);
-        } catch (fault) {
-          if (!isUndone(fault) && !(resends && isLost(fault))) throw fault;
-          if (!isLost(last)) last = fault;
-        }
-      } else {
+    return this.#retries.run(untilMs, async () => {
+      const isHere = ownership.owns(key) || (reads && (await this.#answers(key)));
+      try {
+        if (isHere) return { value: await here(commandKey) };
         const deadlineMs = Math.ceil(untilMs - clock.monotonic());
         const owner = deadlineMs > 0 ? this.#elsewhere(key) : null;
-        try {
-          const context = { key, deadlineMs, commandKey, trace: commandKey ?? this.#name() };
-          if (owner !== null) return (await this.#askOther(owner, method, args, context)) as T;
-        } catch (fault) {
-          if (!isUndone(fault) && !wasRefused(fault) && !(resends && isLost(fault))) throw fault;
-          if (!isLost(last)) last = fault;
-        }
+        if (owner === null) return { fault: null };
+        const context = { key, deadlineMs, commandKey, trace: commandKey ?? this.#name() };
+        return { value: (await this.#askOther(owner, method, args, context)) as T };
+      } catch (fault) {
+        if (isUndone(fault) || (!isHere && wasRefused(fault)) || (resends && isLost(fault))) return { fault };
+        throw fault;
       }
-      await this.#change(changes, attempt, untilMs, last);
-    }
+    });
   }
 
   tellOwner<M extends OwnerTell>(method: M, key: string, args: ArgsOf<M>, here: () => void): void {
@@ -223,10 +216,9 @@ class LinkRouter implements ClusterRouter {
   }
 
   close(): void {
-    this.#closed = true;
     this.#stopListening();
     this.#tells.close();
-    this.#wake();
+    this.#retries.close();
   }
 
   /** An id for one call, unique across all runs of all shards. */
@@ -247,49 +239,16 @@ class LinkRouter implements ClusterRouter {
     return owner === null || owner.shardId === this.#deps.ownership.self?.id ? null : owner.shardId;
   }
 
-  /**
-   * Waits for the next ownership change, or for the retry delay. @throws NotServed at the deadline, after `close`, or
-   * when too many calls wait.
-   */
-  async #change(changes: number, attempt: number, untilMs: number, last: unknown): Promise<void> {
-    const leftMs = untilMs - this.#deps.clock.monotonic();
-    if (leftMs <= 0) throw this.#refusal('No shard answered the call before its deadline.', 'timeout', last);
-    if (this.#closed) throw this.#refusal('This shard has ended.', 'unreachable', last);
-    if (changes !== this.#changes) return;
-    if (this.#waiting.size >= this.#waitingMax)
-      throw this.#refusal('Too many calls wait for their owner.', 'overloaded', last);
-    const waitMs = Math.min(RETRY_MS.first * 2 ** Math.min(attempt, 8), RETRY_MS.most);
-    await new Promise<void>((resolve) => {
-      const wake = () => {
-        timer.cancel();
-        this.#waiting.delete(wake);
-        resolve();
-      };
-      const timer = this.#deps.wheel.add(wake, Math.min(leftMs, waitMs * (0.75 + this.#chance() / 2)));
-      this.#waiting.add(wake);
-    });
-  }
-
-  /** A random number from 0 to 1. */
-  #chance(): number {
-    return (this.#deps.randomBytes(1)[0] ?? 0) / 255;
-  }
-
   /** The cause forbids a retry by this shard's caller: the command may be partly done. */
-  #refusal(message: string, kind: 'timeout' | 'unreachable' | 'overloaded', last: unknown): NotServed {
+  #refusal(message: string, kind: RetryEnd, last: unknown): NotServed {
     this.#notServed += 1;
     const cause = isLost(last) ? last : new LinkFault(kind, message, { cause: last });
     return new NotServed(message, 1, { cause });
   }
 
   #changed(): void {
-    this.#changes += 1;
     this.#tells.retry();
-    this.#wake();
-  }
-
-  #wake(): void {
-    for (const wake of [...this.#waiting]) wake();
+    this.#retries.changed();
   }
 
   /** False while the key has no owner. */
@@ -365,9 +324,6 @@ class LinkRouter implements ClusterRouter {
     }
   }
 }
-
-const isLost = (fault: unknown): boolean =>
-  fault instanceof LinkFault && (fault.kind === 'lost' || fault.kind === 'timeout');
 
 /**
  * Whether nothing of the command was written: its aggregate changed owners, or the database rejected its commit as
