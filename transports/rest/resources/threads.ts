@@ -108,6 +108,12 @@ async function createdPost(
   const paired = pairFiles(call.files, notes);
   if (!paired.ok) return paired;
   if (paired.value.rest.length > 0) return { ok: false, refusal: refusal('UPLOADED_FILE_NOT_FOUND') };
+  // Before the files are stored. The command checks again, with everything else.
+  if (call.files.length > 0) {
+    const rights = { ...authority, requires: P.VIEW_CHANNEL | P.SEND_MESSAGES | P.ATTACH_FILES };
+    const may = await channels.call(params.channel_id, 'getChannel', {}, rights);
+    if (!may.ok) return may;
+  }
   const id: ChannelId = nextId();
   const stickers = await services.expressions.stickers(written.sticker_ids, authority);
   const emojis = await services.expressions.emojisOf(written.poll, authority);
