@@ -95,16 +95,9 @@ export function initialOf(rows: Rows): object {
   return mapRows(rows, ({ initial }) => initial);
 }
 
-/** Picks the fields that an object shows; `toServer`: to the application's server. Cost: O(fields). */
-export function shownOf<R extends Rows>(rows: R): (fields: FieldsOf<R>, toServer: boolean) => ShownFields<R>;
-export function shownOf(
-  rows: Rows,
-): (fields: Readonly<Record<string, unknown>>, toServer: boolean) => object {
-  const forServer = Object.keys(rowsWith(rows, isShown));
-  const forEveryone = Object.keys(rowsWith(rows, ({ shownTo }) => shownTo === 'everyone'));
-  return (fields, toServer) =>
-    Object.fromEntries((toServer ? forServer : forEveryone).map((name) => [name, fields[name]]));
-}
+/** The names of the fields that an object shows; `toServer`: to the application's server. */
+export const namesShown = (rows: Rows, toServer: boolean): readonly string[] =>
+  Object.keys(rowsWith(rows, ({ shownTo }) => shownTo === 'everyone' || (toServer && shownTo === 'server')));
 
 const mayAskForNull = ({ initial, onNull }: Row): boolean => initial === null || onNull !== undefined;
 

@@ -1,4 +1,4 @@
-import { type ShownFields, shownOf } from '../../protocol/fields.ts';
+import type { ShownFields } from '../../protocol/fields.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { LOBBY_SETTINGS, type SettingsChange } from '../../protocol/lobbyfields.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
@@ -8,7 +8,7 @@ import type { By } from '../kernel/authority.ts';
 import { electedHost, hostChange, hostDueMs, hostFacts } from './host.ts';
 import { callingMember, isConnected, isRefusal, type LobbyState, type ReadyCheck } from './lobby.ts';
 import { type MemberDraft, ownDraftRefusal, type Person, shownWith, upsert } from './members.ts';
-import { everyone, type LobbyObject, lobbyObject } from './objects.ts';
+import { everyone, type LobbyObject, lobbyObject, shownOf } from './objects.ts';
 import { capacityOf, capacityRefusal, joinRefusal, settingsOf, withSettings } from './settings.ts';
 import type { LobbyOutcomeFact, LobbyTopic } from './topic.ts';
 

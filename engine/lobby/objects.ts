@@ -1,5 +1,5 @@
 import { GAME_CHANNEL } from '../../protocol/channeltypes.ts';
-import { type ShownFields, shownOf } from '../../protocol/fields.ts';
+import { type FieldsOf, namesShown, type Rows, type ShownFields } from '../../protocol/fields.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { LOBBY_FIELDS } from '../../protocol/lobbyfields.ts';
 import type { SessionRef } from '../fanout/direct.ts';
@@ -24,6 +24,17 @@ export type LobbyObject = ShownFields<typeof LOBBY_FIELDS> & {
 };
 
 export type LobbyMessageObject = Readonly<Record<string, unknown>> & { readonly id: string };
+
+/** Picks the fields that an object shows; `toServer`: to the application's server. Cost: O(fields). */
+export function shownOf<R extends Rows>(rows: R): (fields: FieldsOf<R>, toServer: boolean) => ShownFields<R>;
+export function shownOf(
+  rows: Rows,
+): (fields: Readonly<Record<string, unknown>>, toServer: boolean) => object {
+  const forServer = namesShown(rows, true);
+  const forEveryone = namesShown(rows, false);
+  return (fields, toServer) =>
+    Object.fromEntries((toServer ? forServer : forEveryone).map((name) => [name, fields[name]]));
+}
 
 const shownFields = shownOf(LOBBY_FIELDS);
 

@@ -6,11 +6,11 @@ import {
   ids,
   initialOf,
   linksOf,
+  namesShown,
   oneOf,
   type Rows,
   repliesOf,
   requestsOf,
-  shownOf,
   text,
   texts,
   url,
@@ -73,11 +73,9 @@ describe('a table of fields', () => {
     expect(initialOf(rows)).toEqual(INITIAL);
   });
 
-  test('gives what an object shows to everyone and to the server', () => {
-    const shown = shownOf(rows);
-    const { flags: _, hash: __, link, ...forEveryone } = INITIAL;
-    expect(shown(INITIAL, false)).toEqual(forEveryone);
-    expect(shown(INITIAL, true)).toEqual({ ...forEveryone, link });
+  test('names what an object shows to everyone and to the server', () => {
+    expect(namesShown(rows, false)).toEqual(['open', 'seats', 'name', 'tags', 'users']);
+    expect(namesShown(rows, true)).toEqual(['open', 'seats', 'name', 'link', 'tags', 'users']);
   });
 
   test('gives replies that must have the fields for everyone and may have those for the server', () => {
