@@ -18,7 +18,7 @@ import type { AggregatePorts, Signing } from '../actors/runtime/aggregate.ports.
 import { Registry } from '../actors/runtime/registry.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { TimerWheel, Wheel } from '../actors/runtime/wheel.ts';
-import type { Notifier } from '../actors/user/notifier.ts';
+import type { CommitAndNotify, Notifier } from '../actors/user/notifier.ts';
 import { userMachine } from '../actors/user/user.machine.ts';
 import { type UserListener, UserShell, type UserState } from '../actors/user/user.shell.ts';
 import { Users } from '../actors/user/users.ts';
@@ -37,7 +37,7 @@ import {
   type PrivatePorts,
 } from '../services/privatechannels/privatechannels.ts';
 import type { ClusterStore } from '../storage/cluster/port.ts';
-import type { Storage } from '../storage/ports.ts';
+import type { Storage, Writer } from '../storage/ports.ts';
 import { createHooks } from '../transports/rest/hooks.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -76,7 +76,7 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
   });
   const commit = committing(writer, ownership, clock);
   const access = createOwnerAccess({
-    ...{ ...residents, clock, wheel, cluster, storage, hooks, nextId, commit, onFault },
+    ...{ ...residents, writer, clock, wheel, cluster, storage, hooks, nextId, commit, onFault },
     recordAgeMs: config.record_age_ms,
     contactPolicy: config.direct_messages_from,
   });
@@ -84,11 +84,7 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
     ...{ ...residents, ownership, store: storage.cluster, freshMs: SNAPSHOT_FRESH_MS },
     ...{ clock, wheel, lifetime, onFault },
   });
-  const commitAndNotify = cluster.parts.commitNotifier({
-    ...{ writer, ownership, clock, notifier: access.notifier, store: storage.cluster },
-    recordAgeMs: config.record_age_ms,
-  });
-  const commits = { commit, commitAsOwner: committingAsOwner(writer, ownership), commitAndNotify };
+  const commits = { commit, commitAsOwner: committingAsOwner(writer, ownership) };
   const { guild, user, privateChannel } = residents.registries;
   const closeOwners = (): void => {
     guild.close();
@@ -200,6 +196,7 @@ export interface OwnerAccess {
   readonly routing: Routing;
   readonly notifier: Notifier;
   readonly privates: PrivateChannels;
+  readonly commitAndNotify: CommitAndNotify;
   readonly inPrivate: PrivateChannels['call'];
   /** As `inPrivate`, on this shard alone: rejects when another shard owns the channel. */
   readonly inPrivateHere: PrivateChannels['call'];
@@ -209,8 +206,9 @@ export interface OwnerAccess {
 
 interface OwnerAccessPorts
   extends Omit<NotifierPorts, 'userDelivery'>,
-    Omit<PrivatePorts, 'notifier' | 'ownership'> {
+    Omit<PrivatePorts, 'notifier' | 'ownership' | 'commitAndNotify'> {
   readonly cluster: Cluster;
+  readonly writer: Writer;
   readonly storage: PrivatePorts['storage'] & { readonly cluster: ClusterStore };
   readonly recordAgeMs: number;
   readonly wheel: Wheel;
@@ -221,7 +219,10 @@ function createOwnerAccess(ports: OwnerAccessPorts): OwnerAccess {
   const { ownership, routing } = ports.cluster;
   const direct = ports.cluster.parts.directDelivery(ports);
   const notifier = createNotifier({ ...ports, userDelivery: direct?.userDelivery ?? null });
-  const here = createPrivateChannels({ ...ports, ownership, notifier });
+  const commitAndNotify = ports.cluster.parts.commitNotifier({
+    ...{ ...ports, ownership, notifier, store: ports.storage.cluster },
+  });
+  const here = createPrivateChannels({ ...ports, ownership, notifier, commitAndNotify });
   const inPrivate = routing.command<ChannelId, PrivateCommands>(
     'privateChannel.command',
     privateRules,
@@ -229,5 +230,5 @@ function createOwnerAccess(ports: OwnerAccessPorts): OwnerAccess {
   );
   const privates: PrivateChannels = { ...routing.service(here, PRIVATE_ROUTES), call: inPrivate };
   const calls = { inPrivate, inPrivateHere: here.call, openPrivate: privates.open };
-  return { direct, routing, notifier, privates, ...calls };
+  return { direct, routing, notifier, privates, commitAndNotify, ...calls };
 }

@@ -4,7 +4,7 @@ import type { PrivateChannelShell } from '../../actors/privatechannel/privatecha
 import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
 import { eagerKeyedMutex, keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Registry } from '../../actors/runtime/registry.ts';
-import type { Notifier } from '../../actors/user/notifier.ts';
+import type { CommitAndNotify, DirectDispatch, Notifier } from '../../actors/user/notifier.ts';
 import { ALL_SESSIONS } from '../../engine/fanout/direct.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
@@ -62,6 +62,7 @@ export interface PrivatePorts {
   readonly hooks: { readonly tap: Tap };
   readonly nextId: () => FreshId;
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
+  readonly commitAndNotify: CommitAndNotify;
 }
 
 /** The owner shard of the lower id decides about a pair of users. */
@@ -98,7 +99,11 @@ export function createPrivateChannels(ports: PrivatePorts): PrivateChannels {
       const channel: PrivateChannel = {
         ...{ id, type: 3, recipientIds, group, last_message_id: null, last_pin_ms: null },
       };
-      await show(ports, channel, users, null);
+      const shown = shownTo(channel, users, null);
+      // The people hear of the group before they hear of its changes, also those whose owner is away now.
+      const notify = await ports.commitAndNotify(id, [opening(channel)], shown);
+      for (const { t, d } of shown) ports.hooks.tap.see(t, d, id);
+      notify();
       return { ok: true, value: channel };
     },
     async relationsChanged(channelId) {
@@ -133,21 +138,30 @@ function opener(ports: PrivatePorts): PrivateChannels['open'] {
   };
 }
 
-/** Stores a new channel and shows it to its users, except to one of them. */
+const opening = (channel: PrivateChannel) => ({ type: 'privateChannelOpened', channel }) as const;
+
+/** What shows a new channel to its users, except to one of them. */
+const shownTo = (channel: PrivateChannel, users: readonly APIUser[], hiddenFrom: UserId | null) =>
+  privateRules
+    .happen(privateState(channel, users, null), opening(channel))
+    .flatMap(({ t, d, to }): DirectDispatch[] =>
+      to.kind === 'users' && !to.userIds.some((userId) => userId === hiddenFrom)
+        ? [{ userIds: to.userIds, ears: ALL_SESSIONS, t, d }]
+        : [],
+    );
+
+/** Stores a new channel of two users, whose id any shard may own, and shows it to them, except to one of them. */
 async function show(
   ports: PrivatePorts,
   channel: PrivateChannel,
   users: readonly APIUser[],
   hiddenFrom: UserId | null,
 ): Promise<void> {
-  const opened = { type: 'privateChannelOpened', channel } as const;
-  await ports.commit(channel.id, [opened]);
-  for (const { t, d, to } of privateRules.happen(privateState(channel, users, null), opened)) {
-    if (to.kind === 'users' && hiddenFrom !== null && to.userIds.includes(hiddenFrom)) continue;
+  await ports.commit(channel.id, [opening(channel)]);
+  for (const { userIds, ears, t, d } of shownTo(channel, users, hiddenFrom)) {
     ports.hooks.tap.see(t, d, channel.id);
-    if (to.kind !== 'users') continue;
     ports.notifier.notifyEach(
-      to.userIds.map((userId) => [userId, ALL_SESSIONS]),
+      userIds.map((userId) => [userId, ears]),
       t,
       d,
     );

@@ -218,3 +218,20 @@ describe('people who write to each other', () => {
     300_000,
   );
 });
+
+describe('a new group', () => {
+  it('is shown by the first dispatches of its own stream, so that none of its changes precedes them', async () => {
+    await open(2);
+    const [ann, bob] = [(await person()).userId, (await person()).userId];
+    const house = cluster.house(0);
+    const id = house.nextId();
+    const group = { ownerId: ann, name: null, icon: null, applicationId: null, nicks: {} };
+    const opened = await wait(house.privates.openGroup(id, [ann, bob], group));
+    expect(opened.ok).toBe(true);
+    const records = await wait(cluster.storage.cluster.records(id, 0, 10));
+    const shown = records.flatMap(({ dispatches }) => dispatches.map(({ t, to }) => ({ t, to })));
+    expect(shown).toEqual(
+      [ann, bob].map((userId) => ({ t: 'CHANNEL_CREATE', to: { kind: 'users', userIds: [userId] } })),
+    );
+  });
+});
