@@ -280,9 +280,10 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     const dispatch = bare.showsFiles === false ? bare : (this.#ports.sign?.(bare) ?? bare);
     const { t, to } = dispatch;
     this.tap(t, dispatch.d);
-    const link = to.kind === 'channel' ? guild.channels.get(to.channelId)?.linked_lobby : undefined;
-    if (link && to.kind === 'channel')
-      this.#lobbyUpdates.push(...linkUpdates(guild, to.channelId, link, dispatch));
+    if (to.kind === 'channel') {
+      const link = guild.channels.get(to.channelId)?.linked_lobby;
+      if (link) this.#lobbyUpdates.push(...linkUpdates(guild, to.channelId, link, dispatch));
+    }
     const n = this.numbered(dispatch, nowMs);
     return recipients(guild, dispatch, nowMs).map(({ d, to }) => ({ t, d, to, n }));
   }

@@ -83,7 +83,7 @@ const NEW_MS = 60_000;
  */
 const DIRECT_MAX = 256;
 
-/** Members without a session here who may have one. Forgets those for whom the time is over, or who left. */
+/** Members who have no attached session but may have an open one. Removes entries that are out of date, and those of members who left. */
 function stillUnattached({ unattached, sessions, members }: LobbyState, nowMs: number): readonly UserId[] {
   if (unattached.size === 0) return [];
   const attached = new Set([...sessions.values()].map(({ userId }) => userId));

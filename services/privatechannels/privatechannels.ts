@@ -100,7 +100,7 @@ export function createPrivateChannels(ports: PrivatePorts): PrivateChannels {
         ...{ id, type: 3, recipientIds, group, last_message_id: null, last_pin_ms: null },
       };
       const shown = shownTo(channel, users, null);
-      // The people hear of the group before they hear of its changes, also those whose owner is away now.
+      // Numbered with the group: recipients are sent it before its changes, also when the owner of their account is unreachable now.
       const notify = await ports.commitAndNotify(id, [opening(channel)], shown);
       for (const { t, d } of shown) ports.hooks.tap.see(t, d, id);
       notify();

@@ -220,7 +220,7 @@ describe('people who write to each other', () => {
 });
 
 describe('a new group', () => {
-  it('is shown by the first dispatches of its own stream, so that none of its changes precedes them', async () => {
+  it('is shown to its recipients by the first dispatches of its stream', async () => {
     await open(2);
     const [ann, bob] = [(await person()).userId, (await person()).userId];
     const house = cluster.house(0);

@@ -11,7 +11,7 @@ interface LeasePorts {
 /** Reports when the lease of a membership stops being safe, and when it is safe again. A lease without end needs no timer. */
 export class LeaseWatch {
   readonly #ports: LeasePorts;
-  /** Null once the end of the lease is reported, and while there is none. */
+  /** Runs at the end of the lease. Null after the end was reported, and for a lease without end. */
   #timer: Timer | null = null;
   /** The end of the lease as of its last renewal, monotonic milliseconds. */
   #untilMs = Number.NEGATIVE_INFINITY;

@@ -40,7 +40,7 @@ describe('calls to an owner', () => {
     expect(ends).toEqual([['timeout', null]]);
   });
 
-  it('are repeated at the next change of ownership, and at once after a change during the attempt', async () => {
+  it('are repeated at the next change of ownership, and immediately if ownership changed during the attempt', async () => {
     const { retries, pass, attempts, noOwner } = arrange();
     let isOwned = false;
     const call = retries.run(60_000, async () => {
