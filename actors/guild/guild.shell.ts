@@ -1,5 +1,5 @@
 import { AutoModeration } from '../../engine/automod/state.ts';
-import { recipients } from '../../engine/fanout/audience.ts';
+import { Audiences } from '../../engine/fanout/audience.ts';
 import type { Recipient } from '../../engine/fanout/body.ts';
 import { expressionsOf } from '../../engine/guild/expressions.ts';
 import type { EphemeralFacts, GuildFact, VoiceChannelFacts } from '../../engine/guild/facts.ts';
@@ -34,7 +34,7 @@ import {
   voiceHandoverStateOf,
 } from './guild.handover.ts';
 import { type GuildReads, guildReads, MessageWindow } from './guild.reader.ts';
-import { dismiss, type Entering, subscription } from './guild.subscription.ts';
+import { dismiss, type Entering, type SubscribedBefore, subscription } from './guild.subscription.ts';
 import { type GuildVoiceListener, GuildVoiceMembers } from './guild.voicemembers.ts';
 
 interface GuildPorts extends AggregatePorts, GuildReads, Signing {
@@ -94,9 +94,13 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   readonly #ports: GuildPorts;
   readonly #windows = new Windows();
   readonly #voiceMembers: GuildVoiceMembers;
-  /** Subscribed sessions that have not received the earlier dispatches yet. */
-  readonly #arriving = new Set<Recipient>();
-  readonly #subscribed = { shown: new WeakSet<Recipient>(), at: new WeakMap<Recipient, number>() };
+  /** The subscribed sessions. */
+  readonly audiences = new Audiences();
+  readonly #subscribed: SubscribedBefore = {
+    arriving: new Set(),
+    shown: new WeakSet(),
+    subscribedAt: new WeakMap(),
+  };
   /** Sessions of removed members, which are notified when the removal is durable; null before the first. */
   #leaving: Map<GuildFact, readonly Recipient[]> | null = null;
   /** Stores voice states for the next owner; null in standalone mode. */
@@ -165,19 +169,13 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       body: (t, d, origin) => this.body(t, d, origin),
       after: (run) => this.commits.after(run),
       stream: () => this.stream,
-      arriving: this.#arriving,
-      shown: this.#subscribed.shown,
-      subscribedAt: this.#subscribed.at,
+      audiences: this.audiences,
+      ...this.#subscribed,
       returned: (guild, sessions) => this.#returned(guild, sessions),
       displaced: (session, n) => listener.subscriberReplaced?.(this.id, session, n),
       done,
       fault,
     });
-  }
-
-  /** The subscribed session of this id; null without one. */
-  subscriber(sessionId: string): Recipient | null {
-    return this.state?.subscribers.get(sessionId) ?? null;
   }
 
   protected async fetch(): Promise<Guild | null> {
@@ -255,7 +253,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     const gone = [...presences.keys()].filter((userId) => !sessionCounts.has(userId));
     if (gone.length > 0) this.#ports.listener.republishPresences?.(this.id, gone);
     for (const [userId, { session_id: sessionId, channel_id: channelId }] of guild.voiceStates) {
-      if (guild.subscribers.has(sessionId)) continue;
+      if (this.audiences.sessions.has(sessionId)) continue;
       const input = { userId, sessionId, channelId: channelId as ChannelId };
       this.#send({ type: 'work', work: this.command('dropVoice', input, SYSTEM, ignore, ignore) });
     }
@@ -285,7 +283,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       if (link) this.#lobbyUpdates.push(...linkUpdates(guild, to.channelId, link, dispatch));
     }
     const n = this.numbered(dispatch, nowMs);
-    return recipients(guild, dispatch, nowMs).map(({ d, to }) => ({ t, d, to, n }));
+    return this.audiences.recipients(guild, dispatch, nowMs).map(({ d, to }) => ({ t, d, to, n }));
   }
 
   protected override applied(guild: Guild, fact: GuildFact): void {
@@ -299,16 +297,16 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
    * GUILD_CREATE is sent again, the old sessions must receive nothing after the removal, and new ones stay subscribed.
    */
   #dismissRemoved(guild: Guild, fact: GuildFact, userId: UserId): void {
-    const sessions = dismiss(guild, userId);
+    const sessions = dismiss(guild, this.audiences, userId);
     if (sessions.length === 0) return;
     this.#leaving ??= new Map();
     this.#leaving.set(fact, sessions);
   }
 
   /** Sessions that still receive missed dispatches are included. */
-  protected override announce(guild: Guild, n: number): void {
-    for (const subscriber of guild.subscribers.values() as Iterable<Entering['subscriber']>)
-      if (!this.#arriving.has(subscriber)) subscriber.following?.(this.id, n);
+  protected override announce(_guild: Guild, n: number): void {
+    for (const subscriber of this.audiences.sessions.values() as Iterable<Entering['subscriber']>)
+      if (!this.#subscribed.arriving.has(subscriber)) subscriber.following?.(this.id, n);
   }
 
   protected number(_guild: Guild, commit: number): void {
@@ -360,7 +358,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   /** The guild was deleted. Unsubscribes all sessions first, so that none receives that the guild is unavailable. */
   #guildDeleted(memberIds: readonly UserId[]): void {
     for (const userId of new Set([...memberIds, ...(this.state?.sessionCounts.keys() ?? [])])) {
-      if (this.state) dismiss(this.state, userId);
+      if (this.state) dismiss(this.state, this.audiences, userId);
       this.#ports.listener.memberLeft(this.id, userId, this.stream?.last ?? 0);
     }
     if (this.state?.pages.tag) this.#ports.listener.tagsQueued?.();
@@ -369,11 +367,13 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   /** Slow modes are in no table, so like subscribers they keep the guild in memory, for at most six hours. */
   protected occupied(guild: Guild): boolean {
     return (
-      guild.subscribers.size > 0 || guild.voiceStates.size > 0 || slowmodeRuns(guild, this.#ports.clock.now())
+      this.audiences.sessions.size > 0 ||
+      guild.voiceStates.size > 0 ||
+      slowmodeRuns(guild, this.#ports.clock.now())
     );
   }
 
-  protected ended(guild: Guild, ending: Ending): void {
+  protected ended(_guild: Guild, ending: Ending): void {
     this.#voiceMembers.end(ending === 'moved');
     this.#strandedCheck?.cancel();
     void this.#voice?.end();
@@ -383,7 +383,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     }
     // A removal that is not durable leaves the user a member.
     const leaving = [...(this.#leaving?.values() ?? [])].flat();
-    const subscribers = [...new Set([...guild.subscribers.values(), ...leaving])];
+    const subscribers = [...new Set([...this.audiences.sessions.values(), ...leaving])];
     if (subscribers.length > 0) this.#ports.listener.guildLost(this.id, subscribers);
   }
 }
@@ -440,9 +440,8 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     scheduledEvents: scheduledEventsOf(snapshot.scheduledEvents, new Window()),
     autoModeration: new AutoModeration(snapshot.autoModerationRules),
     pages: snapshot.pages,
-    subscribers: new Map(),
     sessionCounts: new Map(),
-    audiences: new Map(),
+    visibilityVersion: 0,
     pins: new Window(),
     reacted: new Window(),
     nonces: new Map(),

@@ -1,4 +1,4 @@
-import { recipients, touchAudiences } from '../../engine/fanout/audience.ts';
+import { Audiences } from '../../engine/fanout/audience.ts';
 import type { DispatchBody, Origin, Recipient } from '../../engine/fanout/body.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { ownRequestDispatch } from '../../engine/guild/joinrequests.ts';
@@ -33,7 +33,17 @@ export interface Entering {
   readonly caughtUp?: (n: number) => void;
 }
 
-interface Ports {
+/** What an actor knows of the sessions that it subscribed. */
+export interface SubscribedBefore {
+  /** Subscribed sessions that have not received the earlier dispatches yet. */
+  readonly arriving: Set<Recipient>;
+  /** Subscribed sessions that were sent GUILD_CREATE by this actor. */
+  readonly shown: WeakSet<Recipient>;
+  /** The stream position at which each session was subscribed to this actor, under whichever object. */
+  readonly subscribedAt: WeakMap<Recipient, number>;
+}
+
+interface Ports extends SubscribedBefore {
   readonly id: string;
   nowMs(): number;
   /** True from the moment the actor has ended. */
@@ -43,12 +53,7 @@ interface Ports {
   after(run: (fault: Error | null) => void): void;
   /** Null in standalone mode: then no dispatch can have been missed. */
   stream(): DispatchStream | null;
-  /** Subscribed sessions that have not received the earlier dispatches yet. */
-  readonly arriving: Set<Recipient>;
-  /** Subscribed sessions that were sent GUILD_CREATE by this actor. */
-  readonly shown: WeakSet<Recipient>;
-  /** The stream position at which each session was subscribed to this actor, under whichever object. */
-  readonly subscribedAt: WeakMap<Recipient, number>;
+  readonly audiences: Audiences;
   /** Called with the new subscribers; the returned function reports the voice members among them. */
   returned(guild: Guild, sessions: readonly Recipient[]): (() => void) | null;
   /** Another object represents the session now; it has the stream up to `n`. */
@@ -78,23 +83,24 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
     run: (guild) => {
       const nowMs = ports.nowMs();
       const stream = ports.stream();
+      const { audiences } = ports;
+      const { sessions } = audiences;
       const outcomes = entering.map((each) => outcomeOf(guild, each, stream));
       const arrived = entering.filter((_, at) => outcomes[at] === 'member');
       // The same subscriber again has missed nothing, or its missed dispatches are being delivered.
-      const behind = arrived.filter(
-        ({ subscriber }) => guild.subscribers.get(subscriber.sessionId) !== subscriber,
-      );
-      const displaced = stream ? behind.flatMap(({ subscriber }) => sessionsNamed(guild, subscriber)) : [];
+      const behind = arrived.filter(({ subscriber }) => sessions.get(subscriber.sessionId) !== subscriber);
+      const displaced = stream
+        ? behind.flatMap(({ subscriber }) => sessionsNamed(audiences, subscriber))
+        : [];
       const deliveredUpTo = stream?.last ?? 0;
       for (const { subscriber } of arrived) {
         // A session that subscribed over an earlier link or from another shard has been in the audiences since then.
-        const before = guild.subscribers.get(subscriber.sessionId);
+        const before = sessions.get(subscriber.sessionId);
         const at = (before && ports.subscribedAt.get(before)) ?? deliveredUpTo;
         ports.subscribedAt.set(subscriber, at);
-        addSubscriber(guild, subscriber);
+        addSubscriber(guild, audiences, subscriber);
         ports.arriving.add(subscriber);
       }
-      touchAudiences(guild);
       // A position in the stream of an actor that ended without a successor cannot be resumed.
       const resuming = behind.filter(({ after }) => after === null || !stream?.isOrphan(after));
       const catchUp = missed(guild, resuming, stream, nowMs);
@@ -179,15 +185,15 @@ function outcomeOf(guild: Guild, { subscriber, after }: Entering, stream: Dispat
 }
 
 /** Another object of the same session. Two shards may name one session at the same time. */
-function sessionsNamed(guild: Guild, { sessionId }: Recipient): Recipient[] {
-  const before: Subscribing | undefined = guild.subscribers.get(sessionId);
+function sessionsNamed({ sessions }: Audiences, { sessionId }: Recipient): Recipient[] {
+  const before: Subscribing | undefined = sessions.get(sessionId);
   return before && !before.over ? [before] : [];
 }
 
-function addSubscriber(guild: Guild, subscriber: Recipient): void {
+function addSubscriber(guild: Guild, audiences: Audiences, subscriber: Recipient): void {
   const userId = subscriber.userId;
-  const known = guild.subscribers.has(subscriber.sessionId);
-  guild.subscribers.set(subscriber.sessionId, subscriber);
+  const known = audiences.sessions.has(subscriber.sessionId);
+  audiences.add(subscriber);
   if (!known) guild.sessionCounts.set(userId, (guild.sessionCounts.get(userId) ?? 0) + 1);
 }
 
@@ -271,13 +277,13 @@ function missed(
   for (const after of afters.values()) [first, last] = [Math.min(first, after), Math.max(last, after)];
   const dispatches = stream.since(first);
   if (dispatches === 'tooOld') return [];
-  const view = visibleTo(guild, afters.keys());
+  const among = new Audiences(afters.keys());
   // A removed member who rejoined receives the guild again, and nothing of it in between: the session may have received
   // GUILD_DELETE in the meantime, from the stream that it asks to continue.
   const repeated = dispatches.filter(({ t }) => t !== 'GUILD_DELETE');
   const removedAt = removalsOf(dispatches);
   return repeated.flatMap(({ t, d: whole, to: audience, n }) =>
-    recipients(view, { t, d: whole, to: audience } as Dispatch, nowMs).flatMap(({ d, to: all }) => {
+    among.recipients(guild, { t, d: whole, to: audience } as Dispatch, nowMs).flatMap(({ d, to: all }) => {
       const isMissed = (session: Recipient) =>
         (afters.get(session) ?? n) < n &&
         !isRemovedBefore(removedAt.get(session.userId), afters.get(session), n);
@@ -304,29 +310,21 @@ const isRemovedBefore = (
   n: number,
 ): boolean => removals?.some((at) => at > (after ?? n) && at <= n) ?? false;
 
-/** The guild with these as its only subscribers, to compute the recipients among them alone. */
-function visibleTo(guild: Guild, sessions: Iterable<Recipient>): Guild {
-  const subscribers = new Map<string, Recipient>();
-  for (const session of sessions) subscribers.set(session.sessionId, session);
-  return { ...guild, subscribers, audiences: new Map() };
-}
-
 /** Unsubscribes every session of a user who is no longer a member. @returns These sessions. */
-export function dismiss(guild: Guild, userId: UserId): readonly Recipient[] {
+export function dismiss(guild: Guild, audiences: Audiences, userId: UserId): readonly Recipient[] {
   if (!guild.sessionCounts.has(userId)) return [];
-  const sessions = [...guild.subscribers.values()].filter((subscriber) => subscriber.userId === userId);
-  for (const subscriber of sessions) unsubscribe(guild, subscriber);
+  const sessions = [...audiences.sessions.values()].filter((subscriber) => subscriber.userId === userId);
+  for (const subscriber of sessions) unsubscribe(guild, audiences, subscriber);
   return sessions;
 }
 
 /** Unsubscribes a session. With the last one, the user's member may be evicted from memory. */
-export function unsubscribe(guild: Guild, subscriber: Recipient): void {
+export function unsubscribe(guild: Guild, audiences: Audiences, subscriber: Recipient): void {
   // Another object may represent the session now: it has migrated from another shard.
-  if (guild.subscribers.get(subscriber.sessionId) !== subscriber) return;
-  guild.subscribers.delete(subscriber.sessionId);
+  if (audiences.sessions.get(subscriber.sessionId) !== subscriber) return;
+  audiences.delete(subscriber.sessionId);
   const userId = subscriber.userId;
   const left = (guild.sessionCounts.get(userId) ?? 1) - 1;
   if (left > 0) guild.sessionCounts.set(userId, left);
   else guild.sessionCounts.delete(userId);
-  touchAudiences(guild);
 }

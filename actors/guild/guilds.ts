@@ -67,17 +67,17 @@ export class Guilds {
 
   /** The subscribed session of this id on this shard; null without one, or when the guild is not resident. */
   subscriber(guildId: GuildId, sessionId: string): Recipient | null {
-    return this.#registry.peek(guildId)?.subscriber(sessionId) ?? null;
+    return this.#registry.peek(guildId)?.audiences.sessions.get(sessionId) ?? null;
   }
 
   /** Unsubscribes a session from a resident guild; other guilds have no subscribers. */
   unsubscribe(guildId: GuildId, subscriber: Recipient): void {
     if (!this.#registry.peek(guildId)) return;
-    this.#registry.work(guildId, {
-      run: (guild) => unsubscribe(guild, subscriber),
+    this.#registry.workWith(guildId, (shell) => ({
+      run: (guild) => unsubscribe(guild, shell.audiences, subscriber),
       refuse: () => undefined,
       fault: () => undefined,
-    });
+    }));
   }
 
   /** Reads from the guild's state on its turn, after `needs` are loaded. */

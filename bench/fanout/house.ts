@@ -8,7 +8,7 @@ import { GatewaySessions } from '../../actors/session/sessions.ts';
 import { DEFAULTS } from '../../config/config.ts';
 import { AutoModeration } from '../../engine/automod/state.ts';
 import { RecentMessages } from '../../engine/channel/recent.ts';
-import { recipients, touchAudiences } from '../../engine/fanout/audience.ts';
+import { Audiences } from '../../engine/fanout/audience.ts';
 import { DispatchBody, type Recipient } from '../../engine/fanout/body.ts';
 import { expressionsOf, NO_EXPRESSIONS } from '../../engine/guild/expressions.ts';
 import type { Guild, GuildChannel, GuildInfo, Member } from '../../engine/guild/guild.ts';
@@ -65,8 +65,11 @@ const memberOf = (index: number): Member =>
     mute: false,
   }) as unknown as Member;
 
+/** A guild and the sessions subscribed to it, as its actor has both. */
+type GuildWithSessions = Guild & { readonly audiences: Audiences };
+
 /** A guild with ten roles and a channel that only one of them may see. */
-export function buildGuild(): Guild {
+export function buildGuild(): GuildWithSessions {
   const roles = [role(GUILD_ID, 0, P.SEND_MESSAGES | P.READ_MESSAGE_HISTORY)];
   for (let index = 0; index < ROLES; index += 1) roles.push(role(roleId(index), index + 1, 0n));
   const channel = {
@@ -107,9 +110,9 @@ export function buildGuild(): Guild {
     autoModeration: new AutoModeration(),
     pages: {},
     expressions: expressionsOf(NO_EXPRESSIONS),
-    subscribers: new Map(),
     sessionCounts: new Map(),
-    audiences: new Map(),
+    visibilityVersion: 0,
+    audiences: new Audiences(),
     pins: new Map(),
     reacted: new Map(),
     nonces: new Map(),
@@ -119,18 +122,18 @@ export function buildGuild(): Guild {
 }
 
 /** Adds a session of member `index`. */
-export function subscribe(guild: Guild, session: Recipient, index: number): void {
+export function subscribe(guild: GuildWithSessions, session: Recipient, index: number): void {
   guild.members.set(userIdOf(index), memberOf(index));
   guild.memberCount = guild.members.size;
-  guild.subscribers.set(session.sessionId, session);
-  touchAudiences(guild);
+  guild.visibilityVersion++;
+  guild.audiences.add(session);
 }
 
 /**
  * Adds sessions that must receive nothing: members who may not see the channel, and sessions without the message intents.
  * A dispatch to one of them aborts the run.
  */
-export function subscribeOutsiders(guild: Guild, count: number): void {
+export function subscribeOutsiders(guild: GuildWithSessions, count: number): void {
   for (let n = 0; n < count; n += 1) {
     const index = n % 2 === 0 ? FIRST_OUTSIDER + n * BLIND_EVERY : seeingMember(FIRST_OUTSIDER + n);
     const session: Recipient = {
@@ -150,8 +153,8 @@ export function subscribeOutsiders(guild: Guild, count: number): void {
 export const seeingMember = (n: number): number => n + 1 + Math.floor(n / (BLIND_EVERY - 1));
 
 /** Sends a dispatch as a guild's actor does once its facts are durable. */
-export function fanOut(guild: Guild, dispatch: Dispatch, nowMs: number): void {
-  for (const { d, to } of recipients(guild, dispatch, nowMs)) {
+export function fanOut(guild: GuildWithSessions, dispatch: Dispatch, nowMs: number): void {
+  for (const { d, to } of guild.audiences.recipients(guild, dispatch, nowMs)) {
     const body = new DispatchBody(dispatch.t, d, performance.now());
     body.recipients = to.length;
     for (let index = 0; index < to.length; index += 1) (to[index] as Recipient).deliver(body);
@@ -167,7 +170,7 @@ export const messageCreate = (d: object): Dispatch => ({
 /** The intents that a bot reading messages asks for. */
 export const READING = INTENTS.GUILDS | INTENTS.GUILD_MESSAGES | INTENTS.MESSAGE_CONTENT;
 
-function backendFor(guild: Guild): SessionBackend {
+function backendFor(guild: GuildWithSessions): SessionBackend {
   return {
     // The token is the member's number.
     authenticate: async (token): Promise<Principal> => ({
@@ -190,8 +193,7 @@ function backendFor(guild: Guild): SessionBackend {
       session.deliver(new DispatchBody('GUILD_CREATE', { id: GUILD_ID, channels: [] }, performance.now()));
     },
     ended: (session) => {
-      guild.subscribers.delete(session.sessionId);
-      touchAudiences(guild);
+      guild.audiences.delete(session.sessionId);
     },
     reopen: async () => true,
     transferred: () => {},
@@ -201,7 +203,7 @@ function backendFor(guild: Guild): SessionBackend {
 
 /** The server's own gateway, sessions and audiences around a guild in memory: everything but commits. */
 export async function openHouse(
-  guild: Guild,
+  guild: GuildWithSessions,
   journal: SessionJournal | null = null,
   sharesHistory: boolean = DEFAULTS.gateway_shared_history,
 ): Promise<{ server: HttpServer; sessions: GatewaySessions }> {

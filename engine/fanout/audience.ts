@@ -3,7 +3,7 @@ import { DISPATCH, DISPATCH_ROWS, type DispatchName, type DispatchRow } from '..
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P, QUARANTINE_FLAGS } from '../../protocol/permissions.ts';
-import type { Guild, GuildChannel, Member } from '../guild/guild.ts';
+import type { Guild, GuildChannel, Member, ThreadRecord } from '../guild/guild.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Authorization } from '../oauth/authorization.ts';
 import {
@@ -13,7 +13,7 @@ import {
   guildPermissions,
   timedOutUntilMs,
 } from '../permissions/permissions.ts';
-import type { AudienceList, Recipient } from './body.ts';
+import type { Recipient } from './body.ts';
 import { blank, lacksContent, readersOf } from './content.ts';
 
 /** One payload and the sessions that receive it. The list is shared and never changes: keep it as long as needed. */
@@ -22,16 +22,34 @@ export interface Delivery {
   readonly to: readonly Recipient[];
 }
 
+/** Sessions that receive the same dispatches. */
+interface AudienceList {
+  readonly sessions: readonly Recipient[];
+  /**
+   * Expiry of the list, Unix milliseconds: the end of a time-out changes permissions without a fact. Infinite for lists
+   * that depend on no time-out.
+   */
+  readonly untilMs: number;
+  /** The members of a private thread when the list was computed, which decide who sees it; null for other lists. */
+  readonly threadMembers: ThreadRecord['members'] | null;
+  /** The sessions by user, built on first use. */
+  byUser: ReadonlyMap<string, readonly Recipient[]> | null;
+}
+
 const NOBODY: readonly Recipient[] = [];
 
 /** Overwrites beyond this are not compared between channels: the comparison would cost more than it saves. */
 const COMPARED_OVERWRITES_MAX = 16;
 
-const listOf = (sessions: readonly Recipient[], untilMs = Number.POSITIVE_INFINITY): AudienceList => ({
-  sessions,
-  untilMs,
-  byUser: null,
-});
+/** The parts of the cache keys of a list's sessions that may not read message content, and that may. */
+const LACKING = '-';
+const READING = '+';
+
+const listOf = (
+  sessions: readonly Recipient[],
+  untilMs = Number.POSITIVE_INFINITY,
+  threadMembers: AudienceList['threadMembers'] = null,
+): AudienceList => ({ sessions, untilMs, threadMembers, byUser: null });
 
 /** The part of a memo key that the row decides: rows with the same requirements share their lists. */
 const ROW_KEYS = Object.fromEntries(
@@ -40,55 +58,6 @@ const ROW_KEYS = Object.fromEntries(
     return [t, `:${intent ?? ''}:${permission ? `${permission.at}${permission.anyOf}` : ''}`];
   }),
 ) as Readonly<Record<DispatchName, string>>;
-
-/**
- * Selects the recipients of a dispatch and their payloads: usually one payload, two when some sessions may not read
- * message content.
- *
- * Cost when nothing changed since the last dispatch of this kind: a lookup per list, whatever their length. After
- * `touchAudiences`, or at the end of a time-out that matters, O(subscribers) once per list.
- *
- * @param nowMs Unix milliseconds.
- */
-export function recipients(guild: Guild, dispatch: Dispatch, nowMs: number): Delivery[] {
-  const { t, d, to } = dispatch;
-  const row = DISPATCH_ROWS[t];
-  if (to.kind === 'users') {
-    const sessions = sessionsOfUsers(guild, to.userIds, row, d);
-    return row.contentGated ? deliverContent(d, sessions, null, guild) : deliver(d, sessions);
-  }
-  // Lists of a missing channel are not cached: its deletion carries the channel, and other dispatches name none.
-  const key =
-    to.kind !== 'channel'
-      ? `guild${ROW_KEYS[t]}`
-      : channelIn(guild, to.channelId)
-        ? to.channelId + ROW_KEYS[t]
-        : null;
-  let list = key === null ? undefined : fresh(guild, key, row, nowMs);
-  if (!list) {
-    list = to.kind === 'channel' ? ofChannel(guild, dispatch, row, nowMs) : admit(guild, row, null, nowMs);
-    if (key !== null) remember(guild, key, list);
-  }
-  const { sessions } = list;
-  if (row.ownAlways || (row.ownWithoutIntent && to.kind === 'guild')) {
-    return deliver(d, withOwn(guild, sessions, row, d));
-  }
-  if (row.ownAmongMembers) return deliver(d, withChanged(guild, sessions, d, row.ownAmongMembers));
-  return row.contentGated ? deliverContent(d, sessions, key, guild) : deliver(d, sessions);
-}
-
-/**
- * Invalidates the cached lists. Call it when recipients may have changed: subscribers, roles, overwrites, channels, a
- * member's roles, time-out or flags, the owner. Lists already handed out do not change.
- */
-export function touchAudiences(guild: Guild): void {
-  guild.audiences.clear();
-}
-
-/** Invalidates the cached lists of one channel or thread, after a change that affects no other channel. */
-export function touchAudiencesOf({ audiences }: Pick<Guild, 'audiences'>, channelId: ChannelId): void {
-  for (const key of audiences.keys()) if (key.startsWith(`${channelId}:`)) audiences.delete(key);
-}
 
 /**
  * Selects sessions for a dispatch outside guilds (to a private channel's recipients, friends, members of a lobby). For
@@ -123,35 +92,6 @@ function isScoped({ scopes }: Authorization, { scope }: DispatchRow): boolean {
 
 const deliver = (d: object, to: readonly Recipient[]): Delivery[] => (to.length === 0 ? [] : [{ d, to }]);
 
-/** The cached list, if it is still valid at `nowMs`. */
-function fresh(guild: Guild, key: string, row: DispatchRow, nowMs: number): AudienceList | undefined {
-  const known = guild.audiences.get(key);
-  // A channel's visibility does not depend on time-outs, so only lists of rows with a permission expire.
-  if (!known || !row.permission || nowMs < known.untilMs) return known;
-  touchAudiences(guild);
-  return undefined;
-}
-
-function remember(guild: Guild, key: string, list: AudienceList): void {
-  if (guild.audiences.size * guild.subscribers.size > LIMITS.audience_slots_max) touchAudiences(guild);
-  guild.audiences.set(key, list);
-}
-
-/** A channel's list; channels with equal overwrites, such as the synced ones of a category, share one. */
-function ofChannel(guild: Guild, dispatch: Dispatch, row: DispatchRow, nowMs: number): AudienceList {
-  const channel = channelOf(guild, dispatch);
-  if (!channel) return listOf(NOBODY);
-  const alike = channelPermissionKey(guild, channel);
-  if (alike === null) return admit(guild, row, channel, nowMs);
-  const key = alike + ROW_KEYS[dispatch.t];
-  let list = fresh(guild, key, row, nowMs);
-  if (!list) {
-    list = admit(guild, row, channel, nowMs);
-    remember(guild, key, list);
-  }
-  return list;
-}
-
 /** The channel of a dispatch. A deleted channel is no longer in the guild; its dispatch contains it. */
 function channelOf(guild: Guild, { t, d, to }: Dispatch): GuildChannel | undefined {
   if (to.kind !== 'channel') return undefined;
@@ -176,16 +116,26 @@ function channelPermissionKey(guild: Guild, channel: GuildChannel): string | nul
 }
 
 /** Subscribers that are members, have the row's intent, and hold the permissions for the row and the channel. */
-function admit(guild: Guild, row: DispatchRow, channel: GuildChannel | null, nowMs: number): AudienceList {
+function admit(
+  subscribers: Iterable<Recipient>,
+  guild: Guild,
+  row: DispatchRow,
+  channel: GuildChannel | null,
+  nowMs: number,
+): AudienceList {
   const gate = channel || row.permission ? new Gate(guild, row, channel, nowMs) : null;
   const sessions: Recipient[] = [];
-  for (const session of guild.subscribers.values()) {
+  for (const session of subscribers) {
     if (!receives(session, row.intent)) continue;
     const member = guild.members.get(session.userId);
     if (member && (!gate || gate.passes(member))) sessions.push(session);
   }
-  return listOf(sessions, gate?.untilMs);
+  const threadMembers = channel?.type === CHANNEL.PRIVATE_THREAD ? membersOf(guild, channel.id) : null;
+  return listOf(sessions, gate?.untilMs, threadMembers);
 }
+
+const membersOf = (guild: Guild, threadId: ChannelId): AudienceList['threadMembers'] =>
+  guild.threads.get(threadId)?.members ?? null;
 
 /**
  * Permission checks of one list. Members with the same roles get the same verdict, so permissions are computed once
@@ -262,62 +212,10 @@ function byUser(list: AudienceList): ReadonlyMap<string, readonly Recipient[]> {
   return index;
 }
 
-/** All sessions of a user in this guild. */
-function sessionsOf(guild: Guild, userId: string): readonly Recipient[] {
-  let all = guild.audiences.get('all');
-  if (!all) {
-    all = listOf([...guild.subscribers.values()]);
-    remember(guild, 'all', all);
-  }
-  return byUser(all).get(userId) ?? NOBODY;
-}
-
 /** The user a dispatch with `ownWithoutIntent` or `ownAlways` is about. */
 function subjectOf(d: object, row: DispatchRow): string | undefined {
   if (row.ownAlways) return (d as { user_id?: string }).user_id;
   return row.ownWithoutIntent ? (d as { user?: { id: string } }).user?.id : undefined;
-}
-
-function sessionsOfUsers(
-  guild: Guild,
-  userIds: readonly UserId[],
-  row: DispatchRow,
-  d: object,
-): readonly Recipient[] {
-  const own = subjectOf(d, row);
-  return userIds.flatMap((userId) =>
-    sessionsOf(guild, userId).filter((session) => userId === own || receives(session, row.intent)),
-  );
-}
-
-/** Adds the subject's own sessions that were excluded by the intent or by an invisible channel. */
-function withOwn(
-  guild: Guild,
-  sessions: readonly Recipient[],
-  row: DispatchRow,
-  d: object,
-): readonly Recipient[] {
-  const own = subjectOf(d, row);
-  if (own === undefined || !guild.members.get(own as UserId)) return sessions;
-  const missed = sessionsOf(guild, own).filter((session) =>
-    row.ownAlways ? !sessions.includes(session) : !receives(session, row.intent),
-  );
-  return missed.length === 0 ? sessions : [...sessions, ...missed];
-}
-
-/** Adds the sessions of thread members who were added or removed, and who have the intent of threads. */
-function withChanged(
-  guild: Guild,
-  sessions: readonly Recipient[],
-  d: object,
-  intent: number,
-): readonly Recipient[] {
-  const changed = [...idsIn(d, 'added_members'), ...idsIn(d, 'removed_member_ids')];
-  const listed = new Set(sessions);
-  const missed = changed
-    .flatMap((userId) => sessionsOf(guild, userId))
-    .filter((session) => !listed.has(session) && receives(session, intent));
-  return missed.length === 0 ? sessions : [...sessions, ...missed];
 }
 
 /** The users of a list in a payload: ids, or objects with `user_id`. */
@@ -330,30 +228,181 @@ function idsIn(d: object, field: string): string[] {
 }
 
 /**
- * Splits a list into sessions that may read message content and sessions that get it blanked.
+ * The sessions that are subscribed to a guild, and which of them receive a dispatch. It belongs to the guild's actor: the
+ * guild's state holds no session.
  *
- * @param key Memo key of `sessions`; null when they are not cached.
+ * The lists of recipients are cached. Facts that may change who sees what raise `Guild.visibilityVersion`, and the lists
+ * are computed again at the next dispatch. Lists already handed out do not change.
  */
-function deliverContent(
-  d: object,
-  sessions: readonly Recipient[],
-  key: string | null,
-  guild: Guild,
-): Delivery[] {
-  const part = (name: string, holds: (session: Recipient) => boolean): AudienceList => {
-    const known = key === null ? undefined : guild.audiences.get(key + name);
-    if (known) return known;
-    const chosen = listOf(sessions.filter(holds));
-    if (key !== null) remember(guild, key + name, chosen);
-    return chosen;
-  };
-  const lackingList = part('-', lacksContent);
-  const { sessions: lacking } = lackingList;
-  if (lacking.length === 0) return deliver(d, sessions);
-  const { sessions: reading } = part('+', (session) => !lacksContent(session));
-  const index = byUser(lackingList);
-  const exempt = new Set(readersOf(d).flatMap((userId) => index.get(userId) ?? []));
-  if (exempt.size === 0) return [...deliver(d, reading), { d: blank(d), to: lacking }];
-  const kept = lacking.filter((session) => !exempt.has(session));
-  return [...deliver(d, [...reading, ...exempt]), ...(kept.length === 0 ? [] : deliver(blank(d), kept))];
+export class Audiences {
+  readonly #sessions: Map<string, Recipient>;
+  readonly #lists = new Map<string, AudienceList>();
+  /** The version of the guild's visibility that the lists were computed for. */
+  #visibilityVersion = 0;
+
+  constructor(sessions: Iterable<Recipient> = []) {
+    this.#sessions = new Map([...sessions].map((session) => [session.sessionId, session]));
+  }
+
+  /** The subscribed sessions, by session id. */
+  get sessions(): ReadonlyMap<string, Recipient> {
+    return this.#sessions;
+  }
+
+  /** Subscribes a session, in place of another of its id. */
+  add(session: Recipient): void {
+    this.#sessions.set(session.sessionId, session);
+    this.#lists.clear();
+  }
+
+  delete(sessionId: string): void {
+    this.#sessions.delete(sessionId);
+    this.#lists.clear();
+  }
+
+  /** How many lists are cached; bounded by `LIMITS.audience_slots_max`. */
+  get listCount(): number {
+    return this.#lists.size;
+  }
+
+  /**
+   * Selects the recipients of a dispatch and their payloads: usually one payload, two when some sessions may not read
+   * message content.
+   *
+   * Cost when nothing changed since the last dispatch of this kind: a lookup per list, whatever their length. After a
+   * change of visibility, or at the end of a time-out that matters, O(sessions) once per list.
+   *
+   * @param nowMs Unix milliseconds.
+   */
+  recipients(guild: Guild, dispatch: Dispatch, nowMs: number): Delivery[] {
+    const { t, d, to } = dispatch;
+    const row = DISPATCH_ROWS[t];
+    if (this.#visibilityVersion !== guild.visibilityVersion) {
+      this.#visibilityVersion = guild.visibilityVersion;
+      this.#lists.clear();
+    }
+    if (to.kind === 'users') {
+      const sessions = this.#sessionsOfUsers(to.userIds, row, d);
+      return row.contentGated ? this.#deliverContent(d, sessions, null) : deliver(d, sessions);
+    }
+    // Lists of a missing channel are not cached: its deletion carries the channel, and other dispatches name none.
+    const key =
+      to.kind !== 'channel'
+        ? `guild${ROW_KEYS[t]}`
+        : channelIn(guild, to.channelId)
+          ? to.channelId + ROW_KEYS[t]
+          : null;
+    let list = key === null ? undefined : this.#fresh(key, row, nowMs);
+    if (key !== null && to.kind === 'channel' && list?.threadMembers) {
+      // The members of a private thread changed, which affects no other channel.
+      if (list.threadMembers !== membersOf(guild, to.channelId)) list = this.#forget(key);
+    }
+    if (!list) {
+      list =
+        to.kind === 'channel'
+          ? this.#ofChannel(guild, dispatch, row, nowMs)
+          : admit(this.#sessions.values(), guild, row, null, nowMs);
+      if (key !== null) this.#remember(key, list);
+    }
+    const { sessions } = list;
+    if (row.ownAlways || (row.ownWithoutIntent && to.kind === 'guild')) {
+      return deliver(d, this.#withOwn(guild, sessions, row, d));
+    }
+    if (row.ownAmongMembers) return deliver(d, this.#withChanged(sessions, d, row.ownAmongMembers));
+    return row.contentGated ? this.#deliverContent(d, sessions, key) : deliver(d, sessions);
+  }
+
+  /** The cached list, if no time-out that it depends on has ended at `nowMs`. */
+  #fresh(key: string, row: DispatchRow, nowMs: number): AudienceList | undefined {
+    const known = this.#lists.get(key);
+    // A channel's visibility does not depend on time-outs, so only lists of rows with a permission expire.
+    if (!known || !row.permission || nowMs < known.untilMs) return known;
+    this.#lists.clear();
+    return undefined;
+  }
+
+  #forget(key: string): undefined {
+    for (const part of ['', LACKING, READING]) this.#lists.delete(key + part);
+  }
+
+  #remember(key: string, list: AudienceList): void {
+    if (this.#lists.size * this.#sessions.size > LIMITS.audience_slots_max) this.#lists.clear();
+    this.#lists.set(key, list);
+  }
+
+  /** A channel's list; channels with equal overwrites, such as the synced ones of a category, share one. */
+  #ofChannel(guild: Guild, dispatch: Dispatch, row: DispatchRow, nowMs: number): AudienceList {
+    const channel = channelOf(guild, dispatch);
+    if (!channel) return listOf(NOBODY);
+    const alike = channelPermissionKey(guild, channel);
+    if (alike === null) return admit(this.#sessions.values(), guild, row, channel, nowMs);
+    const key = alike + ROW_KEYS[dispatch.t];
+    let list = this.#fresh(key, row, nowMs);
+    if (!list) {
+      list = admit(this.#sessions.values(), guild, row, channel, nowMs);
+      this.#remember(key, list);
+    }
+    return list;
+  }
+
+  /** All sessions of a user in this guild. */
+  #sessionsOf(userId: string): readonly Recipient[] {
+    let all = this.#lists.get('all');
+    if (!all) {
+      all = listOf([...this.#sessions.values()]);
+      this.#remember('all', all);
+    }
+    return byUser(all).get(userId) ?? NOBODY;
+  }
+
+  #sessionsOfUsers(userIds: readonly UserId[], row: DispatchRow, d: object): readonly Recipient[] {
+    const own = subjectOf(d, row);
+    return userIds.flatMap((userId) =>
+      this.#sessionsOf(userId).filter((session) => userId === own || receives(session, row.intent)),
+    );
+  }
+
+  /** Adds the subject's own sessions that were excluded by the intent or by an invisible channel. */
+  #withOwn(guild: Guild, sessions: readonly Recipient[], row: DispatchRow, d: object): readonly Recipient[] {
+    const own = subjectOf(d, row);
+    if (own === undefined || !guild.members.get(own as UserId)) return sessions;
+    const missed = this.#sessionsOf(own).filter((session) =>
+      row.ownAlways ? !sessions.includes(session) : !receives(session, row.intent),
+    );
+    return missed.length === 0 ? sessions : [...sessions, ...missed];
+  }
+
+  /** Adds the sessions of thread members who were added or removed, and who have the intent of threads. */
+  #withChanged(sessions: readonly Recipient[], d: object, intent: number): readonly Recipient[] {
+    const changed = [...idsIn(d, 'added_members'), ...idsIn(d, 'removed_member_ids')];
+    const listed = new Set(sessions);
+    const missed = changed
+      .flatMap((userId) => this.#sessionsOf(userId))
+      .filter((session) => !listed.has(session) && receives(session, intent));
+    return missed.length === 0 ? sessions : [...sessions, ...missed];
+  }
+
+  /**
+   * Splits a list into sessions that may read message content and sessions that get it blanked.
+   *
+   * @param key Cache key of `sessions`; null when they are not cached.
+   */
+  #deliverContent(d: object, sessions: readonly Recipient[], key: string | null): Delivery[] {
+    const part = (name: string, holds: (session: Recipient) => boolean): AudienceList => {
+      const known = key === null ? undefined : this.#lists.get(key + name);
+      if (known) return known;
+      const chosen = listOf(sessions.filter(holds));
+      if (key !== null) this.#remember(key + name, chosen);
+      return chosen;
+    };
+    const lackingList = part(LACKING, lacksContent);
+    const { sessions: lacking } = lackingList;
+    if (lacking.length === 0) return deliver(d, sessions);
+    const { sessions: reading } = part(READING, (session) => !lacksContent(session));
+    const index = byUser(lackingList);
+    const exempt = new Set(readersOf(d).flatMap((userId) => index.get(userId) ?? []));
+    if (exempt.size === 0) return [...deliver(d, reading), { d: blank(d), to: lacking }];
+    const kept = lacking.filter((session) => !exempt.has(session));
+    return [...deliver(d, [...reading, ...exempt]), ...(kept.length === 0 ? [] : deliver(blank(d), kept))];
+  }
 }

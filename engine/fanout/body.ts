@@ -119,18 +119,6 @@ export interface Recipient {
   deliver(body: DispatchBody): void;
 }
 
-/** Sessions that receive the same dispatches. */
-export interface AudienceList {
-  readonly sessions: readonly Recipient[];
-  /**
-   * Expiry of the list, Unix milliseconds: the end of a time-out changes permissions without a fact. Infinite for lists
-   * that depend on no time-out.
-   */
-  readonly untilMs: number;
-  /** The sessions by user, built on first use. */
-  byUser: ReadonlyMap<string, readonly Recipient[]> | null;
-}
-
 /** Bounds of a replay buffer; one object shared by all sessions. */
 export interface ReplayLimits {
   /** Dispatches kept; 0 keeps none. */

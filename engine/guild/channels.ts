@@ -5,7 +5,6 @@ import { type ChannelId, compareIds } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import { touchAudiences } from '../fanout/audience.ts';
 import { accepted, type Env, noting, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
@@ -336,7 +335,7 @@ function applyChannelUpdated(guild: Guild, fact: ChannelFacts['channelUpdated'])
   const { channel } = fact;
   const alike = guild.channels.get(channel.id)?.type === channel.type && seenAlike(guild, channel);
   guild.channels.set(channel.id, channel);
-  if (!alike) touchAudiences(guild);
+  if (!alike) guild.visibilityVersion++;
 }
 
 function applyChannelDeleted(guild: Guild, fact: ChannelFacts['channelDeleted']): void {
@@ -357,7 +356,7 @@ function applyChannelDeleted(guild: Guild, fact: ChannelFacts['channelDeleted'])
   for (const webhook of guild.webhooks?.values() ?? []) {
     if (webhook.channel_id === id) guild.webhooks?.delete(webhook.id);
   }
-  touchAudiences(guild);
+  guild.visibilityVersion++;
 }
 
 /**
@@ -405,7 +404,7 @@ export const channels: GuildTopic<ChannelCommands, keyof ChannelFacts> = {
     channelCreated: {
       apply: (guild, { channel }) => {
         guild.channels.set(channel.id, channel);
-        touchAudiences(guild);
+        guild.visibilityVersion++;
       },
       dispatches: (_guild, { channel }) => [
         { t: 'CHANNEL_CREATE', d: channel, to: { kind: 'channel', channelId: channel.id } },

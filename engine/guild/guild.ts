@@ -19,7 +19,6 @@ import type {
 import type { APIRole, APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
 import type { AutoModeration } from '../automod/state.ts';
 import type { RecentMessages } from '../channel/recent.ts';
-import type { AudienceList, Recipient } from '../fanout/body.ts';
 import type { ScheduledEvents } from '../scheduledevent/event.ts';
 import type { Thread, ThreadMember } from '../thread/thread.ts';
 import type { Webhook } from '../webhook/webhook.ts';
@@ -83,15 +82,13 @@ export interface Guild {
   pages: GuildPages;
   /** Emoji, stickers and sounds. Resident like the channels. */
   readonly expressions: Expressions;
-  /** Sessions that receive this guild's dispatches, by session id. */
-  readonly subscribers: Map<string, Recipient>;
   /** Sessions per subscribed user; members with sessions stay in the window. */
   readonly sessionCounts: Map<UserId, number>;
   /**
-   * Memo of `engine/fanout/audience.ts`; `touchAudiences` clears it whenever a user's view of a channel may have
-   * changed.
+   * Raised whenever what a member sees may have changed: roles, overwrites, channels, a member's roles, time-out or flags,
+   * the owner. By it `Audiences` knows when its lists are out of date. Members of a private thread do not raise it.
    */
-  readonly audiences: Map<string, AudienceList>;
+  visibilityVersion: number;
   /** Window on the pins of channels; see `Messages`. */
   readonly pins: Map<ChannelId, ReadonlyMap<MessageId, number>>;
   /** Window on users' reactions; see `Reacted`. */

@@ -5,7 +5,6 @@ import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import type { APIGuild } from '../../protocol/objects.ts';
 import { formatPermissions, P } from '../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
-import { touchAudiences } from '../fanout/audience.ts';
 import { accepted, type Env, noting, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import { standingPermissions } from '../permissions/permissions.ts';
@@ -275,13 +274,13 @@ function applyGuildCreated(guild: Guild, fact: InfoFacts['guildCreated']): void 
   for (const channel of fact.channels) guild.channels.set(channel.id, channel);
   guild.members.set(fact.owner.user.id, fact.owner);
   guild.memberCount = 1;
-  touchAudiences(guild);
+  guild.visibilityVersion++;
 }
 
 function applyGuildUpdated(guild: Guild, fact: InfoFacts['guildUpdated']): void {
   const sameOwner = guild.info.owner_id === fact.info.owner_id;
   guild.info = fact.info;
-  if (!sameOwner) touchAudiences(guild);
+  if (!sameOwner) guild.visibilityVersion++;
 }
 
 /** The guild itself: its name, its images, its settings. */

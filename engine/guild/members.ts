@@ -4,7 +4,6 @@ import { listsMembers } from '../../protocol/intents.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import { touchAudiences } from '../fanout/audience.ts';
 import { accepted, type Env, noting, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
@@ -184,7 +183,7 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
         guild.members.set(member.user.id, member);
         guild.formerMembers.set(member.user.id, null);
         guild.memberCount++;
-        touchAudiences(guild);
+        guild.visibilityVersion++;
       },
       dispatches: (guild, { member }) => [toGuild('GUILD_MEMBER_ADD', { ...member, guild_id: guild.id })],
     },
@@ -194,7 +193,7 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
       apply: (guild, { member }) => {
         const alike = seesAlike(guild, member);
         guild.members.set(member.user.id, member);
-        if (!alike) touchAudiences(guild);
+        if (!alike) guild.visibilityVersion++;
       },
       dispatches: (guild, { member }, before) => [
         toGuild('GUILD_MEMBER_UPDATE', { ...member, guild_id: guild.id }),
@@ -210,7 +209,7 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
         guild.onboardingAnswers.set(userId, null);
         guild.presences.delete(userId);
         guild.voiceStates.delete(userId);
-        touchAudiences(guild);
+        guild.visibilityVersion++;
       },
       // The leaving user receives GUILD_DELETE before the others receive the removal. Without `unavailable` the client
       // knows that the user left the guild, not that the server failed.

@@ -5,7 +5,6 @@ import { LIMITS } from '../../protocol/limits.ts';
 import type { APIRole } from '../../protocol/objects.ts';
 import { formatPermissions, P, parsePermissions } from '../../protocol/permissions.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
-import { touchAudiences } from '../fanout/audience.ts';
 import { accepted, type Env, noting, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import { compareRoles } from '../permissions/permissions.ts';
@@ -302,14 +301,14 @@ function applyRoleDeleted(guild: Guild, fact: RoleFacts['roleDeleted']): void {
     const rest = overwrites.filter((overwrite) => overwrite.id !== roleId);
     guild.channels.set(id, { ...channel, permission_overwrites: rest });
   }
-  touchAudiences(guild);
+  guild.visibilityVersion++;
 }
 
 function applyRoleUpdated(guild: Guild, fact: RoleFacts['roleUpdated']): void {
   const id = fact.role.id;
   const changed = changedBits(guild, fact.role);
   guild.roles.set(id, fact.role);
-  if (changed !== 0n) touchAudiences(guild);
+  if (changed !== 0n) guild.visibilityVersion++;
 }
 
 /** Roles: their permissions, their order, and changes of both. */

@@ -2,7 +2,6 @@ import { CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
-import { touchAudiencesOf } from '../fanout/audience.ts';
 import { channelPermissions } from '../permissions/permissions.ts';
 import { type Thread, type ThreadMember, threadMemberObject } from '../thread/thread.ts';
 import { channelFrom } from './founding.parts.ts';
@@ -59,7 +58,6 @@ export function changeMembers(
   const gone = new Set(removed);
   const kept = [...record.members.values()].filter((member) => !gone.has(member.user_id));
   guild.threads.set(id, threadRecord(record.thread, [...kept, ...added]));
-  if (record.thread.type === CHANNEL.PRIVATE_THREAD) touchAudiencesOf(guild, id);
 }
 
 /** A thread as a reader is shown it: with the reader's own membership. */

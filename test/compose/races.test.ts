@@ -164,7 +164,7 @@ describe('a session', () => {
     const dead = { sessionId: 's', userId: house.ownerId, intents: ALL_INTENTS, bot: false, over: true };
     const subscriber = { ...dead, deliver: () => undefined };
     expect(await house.guilds.subscribe(house.guildId, subscriber, 50)).toBe(false);
-    expect(await house.guilds.look(house.guildId, ({ subscribers }) => subscribers.size)).toBe(0);
+    expect(await house.guilds.look(house.guildId, ({ sessionCounts }) => sessionCounts.size)).toBe(0);
   });
 
   it('receives GUILD_CREATE once the guild can be loaded again', async () => {

@@ -1,6 +1,7 @@
 import type { APIOverwrite } from 'discord-api-types/v10';
 import { AutoModeration } from '../../engine/automod/state.ts';
 import { RecentMessages } from '../../engine/channel/recent.ts';
+import { Audiences } from '../../engine/fanout/audience.ts';
 import type { DispatchBody, Recipient } from '../../engine/fanout/body.ts';
 import { expressionsOf, NO_EXPRESSIONS } from '../../engine/guild/expressions.ts';
 import type { Guild, GuildChannel, GuildInfo, Member } from '../../engine/guild/guild.ts';
@@ -58,7 +59,7 @@ export function buildGuild(parts: {
   members?: readonly Member[];
   channels?: readonly GuildChannel[];
   sessions?: readonly Recipient[];
-}): Guild {
+}): GuildWithSessions {
   const roles = [role(GUILD_ID, parts.everyone ?? 0n), ...(parts.roles ?? [])];
   const members = [member(OWNER_ID), ...(parts.members ?? [])];
   const sessions = parts.sessions ?? [];
@@ -89,9 +90,8 @@ export function buildGuild(parts: {
     autoModeration: new AutoModeration(),
     pages: {},
     expressions: expressionsOf(NO_EXPRESSIONS),
-    subscribers: new Map(sessions.map((each) => [each.sessionId, each])),
     sessionCounts: new Map(),
-    audiences: new Map(),
+    visibilityVersion: 0,
     pins: new Map(),
     reacted: new Map(),
     nonces: new Map(),
@@ -101,8 +101,11 @@ export function buildGuild(parts: {
   for (const { userId } of sessions) {
     guild.sessionCounts.set(id(userId), (guild.sessionCounts.get(id(userId)) ?? 0) + 1);
   }
-  return guild;
+  return Object.assign(guild, { audiences: new Audiences(sessions) });
 }
+
+/** A guild and the sessions subscribed to it, as its actor has both. */
+export type GuildWithSessions = Guild & { readonly audiences: Audiences };
 
 /** A session that keeps what it is given. Without `intents` it is a human user's. */
 export class RecordingSession implements Recipient {

@@ -48,11 +48,11 @@ describe('a session', () => {
     const bob = new FollowingSession('b1', BOB);
     await entered(guild, bob);
     if (!stands)
-      guild.owner.registry.work(GUILD_ID, {
-        run: (state) => unsubscribe(state, bob.ear),
+      guild.owner.registry.workWith(GUILD_ID, (shell) => ({
+        run: (state) => unsubscribe(state, shell.audiences, bob.ear),
         refuse: () => undefined,
         fault: () => undefined,
-      });
+      }));
     const denied = { id: GUILD_ID, type: 0, allow: '0', deny: String(P.VIEW_CHANNEL) } as const;
     const act = guild.call('setOverwrite', { channelId: SQUARE, overwrite: denied } as never);
     await settleAll();

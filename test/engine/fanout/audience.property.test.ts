@@ -2,8 +2,7 @@
 import type { GuildMemberFlags } from 'discord-api-types/v10';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { recipients, touchAudiences } from '../../../engine/fanout/audience.ts';
-import type { Guild, GuildChannel } from '../../../engine/guild/guild.ts';
+import type { GuildChannel } from '../../../engine/guild/guild.ts';
 import type { Dispatch } from '../../../engine/kernel/dispatch.ts';
 import { channelPermissions, guildPermissions } from '../../../engine/permissions/permissions.ts';
 import { DISPATCH, DISPATCH_ROWS, type DispatchName } from '../../../protocol/dispatches.ts';
@@ -15,6 +14,7 @@ import {
   channel,
   everyone,
   GUILD_ID,
+  type GuildWithSessions,
   id,
   inRoom,
   member,
@@ -30,7 +30,7 @@ const NOW_MS = 1_780_000_000_000;
 const at = (ms: number): string => new Date(ms).toISOString();
 
 /** The result that `recipients` must have, computed for each session by itself. */
-function bruteForce(guild: Guild, { t, d, to }: Dispatch, nowMs: number): Map<string, boolean> {
+function bruteForce(guild: GuildWithSessions, { t, d, to }: Dispatch, nowMs: number): Map<string, boolean> {
   const { intent, permission, contentGated, ownWithoutIntent, ownAlways } = DISPATCH_ROWS[t];
   const full = new Map<string, boolean>();
   const payload = d as {
@@ -39,7 +39,7 @@ function bruteForce(guild: Guild, { t, d, to }: Dispatch, nowMs: number): Map<st
     author: { id: string };
     mentions: { id: string }[];
   };
-  for (const session of guild.subscribers.values()) {
+  for (const session of guild.audiences.sessions.values()) {
     const userId = id<UserId>(session.userId);
     const own = ownAlways === true && payload.user_id === userId;
     const exempt = own || (ownWithoutIntent && to.kind !== 'channel' && payload.user?.id === userId);
@@ -155,26 +155,26 @@ const changeOf = fc.oneof(
   fc
     .constantFrom(...userIds.slice(1))
     .chain(memberOf)
-    .map((next) => (guild: Guild) => {
+    .map((next) => (guild: GuildWithSessions) => {
       guild.members.set(id(next.user.id), next);
     }),
-  fc.constantFrom(...userIds.slice(1)).map((userId) => (guild: Guild) => {
+  fc.constantFrom(...userIds.slice(1)).map((userId) => (guild: GuildWithSessions) => {
     guild.members.set(id(userId), null);
   }),
   fc
     .constantFrom(...roleIds)
     .chain(roleOf)
-    .map((next) => (guild: Guild) => {
+    .map((next) => (guild: GuildWithSessions) => {
       guild.roles.set(id(next.id), next);
     }),
   fc
     .constantFrom(...roomIds)
     .chain(roomOf)
-    .map((next) => (guild: Guild) => {
+    .map((next) => (guild: GuildWithSessions) => {
       guild.channels.set(next.id, next);
     }),
-  sessionOf.map((session) => (guild: Guild) => {
-    guild.subscribers.set(session.sessionId, session);
+  sessionOf.map((session) => (guild: GuildWithSessions) => {
+    guild.audiences.add(session);
   }),
 );
 const stepOf = fc.oneof(
@@ -200,11 +200,13 @@ describe('against brute force', () => {
           if ('laterMs' in step) nowMs += step.laterMs;
           else if ('change' in step) {
             step.change(guild);
-            touchAudiences(guild);
+            guild.visibilityVersion++;
           } else {
-            const found = recipients(guild, step.dispatch, nowMs).flatMap(({ d, to }) =>
-              to.map(({ sessionId }): [string, boolean] => [sessionId, d === step.dispatch.d]),
-            );
+            const found = guild.audiences
+              .recipients(guild, step.dispatch, nowMs)
+              .flatMap(({ d, to }) =>
+                to.map(({ sessionId }): [string, boolean] => [sessionId, d === step.dispatch.d]),
+              );
             const expected = bruteForce(guild, step.dispatch, nowMs);
             expect(found.sort()).toEqual([...expected].sort());
           }

@@ -1,13 +1,7 @@
 /** Goal: every session receives what it may see, nothing else, and the memo never outlives what it rests on. */
 import { describe, expect, it } from 'vitest';
-import {
-  type Delivery,
-  directRecipients,
-  recipients,
-  touchAudiences,
-} from '../../../engine/fanout/audience.ts';
+import { type Delivery, directRecipients } from '../../../engine/fanout/audience.ts';
 import type { Recipient } from '../../../engine/fanout/body.ts';
-import type { Guild } from '../../../engine/guild/guild.ts';
 import type { Audience, Dispatch } from '../../../engine/kernel/dispatch.ts';
 import { DISPATCH, type DispatchName } from '../../../protocol/dispatches.ts';
 import type { ApplicationId, RoleId } from '../../../protocol/ids.ts';
@@ -19,6 +13,7 @@ import {
   channel,
   everyone,
   GUILD_ID,
+  type GuildWithSessions,
   id,
   inRoom,
   member,
@@ -36,11 +31,11 @@ const at = (ms: number): string => new Date(ms).toISOString();
 
 const ids = (sessions: readonly Recipient[]): string[] => sessions.map(({ sessionId }) => sessionId).sort();
 /** All sessions that receive anything of a dispatch, sorted. */
-const reached = (guild: Guild, dispatch: Dispatch, nowMs = NOW_MS): string[] =>
-  ids(recipients(guild, dispatch, nowMs).flatMap(({ to }) => to));
+const reached = (guild: GuildWithSessions, dispatch: Dispatch, nowMs = NOW_MS): string[] =>
+  ids(guild.audiences.recipients(guild, dispatch, nowMs).flatMap(({ to }) => to));
 
 /** Bots 10 to 12 and person 13, one session each but for 10, with room 30 open and room 31 for role 20 only. */
-function house(): Guild {
+function house(): GuildWithSessions {
   return buildGuild({
     everyone: P.VIEW_CHANNEL,
     roles: [role('20', 0n, 1)],
@@ -63,6 +58,9 @@ function house(): Guild {
     ],
   });
 }
+
+const deliveriesOf = (guild: GuildWithSessions, dispatch: Dispatch) =>
+  guild.audiences.recipients(guild, dispatch, NOW_MS);
 
 const said = (d: object, to: Audience = inRoom('30')): Dispatch => ({ t: 'MESSAGE_CREATE', d, to });
 
@@ -115,8 +113,8 @@ describe('an application that acts for a user', () => {
   it('receives no dispatch of guilds, whatever its scopes and intents', () => {
     const guild = house();
     const session = acting(SOCIAL, ALL);
-    guild.subscribers.set('app', session);
-    touchAudiences(guild);
+    guild.audiences.add(session);
+    guild.visibilityVersion++;
     for (const t of Object.keys(DISPATCH) as DispatchName[])
       for (const to of [everyone, inRoom('30'), only('10')])
         expect(reached(guild, { t, d: {}, to }), t).not.toContain('app');
@@ -168,7 +166,7 @@ describe('permissions', () => {
     expect(reached(guild, ban)).toEqual([]);
     guild.members.set(id('13'), member('13', { roles: ['20'] }));
     guild.roles.set(id<RoleId>('20'), role('20', P.VIEW_AUDIT_LOG, 1));
-    touchAudiences(guild);
+    guild.visibilityVersion++;
     expect(reached(guild, ban)).toEqual(['d']);
   });
 
@@ -205,8 +203,8 @@ describe('the end of a time-out', () => {
   it('reaches both halves of a split by content', () => {
     const guild = house();
     guild.roles.set(id<RoleId>('20'), role('20', P.MANAGE_GUILD, 1));
-    guild.subscribers.set('m', new RecordingSession('m', '12', ['AUTO_MODERATION_EXECUTION']));
-    guild.subscribers.set('n', new RecordingSession('n', '11', ['AUTO_MODERATION_EXECUTION']));
+    guild.audiences.add(new RecordingSession('m', '12', ['AUTO_MODERATION_EXECUTION']));
+    guild.audiences.add(new RecordingSession('n', '11', ['AUTO_MODERATION_EXECUTION']));
     guild.members.set(
       id('12'),
       member('12', { roles: ['20'], communication_disabled_until: at(NOW_MS + 1) }),
@@ -215,7 +213,7 @@ describe('the end of a time-out', () => {
     const execution: Dispatch = { t: 'AUTO_MODERATION_ACTION_EXECUTION', d, to: everyone };
     expect(reached(guild, execution)).toEqual(['n']);
     expect(reached(guild, execution, NOW_MS + 1)).toEqual(['m', 'n']);
-    expect(recipients(guild, execution, NOW_MS + 1)[0]!.d).toEqual({
+    expect(guild.audiences.recipients(guild, execution, NOW_MS + 1)[0]!.d).toEqual({
       ...d,
       content: '',
       matched_content: '',
@@ -225,10 +223,10 @@ describe('the end of a time-out', () => {
 
 describe('shared verdicts', () => {
   const invite = (channelId: string): Dispatch => ({ t: 'INVITE_CREATE', d: {}, to: inRoom(channelId) });
-  const managed = (): Guild => {
+  const managed = (): GuildWithSessions => {
     const guild = house();
     guild.roles.set(id<RoleId>('20'), role('20', P.MANAGE_CHANNELS, 1));
-    guild.subscribers.set('e', new RecordingSession('e', '14'));
+    guild.audiences.add(new RecordingSession('e', '14'));
     for (const userId of ['13', '14']) guild.members.set(id(userId), member(userId, { roles: ['20'] }));
     return guild;
   };
@@ -249,7 +247,7 @@ describe('shared verdicts', () => {
 
   it('do not carry over from members to the owner', () => {
     const guild = house();
-    guild.subscribers.set('o', new RecordingSession('o', OWNER_ID));
+    guild.audiences.add(new RecordingSession('o', OWNER_ID));
     expect(reached(guild, invite('30'))).toEqual(['o']);
   });
 
@@ -270,10 +268,10 @@ describe('content', () => {
 
   it('is one payload when everyone may read it', () => {
     const guild = house();
-    guild.subscribers.delete('a2');
-    guild.subscribers.delete('b');
+    guild.audiences.delete('a2');
+    guild.audiences.delete('b');
     const d = message('13');
-    const [delivery, ...more] = recipients(guild, said(d), NOW_MS);
+    const [delivery, ...more] = guild.audiences.recipients(guild, said(d), NOW_MS);
     expect(delivery!.d).toBe(d);
     expect(ids(delivery!.to)).toEqual(['a1', 'd']);
     expect(more).toEqual([]);
@@ -281,7 +279,7 @@ describe('content', () => {
 
   it('is blanked for bots without the intent', () => {
     const d = message('13');
-    const deliveries = recipients(house(), said(d), NOW_MS);
+    const deliveries = deliveriesOf(house(), said(d));
     expect(byPayload(deliveries)).toEqual({ hello: ['a1', 'd'], blank: ['a2', 'b'] });
     const { poll: _, ...rest } = d;
     expect(deliveries[1]!.d).toEqual({ ...rest, ...blanked });
@@ -289,14 +287,14 @@ describe('content', () => {
   });
 
   it('is left to the author and to those it mentions', () => {
-    expect(byPayload(recipients(house(), said(message('11')), NOW_MS))).toEqual({
+    expect(byPayload(deliveriesOf(house(), said(message('11'))))).toEqual({
       hello: ['a1', 'b', 'd'],
       blank: ['a2'],
     });
-    expect(byPayload(recipients(house(), said(message('13', ['10', '11', '99'])), NOW_MS))).toEqual({
+    expect(byPayload(deliveriesOf(house(), said(message('13', ['10', '11', '99']))))).toEqual({
       hello: ['a1', 'a2', 'b', 'd'],
     });
-    expect(byPayload(recipients(house(), said(message('11'), only('10', '11')), NOW_MS))).toEqual({
+    expect(byPayload(deliveriesOf(house(), said(message('11'), only('10', '11'))))).toEqual({
       hello: ['a1', 'b'],
       blank: ['a2'],
     });
@@ -309,7 +307,7 @@ describe('content', () => {
       referenced_message: quoted,
       message_snapshots: [{ message: { content: 'x', embeds: [{}], attachments: [], type: 0 } }],
     };
-    expect(recipients(house(), said(d), NOW_MS)[1]!.d).toMatchObject({
+    expect(deliveriesOf(house(), said(d))[1]!.d).toMatchObject({
       ...blanked,
       referenced_message: blanked,
       message_snapshots: [{ message: { content: '', embeds: [], attachments: [], type: 0 } }],
@@ -319,26 +317,31 @@ describe('content', () => {
 
   it('adds no field that was absent', () => {
     const d = { id: '50', author: user('13'), content: 'hello', referenced_message: null };
-    expect(recipients(house(), said(d), NOW_MS)[1]!.d).toEqual({ ...d, content: '' });
+    expect(deliveriesOf(house(), said(d))[1]!.d).toEqual({ ...d, content: '' });
   });
 });
 
 describe('memo', () => {
   it('hands out the same list until something changes', () => {
     const guild = house();
-    const list = () => recipients(guild, said({ author: user('13') }), NOW_MS).map(({ to }) => to);
+    const list = () =>
+      guild.audiences.recipients(guild, said({ author: user('13') }), NOW_MS).map(({ to }) => to);
     const [first, second] = [list(), list()];
     for (const [index, to] of first.entries()) expect(to).toBe(second[index]);
-    touchAudiences(guild);
+    guild.visibilityVersion++;
     for (const [index, to] of list().entries()) expect(to).not.toBe(first[index]);
   });
 
   it('lets a dispatch in flight keep its list', () => {
     const guild = house();
-    const [{ to }] = recipients(guild, { t: 'GUILD_UPDATE', d: {}, to: everyone }, NOW_MS) as [Delivery];
+    const [{ to }] = guild.audiences.recipients(
+      guild,
+      { t: 'GUILD_UPDATE', d: {}, to: everyone },
+      NOW_MS,
+    ) as [Delivery];
     const before = [...to];
-    guild.subscribers.set('e', new RecordingSession('e', '13'));
-    touchAudiences(guild);
+    guild.audiences.add(new RecordingSession('e', '13'));
+    guild.visibilityVersion++;
     expect(reached(guild, { t: 'GUILD_UPDATE', d: {}, to: everyone })).toEqual(['a1', 'b', 'd', 'e']);
     expect(to).toEqual(before);
   });
@@ -347,7 +350,7 @@ describe('memo', () => {
     const guild = house();
     guild.channels.set(id('32'), { ...guild.channels.get(id('31'))!, id: id('32') });
     const list = (t: DispatchName, channelId: string) =>
-      recipients(guild, { t, d: {}, to: inRoom(channelId) }, NOW_MS)[0]!.to;
+      guild.audiences.recipients(guild, { t, d: {}, to: inRoom(channelId) }, NOW_MS)[0]!.to;
     expect(list('MESSAGE_DELETE', '31')).toBe(list('MESSAGE_DELETE', '32'));
     expect(list('MESSAGE_DELETE_BULK', '31')).toBe(list('MESSAGE_DELETE', '31'));
     expect(list('MESSAGE_DELETE', '31')).not.toBe(list('MESSAGE_DELETE', '30'));
@@ -357,12 +360,12 @@ describe('memo', () => {
     const guild = house();
     for (let index = 0; index < 200_000; index += 1) {
       const sessionId = `s${index}`;
-      guild.subscribers.set(sessionId, new RecordingSession(sessionId, '13', []));
+      guild.audiences.add(new RecordingSession(sessionId, '13', []));
     }
     for (let channelId = 100; channelId < 160; channelId += 1) {
       guild.channels.set(id(channelId), channel(String(channelId)));
       reached(guild, { t: 'MESSAGE_DELETE', d: {}, to: inRoom(String(channelId)) });
     }
-    expect(guild.audiences.size).toBeLessThanOrEqual(41);
+    expect(guild.audiences.listCount).toBeLessThanOrEqual(41);
   });
 });

@@ -1,14 +1,14 @@
 // Goal: whatever is decided in a guild, its memo of audiences never outlives the sight of a channel or a thread that it was made of.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { recipients } from '../../../engine/fanout/audience.ts';
-import type { Guild } from '../../../engine/guild/guild.ts';
+import { Audiences } from '../../../engine/fanout/audience.ts';
 import type { Dispatch } from '../../../engine/kernel/dispatch.ts';
 import { P } from '../../../protocol/permissions.ts';
 import {
   buildGuild,
   channel,
   GUILD_ID,
+  type GuildWithSessions,
   inRoom,
   OWNER_ID,
   RecordingSession,
@@ -25,11 +25,11 @@ const ROOMS = ['50', '51'] as const;
 const SEES =
   P.VIEW_CHANNEL | P.SEND_MESSAGES | P.SEND_MESSAGES_IN_THREADS | P.CREATE_PRIVATE_THREADS | P.KICK_MEMBERS;
 
-const ruled = (guild: Guild, command: string, input: object, by: string) =>
+const ruled = (guild: GuildWithSessions, command: string, input: object, by: string) =>
   ruledWith(guild, command, input, by, NOW_MS, messageEnv());
 const plain = { primary_color: 0, secondary_color: null, tertiary_color: null };
 
-const arrange = (): Guild =>
+const arrange = (): GuildWithSessions =>
   buildGuild({
     everyone: SEES,
     roles: ROLES.map((id, at) => ({ ...role(id, P.MANAGE_THREADS, at + 1), colors: plain })),
@@ -91,11 +91,11 @@ const step = fc.record({
 const OF_THREADS = /Thread|createMessage|deleteChannel|updateChannel/;
 
 /** Recipients of a message, a typing notice and a change of the channel or thread. */
-function told(guild: Guild): unknown {
+function told(guild: GuildWithSessions): unknown {
   return [...guild.channels.keys(), ...guild.threads.keys()].map((id) =>
     (['MESSAGE_CREATE', 'TYPING_START', 'CHANNEL_UPDATE'] as const).map((t) => {
       const dispatch: Dispatch = { t, d: { author: user('99'), mentions: [] }, to: inRoom(id) };
-      const to = recipients(guild, dispatch, NOW_MS).flatMap((each) => each.to);
+      const to = guild.audiences.recipients(guild, dispatch, NOW_MS).flatMap((each) => each.to);
       return [id, t, to.map(({ sessionId }) => sessionId).sort()];
     }),
   );
@@ -113,7 +113,10 @@ test('cached audiences equal freshly computed ones after any commands', () => {
         const isOfThread = OF_THREADS.test(command) && command !== 'createThread';
         told(guild);
         ruled(guild, command, isOfThread ? { ...input, channelId } : input, as);
-        expect([command, told(guild)]).toEqual([command, told({ ...guild, audiences: new Map() })]);
+        expect([command, told(guild)]).toEqual([
+          command,
+          told({ ...guild, audiences: new Audiences(guild.audiences.sessions.values()) }),
+        ]);
       }
     }),
     { numRuns: 150 },

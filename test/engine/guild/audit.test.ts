@@ -1,6 +1,5 @@
 /** Goal: what was written down reaches those who may read the log, as entry and guild. */
 import { expect, it } from 'vitest';
-import { recipients } from '../../../engine/fanout/audience.ts';
 import { auditEntry } from '../../../engine/guild/auditing.ts';
 import { guildRules } from '../../../engine/guild/rules.ts';
 import { AUDIT } from '../../../protocol/audit.ts';
@@ -26,6 +25,8 @@ it('dispatches an entry to readers of the log alone', () => {
     t: 'GUILD_AUDIT_LOG_ENTRY_CREATE',
     d: { guild_id: '1', action_type: 20, user_id: '10', target_id: '12', reason: 'because' },
   });
-  const heard = recipients(guild, dispatch, NOW_MS).flatMap(({ to }) => to.map(({ sessionId }) => sessionId));
+  const heard = guild.audiences
+    .recipients(guild, dispatch, NOW_MS)
+    .flatMap(({ to }) => to.map(({ sessionId }) => sessionId));
   expect(heard).toEqual(['reader']);
 });

@@ -10,7 +10,7 @@ import type { By } from '../../../engine/kernel/authority.ts';
 import { channelPermissions, guildPermissions } from '../../../engine/permissions/permissions.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { ALL_PERMISSIONS, P } from '../../../protocol/permissions.ts';
-import { buildGuild, channel, GUILD_ID, overwrite, RecordingSession, role } from '../../support/guild.ts';
+import { buildGuild, channel, GUILD_ID, overwrite, role } from '../../support/guild.ts';
 import { caller, envAt, fullMember, NOW_MS, runner } from '../../support/people.ts';
 
 const run = runner(channels, info, voice, audit);
@@ -48,7 +48,6 @@ const update = (guild: Guild, channelId: string, draft: ChannelDraft, by: By = o
 
 function subscribe(guild: Guild, ...userIds: string[]): void {
   for (const userId of userIds) {
-    guild.subscribers.set(`s${userId}`, new RecordingSession(`s${userId}`, userId));
     guild.sessionCounts.set(userId as UserId, 1);
   }
 }

@@ -10,7 +10,7 @@ import type { RoleId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import type { APIRole } from '../../../protocol/objects.ts';
 import { ALL_PERMISSIONS, P } from '../../../protocol/permissions.ts';
-import { buildGuild, channel, GUILD_ID, overwrite, RecordingSession, role } from '../../support/guild.ts';
+import { buildGuild, channel, GUILD_ID, overwrite, role } from '../../support/guild.ts';
 import { caller, fullMember, NOW_MS, runner } from '../../support/people.ts';
 
 const run = runner(roles, audit);
@@ -263,7 +263,6 @@ describe('the visibility of channels', () => {
     ]);
     for (const each of [hidden, staff]) guild.channels.set(each.id, each);
     for (const userId of ['2', '10', '11']) {
-      guild.subscribers.set(`s${userId}`, new RecordingSession(`s${userId}`, userId));
       guild.sessionCounts.set(userId as UserId, 1);
     }
     const granted = run(

@@ -1,6 +1,5 @@
 // Goal: who comes to see a channel is sent its active threads, and the numbers of a thread are right whoever comes, goes or deletes.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { recipients } from '../../../engine/fanout/audience.ts';
 import type { Guild } from '../../../engine/guild/guild.ts';
 import { guildRules } from '../../../engine/guild/rules.ts';
 import type { Dispatch } from '../../../engine/kernel/dispatch.ts';
@@ -10,6 +9,7 @@ import {
   buildGuild,
   channel,
   GUILD_ID,
+  type GuildWithSessions,
   inRoom,
   OWNER_ID,
   overwrite,
@@ -32,7 +32,7 @@ const ruled = (of: Guild, command: string, input: object, by: string) =>
   ruledWith(of, command, input, by, NOW_MS, messageEnv());
 const plain = { primary_color: 0, secondary_color: null, tertiary_color: null };
 
-let guild: Guild;
+let guild: GuildWithSessions;
 /** Ann has the role that shows the hidden channel; everyone sees the other one. */
 beforeEach(() => {
   guild = buildGuild({
@@ -132,11 +132,13 @@ describe('a member who gains sight of a channel', () => {
 
 describe('a private thread', () => {
   const readers = (id: ChannelId) =>
-    recipients(
-      guild,
-      { t: 'MESSAGE_CREATE', d: { author: user('99'), mentions: [] }, to: inRoom(id) },
-      NOW_MS,
-    ).flatMap(({ to }) => to.map(({ userId }) => userId));
+    guild.audiences
+      .recipients(
+        guild,
+        { t: 'MESSAGE_CREATE', d: { author: user('99'), mentions: [] }, to: inRoom(id) },
+        NOW_MS,
+      )
+      .flatMap(({ to }) => to.map(({ userId }) => userId));
 
   it('is received by each member from joining until leaving or removal', () => {
     const id = thread(OTHER, PRIVATE);

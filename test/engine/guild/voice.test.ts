@@ -1,13 +1,18 @@
 /** Goal: a user is in voice where and how the rules let them be, and everyone hears exactly what they may know of it. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { recipients } from '../../../engine/fanout/audience.ts';
-import type { Guild } from '../../../engine/guild/guild.ts';
 import { guildCreatePayload } from '../../../engine/guild/payloads.ts';
 import type { Dispatch } from '../../../engine/kernel/dispatch.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
-import { buildGuild, channel, overwrite, RecordingSession, role } from '../../support/guild.ts';
+import {
+  buildGuild,
+  channel,
+  type GuildWithSessions,
+  overwrite,
+  RecordingSession,
+  role,
+} from '../../support/guild.ts';
 import { fullMember, NOW_MS } from '../../support/people.ts';
 import { ruled } from '../../support/ruled.ts';
 
@@ -56,24 +61,24 @@ function arrange(sessions = ['10', '11', '12'].map((userId) => new RecordingSess
   return guild;
 }
 
-const join = (guild: Guild, userId: string, channelId: string | null, fields: object = {}) => {
+const join = (guild: GuildWithSessions, userId: string, channelId: string | null, fields: object = {}) => {
   const self = { selfMute: false, selfDeaf: false, selfVideo: false };
   return ruled(guild, 'setVoiceState', { channelId, sessionId: `s${userId}`, ...self, ...fields }, userId);
 };
-const moderate = (guild: Guild, userId: string, fields: object, by = '11') =>
+const moderate = (guild: GuildWithSessions, userId: string, fields: object, by = '11') =>
   ruled(guild, 'updateMember', { userId, ...fields }, by);
-const stateOf = (guild: Guild, userId: string) => guild.voiceStates.get(uid(userId));
-const deny = (guild: Guild, channelId: string, bits: bigint) => {
+const stateOf = (guild: GuildWithSessions, userId: string) => guild.voiceStates.get(uid(userId));
+const deny = (guild: GuildWithSessions, channelId: string, bits: bigint) => {
   const before = guild.channels.get(channelId as ChannelId)!;
   guild.channels.set(before.id, { ...before, permission_overwrites: [overwrite('1', 0, { deny: bits })] });
 };
 const voiceOf = (dispatches: readonly Dispatch[]) => dispatches.filter(({ t }) => t === 'VOICE_STATE_UPDATE');
 
 /** Session to the channel it believes the user of these dispatches to be in. */
-function believed(guild: Guild, dispatches: readonly Dispatch[]): Record<string, unknown> {
+function believed(guild: GuildWithSessions, dispatches: readonly Dispatch[]): Record<string, unknown> {
   const heard: Record<string, unknown> = {};
   for (const dispatch of voiceOf(dispatches))
-    for (const { d, to } of recipients(guild, dispatch, NOW_MS))
+    for (const { d, to } of guild.audiences.recipients(guild, dispatch, NOW_MS))
       for (const { sessionId } of to) {
         expect(heard).not.toHaveProperty(sessionId);
         heard[sessionId] = (d as { channel_id: unknown }).channel_id;
@@ -257,9 +262,9 @@ describe('the end of voice', () => {
 });
 
 describe('a stream', () => {
-  const show = (guild: Guild, live: boolean, more: object = {}, by = SYSTEM) =>
+  const show = (guild: GuildWithSessions, live: boolean, more: object = {}, by = SYSTEM) =>
     ruled(guild, 'showStreaming', { userId: '12', sessionId: 's12', channelId: '52', live, ...more }, by);
-  const shown = (guild: Guild) => guild.voiceStates.get(uid('12'))?.self_stream;
+  const shown = (guild: GuildWithSessions) => guild.voiceStates.get(uid('12'))?.self_stream;
 
   it('marks the streaming member in that channel and session until the stream stops', () => {
     const guild = arrange();
@@ -291,7 +296,7 @@ describe('a stream', () => {
 });
 
 describe('the AFK channel', () => {
-  const idle = (guild: Guild, channelId: string, by = SYSTEM) =>
+  const idle = (guild: GuildWithSessions, channelId: string, by = SYSTEM) =>
     ruled(guild, 'moveToAfk', { userId: '12', channelId }, by);
 
   it('receives members who were idle in the channel, and not those who moved meanwhile', () => {
@@ -313,7 +318,8 @@ describe('the AFK channel', () => {
 });
 
 describe('looking up', () => {
-  const look = (guild: Guild, userId: string, by: string) => ruled(guild, 'getVoiceState', { userId }, by);
+  const look = (guild: GuildWithSessions, userId: string, by: string) =>
+    ruled(guild, 'getVoiceState', { userId }, by);
 
   it('shows a state with its current member to callers who may connect to the channel', () => {
     const guild = arrange();

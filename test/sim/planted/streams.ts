@@ -23,7 +23,7 @@ export const STREAMS: readonly Patch[] = [
     about: 'Who has missed dispatches is told all, seen or not.',
     file: 'actors/guild/guild.subscription.ts',
     kind: 'expression',
-    from: 'recipients(view, { t, d: whole, to: audience } as Dispatch, nowMs)',
+    from: 'among.recipients(guild, { t, d: whole, to: audience } as Dispatch, nowMs)',
     to: '[{ d: whole, to: [...afters.keys()] }]',
   },
   {
