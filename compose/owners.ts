@@ -28,7 +28,7 @@ import type { Guild } from '../engine/guild/guild.ts';
 import type { PrivateChannelState } from '../engine/privatechannel/rules.ts';
 import { type PrivateCommands, privateRules } from '../engine/privatechannel/rules.ts';
 import type { ChannelId } from '../protocol/ids.ts';
-import { isAnyId } from '../protocol/ids.ts';
+import { isGuildId } from '../protocol/ids.ts';
 import { ChannelDirectory } from '../services/channels/channels.ts';
 import {
   createPrivateChannels,
@@ -55,7 +55,7 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
   const { config, lifetime, clock, wheel, nextId, logger, onFault } = foundation;
   const { storage, cluster, supervisor, membership, voiceListener, sign } = ports;
   const hooks = createHooks({
-    guildOf: (ownerId) => (isAnyId(ownerId) && residents.registries.guild.peek(ownerId) ? ownerId : null),
+    guildOf: (ownerId) => (isGuildId(ownerId) && residents.registries.guild.peek(ownerId) ? ownerId : null),
     nearest,
     onBug: (error) => onFault(error, 'listener'),
   });

@@ -1,4 +1,4 @@
-import { type ChannelId, type GuildId, isAnyId } from './ids.ts';
+import { type ChannelId, type GuildId, isChannelId, isGuildId, isSnowflake } from './ids.ts';
 
 /**
  * Where an activity runs: a channel of a guild, or a private channel.
@@ -45,7 +45,8 @@ export function readInstanceId(
   const [mark, launchId, kind, ...ids] = text.split('-');
   const [guildId, channelId] = kind === GUILD_CHANNEL ? ids : [null, ...ids];
   if (mark !== 'i' || (kind !== GUILD_CHANNEL && kind !== PRIVATE_CHANNEL)) return null;
-  if (!isAnyId(launchId) || !isAnyId(channelId) || (guildId !== null && !isAnyId(guildId))) return null;
+  if (!isSnowflake(launchId) || !isChannelId(channelId) || (guildId !== null && !isGuildId(guildId)))
+    return null;
   const location = { guildId, channelId };
   // One spelling only: nothing may follow.
   return instanceIdOf(launchId, location) === text ? { launchId, location } : null;

@@ -44,6 +44,7 @@ export const isGuildId = (value: unknown): value is GuildId => isSnowflake(value
 export const isChannelId = (value: unknown): value is ChannelId => isSnowflake(value);
 export const isMessageId = (value: unknown): value is MessageId => isSnowflake(value);
 export const isApplicationId = (value: unknown): value is ApplicationId => isSnowflake(value);
+export const isRoleId = (value: unknown): value is RoleId => isSnowflake(value);
 export const isUserId = (value: unknown): value is UserId => isSnowflake(value);
 
 /** The Unix time in milliseconds at which a snowflake was generated. */

@@ -1,7 +1,7 @@
 import type { Routes } from '../actors/placement/routing.ts';
 import { loginOf } from '../engine/account/logins.ts';
 import type { Authority } from '../engine/kernel/authority.ts';
-import { type ApplicationId, isSnowflake, type UserId } from '../protocol/ids.ts';
+import { isApplicationId, isUserId, type UserId } from '../protocol/ids.ts';
 import type { AccountStore } from '../storage/account/port.ts';
 import type { ApplicationStore } from '../storage/application/port.ts';
 import type { Accounts } from './accounts/ports.ts';
@@ -52,8 +52,8 @@ async function holderOf(
 ): Promise<UserId | null> {
   if (grantType === 'authorization_code') return code === null ? null : claimedUser(code);
   if (grantType === 'refresh_token') return refreshToken === null ? null : claimedUser(refreshToken);
-  if (grantType !== 'client_credentials' || !isSnowflake(clientId)) return null;
-  return (await applications.get(clientId as ApplicationId))?.owner_id ?? null;
+  if (grantType !== 'client_credentials' || !isApplicationId(clientId)) return null;
+  return (await applications.get(clientId))?.owner_id ?? null;
 }
 
 /** Grants are changed on the owner shard of their user, in order. */
@@ -90,7 +90,7 @@ export const PROVISIONAL_ROUTES: Routes<Provisional> = {
 /** The user id at the start of a ticket or e-mailed link. It is not authenticated; it only selects the owner shard. */
 function ticketHolder(ticket: string): UserId | null {
   const [id = ''] = ticket.slice(0, 80).split('.', 1);
-  return isSnowflake(id) ? (id as UserId) : null;
+  return isUserId(id) ? id : null;
 }
 
 /** Longest login; longer text matches no account. */

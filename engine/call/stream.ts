@@ -1,4 +1,4 @@
-import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import { type ChannelId, type GuildId, snowflakeOf, type UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { VoiceMember } from './voicemember.ts';
 
@@ -47,7 +47,7 @@ export const serverOf = ({ guildId, channelId }: StreamPlace): string => guildId
  *
  * @source https://docs.discord.food/topics/voice-connections#stream-media-connections; the server's id less one
  */
-const streamGroup = (rtcServerId: string): ChannelId => String(BigInt(rtcServerId) - 1n) as ChannelId;
+const streamGroup = (rtcServerId: string): ChannelId => snowflakeOf(BigInt(rtcServerId) - 1n);
 
 /** Whether the user's session is in the stream's channel, which streaming and watching require. */
 const isThere = (
@@ -89,7 +89,7 @@ export function streamVoiceMember(
   const isOwner = voiceMember.userId === ownerId;
   return {
     ...voiceMember,
-    callId: rtcServerId as ChannelId,
+    callId: snowflakeOf(BigInt(rtcServerId)),
     groupId: streamGroup(rtcServerId),
     serverId: rtcServerId,
     silenced: !isOwner,

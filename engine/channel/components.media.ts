@@ -1,12 +1,12 @@
 import {
   type APIAttachment,
   type APIUnfurledMediaItem,
-  type UnfurledMediaItemFlags,
   UnfurledMediaItemLoadingState,
 } from 'discord-api-types/v10';
 import { COMPONENT } from '../../protocol/components.ts';
 import type { FreshId } from '../../protocol/ids.ts';
 import { wrongScheme } from '../../protocol/links.ts';
+import { NO_FLAGS } from '../../protocol/objects.ts';
 import type { FoundComponent, Json } from './components.read.ts';
 import { ATTACHMENT_SCHEME, isNamed } from './files.ts';
 import type { FieldPath, Form } from './form.ts';
@@ -23,8 +23,6 @@ export interface Uploads {
 
 /** A media item of the wire; only uploads have a `size`, in bytes. */
 type Media = APIUnfurledMediaItem & { readonly id: string; readonly size?: number };
-
-const NO_FLAGS = 0 as UnfurledMediaItemFlags;
 
 /**
  * Replaces the URL of every media item by the object that clients read: for an upload its URL, type and size. A web

@@ -92,8 +92,9 @@ function readType(
     form.required([...path, 'type']);
     return undefined;
   }
-  const type = asInteger(raw) as ComponentKind;
-  if (kinds.includes(type)) return type;
+  const given = asInteger(raw);
+  const type = kinds.find((kind) => kind === given);
+  if (type !== undefined) return type;
   return wrong(
     form,
     path,

@@ -9,7 +9,7 @@ import {
   MessageType,
 } from 'discord-api-types/v10';
 import { FORWARDABLE } from '../../protocol/channeltypes.ts';
-import type { FreshId, MessageId } from '../../protocol/ids.ts';
+import { type FreshId, isMessageId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
@@ -168,7 +168,7 @@ function resolveReference(
     const message = 'Cannot reply to a message in a different channel';
     return bad('REPLIES_CANNOT_REFERENCE_OTHER_CHANNEL', message);
   }
-  const replied = scope.messageOf(asked.message_id as MessageId);
+  const replied = isMessageId(asked.message_id) && scope.messageOf(asked.message_id);
   if (!replied) {
     if (asked.fail_if_not_exists === false) return { ok: true, value: null };
     return bad('REPLIES_UNKNOWN_MESSAGE', 'Unknown message');

@@ -2,13 +2,12 @@ import { type APIMessageSnapshot, MessageFlags } from 'discord-api-types/v10';
 import { FORWARDABLE } from '../../protocol/channeltypes.ts';
 import { isInForce } from '../../protocol/dates.ts';
 import { readsContent } from '../../protocol/intents.ts';
+import { NO_FLAGS } from '../../protocol/objects.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { Env } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import type { ForwardSource } from './draft.ts';
-
-const NO_FLAGS = 0 as MessageFlags;
 
 /** Why a message cannot be forwarded; null when it can. */
 export function forwardRefusal(

@@ -2,7 +2,7 @@ import { type APIMessageReference, MessageFlags, MessageType } from 'discord-api
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { ChannelId, GuildId, MessageId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import type { APIUser } from '../../protocol/objects.ts';
+import { type APIUser, NO_FLAGS } from '../../protocol/objects.ts';
 import { isoTimestamp } from '../../protocol/timestamps.ts';
 import type { MessageFacts, ReactionFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
@@ -233,7 +233,7 @@ export function newMessage(
     attachments: [],
     embeds: [],
     components: [],
-    flags: 0 as MessageFlags,
+    flags: NO_FLAGS,
     tts: false,
     pinned: false,
     edited_timestamp: null,

@@ -109,7 +109,7 @@ function notPermitted(scope: Scope, message: StoredMessage, input: EditInput): R
 /** Hiding embeds can be undone; components-only is permanent; clients cannot set any other flag. */
 function flagsOf(message: StoredMessage, { edit: { flags }, from }: EditInput): MessageFlags {
   const before = (message.flags ?? 0) & (from ? ~MessageFlags.Loading : ~0);
-  if (flags === undefined || flags === null) return before as MessageFlags;
+  if (flags === undefined || flags === null) return before;
   const kept = before & ~MessageFlags.SuppressEmbeds;
   return kept | (flags & (MessageFlags.SuppressEmbeds | MessageFlags.IsComponentsV2));
 }

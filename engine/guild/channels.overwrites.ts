@@ -1,7 +1,8 @@
-import { type APIOverwrite, OverwriteType } from 'discord-api-types/v10';
+import { type APIOverwrite, AuditLogOptionsType, OverwriteType } from 'discord-api-types/v10';
 import { AUDIT } from '../../protocol/audit.ts';
-import type { ChannelId, RoleId } from '../../protocol/ids.ts';
+import { type ChannelId, isRoleId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import type { APIRole } from '../../protocol/objects.ts';
 import { formatPermissions, P, parsePermissions } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
@@ -35,7 +36,7 @@ export function readOverwrites(
   const read = new Map<string, APIOverwrite>();
   for (const draft of drafts) {
     const overwrite = readOverwrite(guild, draft);
-    if (overwrite.type === OverwriteType.Role && !guild.roles.has(overwrite.id as RoleId)) {
+    if (overwrite.type === OverwriteType.Role && !roleOf(guild, overwrite.id)) {
       return refused(refusal('UNKNOWN_ROLE'));
     }
     read.set(draft.id, overwrite);
@@ -44,8 +45,12 @@ export function readOverwrites(
   return accepted([...read.values()]);
 }
 
+/** The role that an overwrite's id names; undefined for a member's id. */
+const roleOf = (guild: Guild, id: string): APIRole | undefined =>
+  isRoleId(id) ? guild.roles.get(id) : undefined;
+
 export function readOverwrite(guild: Guild, { id, type, allow, deny }: OverwriteDraft): APIOverwrite {
-  const isRole = type == null ? guild.roles.has(id as RoleId) : type === OverwriteType.Role;
+  const isRole = type == null ? roleOf(guild, id) !== undefined : type === OverwriteType.Role;
   return {
     id,
     type: isRole ? OverwriteType.Role : OverwriteType.Member,
@@ -130,14 +135,18 @@ export function overwriteEntries(
     const changes = changesOf(old, next, AUDITED);
     if (changes.length === 0) continue;
     const { type } = (next ?? old)!;
-    const role = type === OverwriteType.Role ? guild.roles.get(id as RoleId) : undefined;
+    const role = type === OverwriteType.Role ? roleOf(guild, id) : undefined;
     entries.push(
       auditEntry(env, by, {
         actionType: actionOf(old, next),
         targetId: channelId,
         changes,
         // The option's wire type is a string, unlike the overwrite's own.
-        options: { id, type: String(type) as '0' | '1', ...(role ? { role_name: role.name } : {}) } as object,
+        options: {
+          id,
+          type: type === OverwriteType.Role ? AuditLogOptionsType.Role : AuditLogOptionsType.Member,
+          ...(role ? { role_name: role.name } : {}),
+        },
       }),
     );
   }

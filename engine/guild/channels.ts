@@ -1,7 +1,7 @@
 import type { APIOverwrite } from 'discord-api-types/v10';
 import { AUDIT } from '../../protocol/audit.ts';
 import { CHANNEL, CONVERTIBLE } from '../../protocol/channeltypes.ts';
-import { type ChannelId, compareIds } from '../../protocol/ids.ts';
+import { type ChannelId, compareIds, isRoleId, isUserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
@@ -275,7 +275,9 @@ function setOverwrite(
   const old = before.find(({ id }) => id === draft.id);
   const overwrite = readOverwrite(guild, old && draft.type == null ? { ...draft, type: old.type } : draft);
   const known =
-    overwrite.type === 0 ? guild.roles.has(draft.id as never) : guild.members.get(draft.id as By['userId']);
+    overwrite.type === 0
+      ? isRoleId(draft.id) && guild.roles.has(draft.id)
+      : isUserId(draft.id) && guild.members.get(draft.id);
   if (!known && !old) return refused(refusal('UNKNOWN_PERMISSION_OVERWRITE'));
   if (!old && before.length >= LIMITS.overwrites_per_channel_max)
     return refused(refusal('MAXIMUM_OVERWRITES'));
@@ -395,7 +397,7 @@ export const channels: GuildTopic<ChannelCommands, keyof ChannelFacts> = {
     setOverwrite: {
       // An id that is no role may be a member's, which needs one lookup.
       needs: ({ overwrite: { id } }, guild) =>
-        guild.roles.has(id as never) ? {} : { members: [id as By['userId']] },
+        !isUserId(id) || (isRoleId(id) && guild.roles.has(id)) ? {} : { members: [id] },
       decide: setOverwrite,
     },
     deleteOverwrite: { decide: deleteOverwrite },

@@ -1,5 +1,4 @@
-import type { RoleFlags } from 'discord-api-types/v10';
-import type { APIRole } from '../../protocol/objects.ts';
+import { type APIRole, NO_FLAGS } from '../../protocol/objects.ts';
 import type { GuildChannel } from './guild.ts';
 
 /** A channel of the fields of its type, which only the wire's types tell apart. */
@@ -16,5 +15,5 @@ export const newRole = (given: Pick<APIRole, 'id' | 'name' | 'permissions'> & Pa
   mentionable: false,
   ...given,
   managed: false,
-  flags: 0 as RoleFlags,
+  flags: NO_FLAGS,
 });

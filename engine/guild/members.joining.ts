@@ -1,7 +1,7 @@
 import { GuildMemberFlags, GuildSystemChannelFlags } from 'discord-api-types/v10';
 import { MESSAGE } from '../../protocol/channeltypes.ts';
 import type { RoleId, UserId } from '../../protocol/ids.ts';
-import type { APIUser } from '../../protocol/objects.ts';
+import { type APIUser, NO_FLAGS } from '../../protocol/objects.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../../protocol/timestamps.ts';
 import { systemMessage } from '../channel/messages.ts';
@@ -34,7 +34,7 @@ export function newMember(from: NewMember, nowMs: number): Member {
     premium_since: null,
     deaf: from.deaf ?? false,
     mute: from.mute ?? false,
-    flags: 0 as GuildMemberFlags,
+    flags: NO_FLAGS,
     pending: false,
     communication_disabled_until: null,
   };

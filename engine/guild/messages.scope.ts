@@ -2,8 +2,9 @@ import { CHANNEL, FORUMS, WITH_MESSAGES } from '../../protocol/channeltypes.ts';
 import {
   type ChannelId,
   everyoneRoleOf,
+  isRoleId,
+  isUserId,
   type MessageId,
-  type RoleId,
   type UserId,
 } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
@@ -68,9 +69,9 @@ export function scopeOf(
       channelId,
       user,
       permissions,
-      userOf: (id) => userIn(guild, id as UserId),
+      userOf: (id) => (isUserId(id) ? userIn(guild, id) : null),
       mayNotifyRole: (id) => {
-        const role = guild.roles.get(id as RoleId);
+        const role = isRoleId(id) && guild.roles.get(id);
         if (!role || role.id === everyoneRoleOf(guild.id)) return false;
         return role.mentionable || (permissions & P.MENTION_EVERYONE) !== 0n;
       },

@@ -1,6 +1,6 @@
 import { AuditLogEvent } from 'discord-api-types/v10';
 import { FORWARDABLE } from '../../protocol/channeltypes.ts';
-import type { ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
+import { type ChannelId, type GuildId, isMessageId, isUserId, type MessageId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../../protocol/timestamps.ts';
@@ -88,7 +88,7 @@ export type MessageCommands = {
 /** The message, and the message it replies to once that is known. */
 function needsMessage({ channelId, messageId }: MessageInput, guild: Guild): Needs {
   const replied = guild.messages.get(messageId)?.message_reference?.message_id;
-  const ids = replied === undefined ? [messageId] : [messageId, replied as MessageId];
+  const ids = isMessageId(replied) ? [messageId, replied] : [messageId];
   return { messages: ids.map((id) => ({ channelId, id })) };
 }
 
@@ -104,7 +104,7 @@ function needsHistory(
 
 function needsToCreate({ channelId, draft }: MessageCommands['createMessage']['input'], guild: Guild): Needs {
   const replied = draft.message_reference?.type ? undefined : draft.message_reference?.message_id;
-  const messages = replied === undefined ? [] : [{ channelId, id: replied as MessageId }];
+  const messages = isMessageId(replied) ? [{ channelId, id: replied }] : [];
   return { ...needsNamed(draft.content, guild), messages };
 }
 
@@ -193,7 +193,7 @@ function noteWritten(guild: Guild, message: StoredMessage): void {
 
 /** Users that a text mentions: as members if they are in the window, else as users. */
 export function needsNamed(content: string | null | undefined, guild: Guild): Needs {
-  const ids = namedIn((content ?? '').slice(0, CONTENT_UNITS_MAX)).userIds as readonly UserId[];
+  const ids = namedIn((content ?? '').slice(0, CONTENT_UNITS_MAX)).userIds.filter(isUserId);
   const strangers = ids.filter((id) => !guild.members.get(id));
   return { members: ids, users: strangers };
 }

@@ -1,8 +1,7 @@
-import type { RoleFlags } from 'discord-api-types/v10';
 import { AUDIT } from '../../protocol/audit.ts';
 import { everyoneRoleOf, type RoleId, type UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import type { APIRole } from '../../protocol/objects.ts';
+import { type APIRole, NO_FLAGS } from '../../protocol/objects.ts';
 import { formatPermissions, P, parsePermissions } from '../../protocol/permissions.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import { accepted, type Env, noting, type Outcome, refused } from '../kernel/aggregate.ts';
@@ -99,7 +98,7 @@ export const blankRole = (guild: Guild, id: RoleId): APIRole => ({
   permissions: guild.roles.get(everyoneRoleOf(guild.id))?.permissions ?? '0',
   managed: false,
   mentionable: false,
-  flags: 0 as RoleFlags,
+  flags: NO_FLAGS,
 });
 
 /** A new role, and the new positions of the roles above it. */

@@ -1,6 +1,6 @@
 import { GAME_CHANNEL } from '../../protocol/channeltypes.ts';
 import { type FieldsOf, namesShown, type Rows, type ShownFields } from '../../protocol/fields.ts';
-import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import { LOBBY_FIELDS } from '../../protocol/lobbyfields.ts';
 import type { SessionRef } from '../fanout/direct.ts';
 import { isConnected, type LobbyMember, type LobbyMessage, type LobbyState } from './lobby.ts';
@@ -18,7 +18,7 @@ export type LobbyMemberObject = {
 /** A lobby of the REST interface. */
 export type LobbyObject = ShownFields<typeof LOBBY_FIELDS> & {
   readonly id: ChannelId;
-  readonly application_id: string;
+  readonly application_id: ApplicationId;
   readonly members: readonly LobbyMemberObject[];
   readonly linked_channel?: object;
 };

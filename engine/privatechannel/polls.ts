@@ -1,4 +1,4 @@
-import { isAnyId, type MessageId, type UserId } from '../../protocol/ids.ts';
+import { isMessageId, type MessageId, type UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import {
@@ -66,7 +66,7 @@ const shown = (
 
 /** Whether the input votes for an answer of a poll that is there. */
 function votesNow({ messages }: PollChannel, input: object): boolean {
-  if (!('messageId' in input && isAnyId(input.messageId) && 'answerIds' in input)) return false;
+  if (!('messageId' in input && isMessageId(input.messageId) && 'answerIds' in input)) return false;
   const isVote = Array.isArray(input.answerIds) && input.answerIds.length > 0;
   return isVote && Boolean(messages.get(input.messageId)?.poll);
 }

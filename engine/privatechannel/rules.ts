@@ -1,4 +1,4 @@
-import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import { type ChannelId, isMessageId, isUserId, type MessageId, type UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
@@ -169,7 +169,7 @@ export function privateScope(state: PrivateChannelState, user: APIUser, by: By, 
     channelId: state.channel.id,
     user,
     permissions: PRIVATE_PERMISSIONS,
-    userOf: (id) => state.recipients.get(id as UserId) ?? null,
+    userOf: (id) => (isUserId(id) && state.recipients.get(id)) || null,
     mayNotifyRole: () => false,
     messageOf: (id) => state.messages.get(id) ?? null,
     pins: () => pinsIn(state, state.channel.id),
@@ -284,8 +284,9 @@ const conversation: Topic<PrivateShape, OwnCommands, keyof OwnFacts> = {
       asks: 'writing',
       needs: ({ channelId, draft }) => {
         const reference = draft.message_reference;
-        if (!reference || reference.type) return {};
-        return needsMessage({ channelId, messageId: reference.message_id as MessageId });
+        const messageId = reference?.message_id;
+        if (reference?.type || !isMessageId(messageId)) return {};
+        return needsMessage({ channelId, messageId });
       },
       decide: (state, input, by, env) =>
         within(

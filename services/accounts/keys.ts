@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
-import { isSnowflake, type UserId } from '../../protocol/ids.ts';
+import { isUserId, type UserId } from '../../protocol/ids.ts';
 
 /** The purpose that a signed link or ticket is bound to. */
 export type Purpose = 'confirm' | 'reset' | 'factor';
@@ -54,9 +54,9 @@ export function createKeys(secret: string): Keys {
 
     claim(ticket) {
       const [, userId = '', until = '', mac = ''] = ticket.length > 80 ? [] : (TICKET.exec(ticket) ?? []);
-      if (!isSnowflake(userId)) return null;
+      if (!isUserId(userId)) return null;
       const untilMs = Number.parseInt(until, 36) * 1000;
-      return { userId: userId as UserId, untilMs, mac: Buffer.from(mac, 'base64url') };
+      return { userId, untilMs, mac: Buffer.from(mac, 'base64url') };
     },
 
     verifies({ userId, untilMs, mac }, purpose, state, nowMs) {

@@ -1,7 +1,7 @@
 import { withFactor, withPassword } from '../../engine/account/account.ts';
 import type { Account } from '../../engine/account/facts.ts';
 import { loginOf } from '../../engine/account/logins.ts';
-import type { UserId } from '../../protocol/ids.ts';
+import { snowflakeOf, type UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { type AccountContext, BUSY, refused, retryLater } from './context.ts';
 import type { Accounts } from './ports.ts';
@@ -11,7 +11,7 @@ const TICKET_MS = 5 * 60_000;
 /** Longest login; longer text matches no account. */
 const LOGIN_CHARACTERS_MAX = 320;
 /** Queried when no account matches, so that the reply takes as long as for an account. */
-const NOBODY = '0' as UserId;
+const NOBODY: UserId = snowflakeOf(0n);
 
 const leaf = (message: string) => ({ _errors: [{ code: 'INVALID_LOGIN', message }] });
 const WRONG = 'Login or password is invalid.';

@@ -3,7 +3,7 @@ import type { SentSticker } from '../../engine/channel/draft.ts';
 import type { CustomEmoji } from '../../engine/channel/emoji.ts';
 import type { PollDraft } from '../../engine/channel/polls.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
-import { isAnyId } from '../../protocol/ids.ts';
+import { isSnowflake } from '../../protocol/ids.ts';
 import { standardSticker } from '../../protocol/stickers.ts';
 import type { ExpressionStore } from '../../storage/guild/port.ts';
 
@@ -24,7 +24,7 @@ export interface Expressions {
 
 export function createExpressions({ guilds, store }: ExpressionPorts): Expressions {
   const emoji: Expressions['emoji'] = async (emojiId, authority) => {
-    if (!isAnyId(emojiId)) return null;
+    if (!isSnowflake(emojiId)) return null;
     const owner = await store.owner(emojiId);
     if (owner?.kind === 'emoji') {
       const reply = await guilds.call(owner.ownerId, 'useEmoji', { emojiId }, { ...authority, requires: 0n });

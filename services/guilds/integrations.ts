@@ -2,7 +2,7 @@ import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Application } from '../../engine/user/facts.ts';
-import { type GuildId, isAnyId, type UserId } from '../../protocol/ids.ts';
+import { type GuildId, isApplicationId, type UserId } from '../../protocol/ids.ts';
 import { BOT_INTEGRATION } from '../../protocol/integrations.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { refusal } from '../../protocol/refusal.ts';
@@ -61,7 +61,7 @@ export function createIntegrations({ storage, guilds }: IntegrationPorts): Integ
       return { ok: true, value: shown };
     },
     async remove(guildId, integrationId, authority, commands) {
-      const application = isAnyId(integrationId) ? await applications.get(integrationId) : null;
+      const application = isApplicationId(integrationId) ? await applications.get(integrationId) : null;
       if (!application?.bot_id) return UNKNOWN;
       const { id, bot_id: botId } = application;
       const input = { botId, applicationId: id };

@@ -11,7 +11,7 @@ import type {
 } from '../../engine/interaction/interaction.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
-import { isAnyId, type MessageId, type UserId } from '../../protocol/ids.ts';
+import { isGuildId, type MessageId, type UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { InteractionStore } from '../../storage/interaction/port.ts';
 import type { Places } from './places.ts';
@@ -119,7 +119,7 @@ export class EphemeralMessages {
   /** A message has ended and is no longer stored. */
   ended({ ownerId, userId, message, isGone }: EphemeralMessage): void {
     const isPrivate = ownerId === message.channel_id;
-    if (!isGone) this.#hide(userId, { guildId: !isPrivate && isAnyId(ownerId) ? ownerId : null }, message);
+    if (!isGone) this.#hide(userId, { guildId: !isPrivate && isGuildId(ownerId) ? ownerId : null }, message);
   }
 
   async #end(ephemeral: EphemeralMessage, place: InteractionPlace): Promise<Reply<null>> {

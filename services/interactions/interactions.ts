@@ -11,7 +11,7 @@ import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
 import {
   type ApplicationId,
   type FreshId,
-  isAnyId,
+  isApplicationId,
   type MessageId,
   type UserId,
 } from '../../protocol/ids.ts';
@@ -163,7 +163,7 @@ export function startInteractions(ports: InteractionPorts): ServedInteractions {
       async knows(webhookId) {
         // The id of an application is in the place of a webhook's.
         const id: string = webhookId;
-        return isAnyId(id) && (await storage.applications.get(id)) !== null;
+        return isApplicationId(id) && (await storage.applications.get(id)) !== null;
       },
     },
     close() {

@@ -1,9 +1,8 @@
-import assert from 'node:assert/strict';
 import type { AppCommand } from '../../engine/appcommand/appcommand.ts';
 import type { CommandRules } from '../../engine/appcommand/permissions.ts';
 import { authorOf } from '../../engine/webhook/webhook.ts';
 import { INSTALLATION, type Installation } from '../../protocol/appcommands.ts';
-import { type ApplicationId, type FreshId, type GuildId, isAnyId, type UserId } from '../../protocol/ids.ts';
+import { type ApplicationId, type GuildId, snowflakeOf, type UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { Entitlement } from '../../protocol/premium.ts';
 import type { Storage } from '../../storage/ports.ts';
@@ -110,7 +109,4 @@ export function createLookups(
 }
 
 /** The author of an application's messages has the application's id when it has no bot. */
-function authorIdOf(id: string): FreshId {
-  assert(isAnyId(id), 'an application has a snowflake');
-  return id;
-}
+const authorIdOf = (id: string): UserId => snowflakeOf(BigInt(id));

@@ -15,7 +15,7 @@ import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import { type PrivateChannelState, privateScope, privateState } from '../../engine/privatechannel/rules.ts';
 import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
-import { isAnyId, type MessageId, type UserId } from '../../protocol/ids.ts';
+import { isApplicationId, type MessageId, type UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Storage } from '../../storage/ports.ts';
 import type { InPrivate } from '../privatechannels/privatechannels.ts';
@@ -55,7 +55,7 @@ const unknownChannel: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_CHAN
 
 const senderAuthority = ({ fields }: Sender): Authority => ({
   ...SYSTEM,
-  by: { ...SYSTEM.by, applicationId: isAnyId(fields.application_id) ? fields.application_id : null },
+  by: { ...SYSTEM.by, applicationId: isApplicationId(fields.application_id) ? fields.application_id : null },
 });
 
 export function createPlaces(ports: PlacePorts): Places {

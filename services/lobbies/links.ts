@@ -113,7 +113,7 @@ export class Links {
     const lobby = await call(lobbyId, 'getLobby', {}, authority);
     if (!lobby.ok) return lobby;
     const link: LinkedLobby = {
-      application_id: lobby.value.application_id as ApplicationId,
+      application_id: lobby.value.application_id,
       lobby_id: lobbyId,
       linked_by: authority.by.userId,
       linked_at: isoTimestamp(clock.now()),

@@ -326,7 +326,7 @@ function merging(context: LobbyContext): Mergeable {
     for (const id of lobbyIds) {
       const lobby = await call(id, 'getLobby', {}, SYSTEM);
       if (!lobby.ok) continue;
-      const persons = await personsOf(context, lobby.value.application_id as ApplicationId, [to]);
+      const persons = await personsOf(context, lobby.value.application_id, [to]);
       if (persons.ok) await call(id, type, { from, to: persons.value(id, to) }, SYSTEM);
     }
   }

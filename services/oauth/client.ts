@@ -1,4 +1,4 @@
-import { type ApplicationId, isSnowflake } from '../../protocol/ids.ts';
+import { isApplicationId } from '../../protocol/ids.ts';
 import type { ApplicationStore } from '../../storage/application/port.ts';
 import { hashOf } from '../identity/identity.ts';
 import { sameHash } from './grants.ts';
@@ -10,9 +10,8 @@ const NO_SECRET_HASH = hashOf('');
 /** Authenticates clients by id and secret. @source RFC 6749, section 2.3 */
 export const createClientLookup =
   (applications: Pick<ApplicationStore, 'get' | 'secretHash'>): OAuth['client'] =>
-  async (id, secret) => {
-    if (!isSnowflake(id)) return null;
-    const applicationId = id as ApplicationId;
+  async (applicationId, secret) => {
+    if (!isApplicationId(applicationId)) return null;
     const [application, hash] = await Promise.all([
       applications.get(applicationId),
       applications.secretHash(applicationId),

@@ -8,7 +8,7 @@ import {
   readRequest,
 } from '../../engine/oauth/request.ts';
 import { PLACING } from '../../engine/oauth/scopes.ts';
-import { type ApplicationId, type GuildId, isSnowflake, type UserId } from '../../protocol/ids.ts';
+import { type GuildId, isApplicationId, type UserId } from '../../protocol/ids.ts';
 import { oauthRefusal } from '../../protocol/oauth.ts';
 import type { OAuthErrorName } from '../../protocol/oautherrors.ts';
 import { P } from '../../protocol/permissions.ts';
@@ -49,8 +49,7 @@ const mayInstall = ({ permissions }: UserGuild): boolean =>
 
 async function readRequestOf(ports: ConsentPorts, userId: UserId, query: AuthorizeQuery) {
   const id = query.client_id;
-  const known = id !== null && isSnowflake(id);
-  const application = known ? await ports.applications.get(id as ApplicationId) : null;
+  const application = isApplicationId(id) ? await ports.applications.get(id) : null;
   const outcome = readRequest(query, application);
   if (outcome.kind !== 'request') return outcome;
   const { request } = outcome;

@@ -304,7 +304,7 @@ function accounts(
       if (ownerId !== undefined) await accountOf(ownerId, ports);
       const join = await joining.prepare(guildId, name, permissions);
       const id = nextId();
-      const botId = String(id) as UserId;
+      const botId: UserId = id;
       const keys = makeApplicationKeys(ports.randomBytes);
       const bot = newUser({ id: botId, username: name, globalName: null, bot: true });
       const application = newApplication(id, botId, {

@@ -6,7 +6,7 @@ import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
 import { privateRules, privateState } from '../../engine/privatechannel/rules.ts';
 import type { Application, PrivateChannel } from '../../engine/user/facts.ts';
 import { GAME_CHANNEL } from '../../protocol/channeltypes.ts';
-import { type ChannelId, userPair } from '../../protocol/ids.ts';
+import { type ChannelId, snowflakeOf, userPair } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { commandInput, type DirectMessagePorts, notifyInvite, personAuthority } from './messagerules.ts';
@@ -38,8 +38,7 @@ export async function sendEphemeralMessage(
   const env = ports.env();
   // Applies the rules of private channels to a temporary channel.
   const recipientIds = userPair(by.userId, otherId);
-  const own: string = otherId;
-  const id = own as ChannelId;
+  const id: ChannelId = snowflakeOf(BigInt(otherId));
   const channel: PrivateChannel = { id, type: 1, recipientIds, last_message_id: null, last_pin_ms: null };
   const state = privateState(channel, [author, other], reach.relations);
   const input = { ...commandInput(draft, carried, null), channelId: id, together: reach.together };

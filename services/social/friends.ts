@@ -72,7 +72,7 @@ export function createFriends(ports: FriendPorts): Pick<Social, 'opened' | 'pres
 const earsOfFriend = (kind: ReadonlySet<ApplicationId | null>): SessionFilter =>
   kind.has(null)
     ? { own: true, bot: false, applications: 'all' }
-    : { own: false, applications: [...kind] as ApplicationId[] };
+    : { own: false, applications: [...kind].filter((id) => id !== null) };
 
 /** Applies the rule of the DISPATCH table for presence updates to READY, regardless of intents. */
 const mayReceivePresences = ({ authorization }: Recipient): boolean =>

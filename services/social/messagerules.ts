@@ -9,7 +9,13 @@ import { type Authority, userAuthority } from '../../engine/kernel/authority.ts'
 import type { PrivateCommands } from '../../engine/privatechannel/rules.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
-import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import {
+  type ApplicationId,
+  type ChannelId,
+  isApplicationId,
+  type MessageId,
+  type UserId,
+} from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Storage, StoredFact } from '../../storage/ports.ts';
@@ -86,8 +92,8 @@ export async function carrierApplication(
   { messages, applications }: Pick<DirectMessagePorts['storage'], 'messages' | 'applications'>,
 ): Promise<{ readonly game?: Application }> {
   const [message] = await messages.get(channelId, [{ channelId, id: messageId }]);
-  const id = message?.application_id as ApplicationId | undefined;
-  return gameOf(id ? await applications.get(id) : null);
+  const id = message?.application_id;
+  return gameOf(isApplicationId(id) ? await applications.get(id) : null);
 }
 
 /** Applications that may only invite send messages without content. */
@@ -184,8 +190,8 @@ export async function notifyInvite(
   { showInvite }: Pick<DirectMessagePorts, 'showInvite'>,
   channelId: string = message.channel_id,
 ): Promise<void> {
-  const applicationId = message.application_id as ApplicationId | undefined;
-  if (!applicationId) return;
+  const { application_id: applicationId } = message;
+  if (!isApplicationId(applicationId)) return;
   const { author, application, activity } = message;
   const d = { message_id: message.id, channel_id: channelId, author, application, activity };
   await showInvite(other.id, applicationId, d);

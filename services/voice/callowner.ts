@@ -4,7 +4,7 @@ import type { Streams } from '../../actors/call/streams.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { DispatchBody } from '../../engine/fanout/body.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
-import type { ChannelId } from '../../protocol/ids.ts';
+import { isChannelId } from '../../protocol/ids.ts';
 import type { Lobbies } from '../lobbies/ports.ts';
 import type { PlacePorts, VoicePlaces } from './places.ts';
 
@@ -22,8 +22,8 @@ interface CallOwnerPorts extends Pick<PlacePorts, 'guilds' | 'inPrivate' | 'noti
 export function createCallOwner(ports: CallOwnerPorts): CallOwner {
   const { lobbies, streams, endpoint, onFault } = ports;
   /** Makes the next owner of a private channel load it, so that its call continues. */
-  const wake = ports.routing.tell('calls.wake', (callId: string): void => {
-    const id = callId as ChannelId;
+  const wake = ports.routing.tell('calls.wake', (id: string): void => {
+    if (!isChannelId(id)) return;
     ports.inPrivate(id, 'getChannel', { channelId: id }, SYSTEM).catch((fault) => onFault(fault, 'voice'));
   });
   return {

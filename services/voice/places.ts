@@ -9,7 +9,7 @@ import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, authorityOf, SYSTEM } from '../../engine/kernel/authority.ts';
 import { callCreate } from '../../engine/privatechannel/calls.ts';
 import type { PrivateChannelState } from '../../engine/privatechannel/rules.ts';
-import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import { type ChannelId, type GuildId, isGuildId, type UserId } from '../../protocol/ids.ts';
 import type { VoiceStateRequest } from '../../protocol/sessionrequests.ts';
 import type { Storage } from '../../storage/ports.ts';
 import type { InPrivate } from '../privatechannels/privatechannels.ts';
@@ -70,7 +70,7 @@ const ofOwners = (ports: PlacePorts) => {
   const { guilds, privateChannels, notifier, onFault } = ports;
   const askIn = askingIn(ports);
   const resident = (id: string): boolean =>
-    guilds.isResident(id as GuildId) || privateChannels.peek(id) !== undefined;
+    (isGuildId(id) && guilds.isResident(id)) || privateChannels.peek(id) !== undefined;
   const { tell } = ports.routing;
   return {
     /** Only the session that joined voice for its user can leave; requests of other sessions have no effect. */

@@ -1,6 +1,6 @@
 import type { LobbyFacts } from '../../engine/lobby/facts.ts';
 import type { Lobby, LobbyMember, LobbyMessage } from '../../engine/lobby/lobby.ts';
-import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
+import { type ApplicationId, type ChannelId, snowflakeOf } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { Sql } from '../database/driver.ts';
 import {
@@ -285,7 +285,7 @@ function ends(sql: Sql, ids: Ids): Pick<LobbyStore, 'due' | 'nextDueMs' | 'inUse
       if (after === null) await sql.query(SWEEP_SECRETS, [nowMs, limit]);
       const gone = page.length === 0 ? [] : await sql.query(SWEEP_MESSAGES, [page, beforeId, limit]);
       // The limit was reached, so the same lobbies may have more old messages.
-      if (gone.length === limit) return { after: after ?? ('0' as ChannelId), lobbies: page.length };
+      if (gone.length === limit) return { after: after ?? snowflakeOf(0n), lobbies: page.length };
       return { after: page.length < lobbies ? null : (page.at(-1) ?? null), lobbies: page.length };
     },
   };

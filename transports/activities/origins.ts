@@ -1,4 +1,4 @@
-import { type ApplicationId, isAnyId } from '../../protocol/ids.ts';
+import { type ApplicationId, isApplicationId } from '../../protocol/ids.ts';
 
 const PROXY_PREFIX = '/.proxy';
 
@@ -31,7 +31,7 @@ export class Origins {
   idOf(host: string): ApplicationId | null {
     const name = host.replace(/:\d+$/, '').toLowerCase();
     const id = name.endsWith(this.#suffix) ? name.slice(0, -this.#suffix.length) : '';
-    return isAnyId(id) ? id : null;
+    return isApplicationId(id) ? id : null;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Engine } from '../../embedding.ts';
-import { type FreshId, isAnyId, snowflakeOf } from '../../protocol/ids.ts';
+import type { FreshId } from '../../protocol/ids.ts';
 import { type Page, pageOf } from './page.ts';
 import { AdminError, type AdminRoute } from './route.ts';
 
@@ -7,9 +7,6 @@ type Inspected = NonNullable<Engine['inspect']>;
 
 /** Bound of lists whose rows are loaded one by one. */
 const LOADED_PAGE_MAX = 100;
-
-/** The id of a path without one. */
-const NO_ID = snowflakeOf(0n);
 
 interface Listing {
   readonly cursor?: 'after' | 'before';
@@ -31,7 +28,7 @@ const listing = (
   handle: async ({ inspect }, { id, query }) => {
     if (inspect === undefined)
       throw new AdminError(409, 'not_here', 'This process has no sessions, lobbies or queues.');
-    const page = { ...pageOf(query, cursor, max), id: isAnyId(id) ? id : NO_ID };
+    const page = { ...pageOf(query, cursor, max), id };
     return { status: 200, body: { [key]: await run(inspect, page) } };
   },
 });

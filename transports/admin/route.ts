@@ -1,7 +1,8 @@
 import { type Static, type TSchema, type TUnsafe, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Admin, Engine } from '../../embedding.ts';
-import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
+import { type FreshId, snowflakeOf } from '../../protocol/ids.ts';
+
 /** A route's answer; 204 without a body. */
 export interface AdminAnswer {
   readonly status: number;
@@ -26,8 +27,8 @@ export class AdminError extends Error {
 }
 
 export interface AdminCall {
-  /** The id in the path; empty for a path without one. */
-  readonly id: string;
+  /** The id in the path, of the kind that the path names; `NO_ID` for a path without one. */
+  readonly id: FreshId;
   readonly query: URLSearchParams;
   readonly body: unknown;
 }
@@ -55,17 +56,8 @@ function withTextIds(body: unknown): unknown {
   );
 }
 
-/** Type of the `:id` of a path, by the path's first word. */
-type PathId<Path extends string> = Path extends `/users/${string}`
-  ? UserId
-  : Path extends `/guilds/${string}`
-    ? GuildId
-    : Path extends `/applications/${string}`
-      ? ApplicationId
-      : string;
-
-/** The id in a path, of the kind that the path names. */
-const idOf = <Path extends string>(id: string): PathId<Path> => id as PathId<Path>;
+/** The id of a path without one. */
+export const NO_ID = snowflakeOf(0n);
 
 /** Options of an object schema without further keys. */
 export const closed = { additionalProperties: false } as const;
@@ -87,20 +79,17 @@ export function get(
 }
 
 /** A GET route of one record. */
-export const record = <const Path extends string>(
-  path: Path,
-  run: (admin: Admin, id: PathId<Path>) => Promise<unknown>,
-): AdminRoute => ({
+export const record = (path: string, run: (admin: Admin, id: FreshId) => Promise<unknown>): AdminRoute => ({
   method: 'GET',
   path,
-  handle: async ({ admin }, { id }) => ({ status: 200, body: await run(admin, idOf<Path>(id)) }),
+  handle: async ({ admin }, { id }) => ({ status: 200, body: await run(admin, id) }),
 });
 
 /** A POST route: its body is checked against `schema` before `run` sees it. */
-export function post<const Path extends string, Schema extends TSchema>(
-  path: Path,
+export function post<Schema extends TSchema>(
+  path: string,
   schema: Schema,
-  run: (admin: Admin, body: Static<Schema>, id: PathId<Path>) => Promise<AdminAnswer>,
+  run: (admin: Admin, body: Static<Schema>, id: FreshId) => Promise<AdminAnswer>,
 ): AdminRoute {
   const validator = Compile(schema);
   return {
@@ -115,7 +104,7 @@ export function post<const Path extends string, Schema extends TSchema>(
         });
         throw new AdminError(400, 'invalid_body', `${wrong.slice(0, 5).join('; ')}.`);
       }
-      return run(admin, body, idOf<Path>(id));
+      return run(admin, body, id);
     },
   };
 }

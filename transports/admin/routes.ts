@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { type GuildId, isSnowflake, type UserId } from '../../protocol/ids.ts';
+import { type FreshId, type GuildId, isAnyId, type UserId } from '../../protocol/ids.ts';
 import { callPage } from './calls.ts';
 import { chaosRoutes } from './chaos.ts';
 import { inspectionRoutes } from './inspection.ts';
@@ -7,7 +7,7 @@ import { interactionRoute } from './interactions.ts';
 import { pageOf } from './page.ts';
 import { playerRoutes } from './players.ts';
 import { premiumRoutes } from './premium.ts';
-import { AdminError, type AdminRoute, closed, get, post, record, Snowflake } from './route.ts';
+import { AdminError, type AdminRoute, closed, get, NO_ID, post, record, Snowflake } from './route.ts';
 import { teamRoutes } from './teams.ts';
 
 const Name = Type.String({ minLength: 1, maxLength: 100 });
@@ -215,7 +215,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
 
 interface Found {
   readonly route: AdminRoute;
-  readonly id: string;
+  readonly id: FreshId;
 }
 
 /** The route of a method and path, or the allowed methods of the path (empty if the path is unknown). */
@@ -230,14 +230,14 @@ export function findRoute(method: string, path: string): Found | { readonly meth
   return { methods };
 }
 
-/** The `:id` of a path that matches the pattern, empty for a pattern without one; null when it does not match. */
-function match(pattern: string, path: string): string | null {
+/** The `:id` of a path that matches the pattern, `NO_ID` for a pattern without one; null when it does not match. */
+function match(pattern: string, path: string): FreshId | null {
   const wanted = pattern.split('/');
   const given = path.split('/');
   if (wanted.length !== given.length) return null;
-  let id = '';
+  let id = NO_ID;
   for (const [index, part] of given.entries()) {
-    if (wanted[index] === ':id' && isSnowflake(part)) id = part;
+    if (wanted[index] === ':id' && isAnyId(part)) id = part;
     else if (wanted[index] !== part) return null;
   }
   return id;

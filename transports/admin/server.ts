@@ -13,7 +13,7 @@ import {
   jsonOf,
   openAdminPort,
 } from './port.ts';
-import { type AdminAnswer, AdminError, type Operated } from './route.ts';
+import { type AdminAnswer, AdminError, NO_ID, type Operated } from './route.ts';
 import { findRoute } from './routes.ts';
 import { callOperation, type Watched, watched } from './watching.ts';
 
@@ -100,7 +100,7 @@ async function answer(request: AdminRequest, options: Noted, watching: Watched):
   const handle = () => route.handle(options.engine, { id, query, body });
   if (method !== 'POST') return handle();
   const what = `POST ${route.path}`;
-  const named = { id: id === '' ? null : id, userId: idIn(body, 'user_id') };
+  const named = { id: id === NO_ID ? null : id, userId: idIn(body, 'user_id') };
   try {
     const answered = await handle();
     note(what, named, answered.status);

@@ -1,4 +1,4 @@
-import { isAnyId } from '../../protocol/ids.ts';
+import { isApplicationId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { resultOf } from '../rest/pipeline.ts';
 import { Exchange } from './exchange.ts';
@@ -44,7 +44,7 @@ const LINKED = { custom_id: /^.{1,64}$/s, referrer_id: /^\d{1,20}$/ } as const;
 function openActivity(exchange: Exchange, safe: WebFile['headers']): void {
   const applicationId = exchange.path.split('/')[2];
   const { method } = exchange;
-  if (!isAnyId(applicationId)) exchange.answer(resultOf(refusal('NOT_FOUND')));
+  if (!isApplicationId(applicationId)) exchange.answer(resultOf(refusal('NOT_FOUND')));
   else if (method !== 'GET' && method !== 'HEAD') exchange.answer(resultOf(refusal('METHOD_NOT_ALLOWED')));
   else {
     const given = new URLSearchParams(exchange.query);

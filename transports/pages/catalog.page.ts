@@ -1,5 +1,5 @@
 import type { Reply } from '../../engine/kernel/aggregate.ts';
-import { type ApplicationId, isAnyId, isSnowflake } from '../../protocol/ids.ts';
+import { type ApplicationId, isApplicationId, isSnowflake } from '../../protocol/ids.ts';
 import { SKU_FLAG, SKU_TYPE, type Sku } from '../../protocol/premium.ts';
 import {
   errorSummary,
@@ -103,7 +103,7 @@ const UNKNOWN = notice('No such store', 'There is no application with this addre
 
 const applicationOf = ({ path }: SignedInCall): ApplicationId | null => {
   const id = path.split('/')[2] ?? '';
-  return isAnyId(id) ? id : null;
+  return isApplicationId(id) ? id : null;
 };
 
 const isKeyOf = <Key extends string>(table: Readonly<Record<Key, unknown>>, key: string): key is Key =>

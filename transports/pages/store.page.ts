@@ -1,4 +1,4 @@
-import { type ApplicationId, isAnyId, isSnowflake } from '../../protocol/ids.ts';
+import { type ApplicationId, isApplicationId, isGuildId, isSnowflake } from '../../protocol/ids.ts';
 import { SUBSCRIPTION_STATUS } from '../../protocol/premium.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 import type { Good, Possession, Shop } from '../../services/premium/store.ts';
@@ -113,7 +113,7 @@ const UNKNOWN = notice('No such store', 'There is no application with this addre
 
 const applicationOf = ({ path }: SignedInCall): ApplicationId | null => {
   const id = path.split('/')[2] ?? '';
-  return isAnyId(id) ? id : null;
+  return isApplicationId(id) ? id : null;
 };
 
 async function shown(call: SignedInCall, messages = NO_MESSAGES, status = 200): Promise<PageAnswer> {
@@ -152,7 +152,7 @@ async function acted(call: SignedInCall, id: ApplicationId): Promise<PageAnswer>
       const guild = given('guild');
       const wish = { viewerId, skuId: given('sku'), friend: given('friend') };
       if (!isSnowflake(wish.skuId)) return UNKNOWN;
-      const guildId = isAnyId(guild) ? guild : null;
+      const guildId = isGuildId(guild) ? guild : null;
       const reply = await store.buy(id, { ...wish, guildId });
       return reply.ok ? payPage(reply.value.url) : refused(reply);
     }

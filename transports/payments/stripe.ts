@@ -1,4 +1,4 @@
-import { isAnyId, isSnowflake } from '../../protocol/ids.ts';
+import { isApplicationId, isSnowflake } from '../../protocol/ids.ts';
 import { isRecord } from '../../protocol/json.ts';
 import type { Billing, Order, Price } from '../../protocol/premium.ts';
 import type { Notice, Offer, PaymentProvider } from '../../services/premium/payments.ts';
@@ -211,6 +211,6 @@ export function noticeOf(event: unknown): Notice | null {
   if (!isRecord(named) || !isRecord(named.metadata)) return null;
   const id = event.type === 'invoice.paid' ? named.subscription : object.id;
   const { [ORDER]: orderId, [APPLICATION]: applicationId } = named.metadata;
-  if (!isSnowflake(orderId) || !isAnyId(applicationId) || typeof id !== 'string') return null;
+  if (!isSnowflake(orderId) || !isApplicationId(applicationId) || typeof id !== 'string') return null;
   return { applicationId, orderId, about, id };
 }

@@ -2,7 +2,7 @@ import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import { type Static, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { GatewaySession, Identify } from '../../../actors/session/ports.ts';
-import { isSnowflake } from '../../../protocol/ids.ts';
+import { type FreshId, isSnowflake, snowflakeOf } from '../../../protocol/ids.ts';
 
 /** The connection's methods for opcode handlers. */
 export interface Connection {
@@ -73,4 +73,4 @@ export const Snowflake = Type.Refine(
 export const StreamKey = Type.String({ maxLength: 128 });
 
 /** The canonical string form of an id. */
-export const idOf = <Id extends string>(value: string | number | bigint): Id => String(BigInt(value)) as Id;
+export const idOf = (value: string | number | bigint): FreshId => snowflakeOf(BigInt(value));

@@ -1,5 +1,4 @@
 import { type Static, Type } from 'typebox';
-import type { UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import type { MembersRequest } from '../../../protocol/sessionrequests.ts';
 import { idOf, Nullish, Snowflake, sessionOpcode } from './opcode.ts';
@@ -29,7 +28,7 @@ function nonceOf(given: Given['nonce']): string | null {
 function wanted(d: Given): Pick<MembersRequest, 'query' | 'userIds' | 'limit'> | null {
   if (d.user_ids != null) {
     const given = Array.isArray(d.user_ids) ? d.user_ids : [d.user_ids];
-    const userIds = given.slice(0, LIMITS.member_request_ids_max).map((id) => idOf<UserId>(id));
+    const userIds = given.slice(0, LIMITS.member_request_ids_max).map(idOf);
     return { query: null, userIds, limit: userIds.length };
   }
   if (d.query == null) return null;

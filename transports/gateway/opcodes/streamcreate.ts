@@ -1,5 +1,4 @@
 import { Type } from 'typebox';
-import type { GuildId } from '../../../protocol/ids.ts';
 import { idOf, Nullish, Snowflake, sessionOpcode } from './opcode.ts';
 
 const StreamCreate = Type.Object({
@@ -12,7 +11,7 @@ const StreamCreate = Type.Object({
 export const streamCreate = sessionOpcode(StreamCreate, (session, d) => {
   const isGuild = d.type === 'guild';
   if (isGuild && d.guild_id == null) return false;
-  const guildId = isGuild && d.guild_id != null ? idOf<GuildId>(d.guild_id) : null;
+  const guildId = isGuild && d.guild_id != null ? idOf(d.guild_id) : null;
   session.ask({
     name: 'stream',
     input: { type: 'create', place: { guildId, channelId: idOf(d.channel_id) } },

@@ -1,7 +1,6 @@
-import assert from 'node:assert/strict';
 import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { Application } from '../../../engine/user/facts.ts';
-import { type FreshId, isAnyId, type UserId } from '../../../protocol/ids.ts';
+import { type ChannelId, snowflakeOf, type UserId } from '../../../protocol/ids.ts';
 import { invalidField, refusal } from '../../../protocol/refusal.ts';
 import { Application as ApplicationObject, OwnApplication } from '../../../protocol/schemas/application.ts';
 import { ActivitiesAttachment } from '../../../protocol/schemas/message.ts';
@@ -168,10 +167,7 @@ export const applications = resource({
 const REQUIRED = 'This field is required';
 
 /** The files of an application are stored as if in a channel, which has the application's id. */
-function filesChannelOf(id: string): FreshId {
-  assert(isAnyId(id), 'an application has a snowflake');
-  return id;
-}
+const filesChannelOf = (id: string): ChannelId => snowflakeOf(BigInt(id));
 
 async function updated(before: Application | null, draft: Draft, services: Services): Promise<Answer> {
   if (!before) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };

@@ -3,7 +3,7 @@ import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
 import { AUDIT } from '../../../protocol/audit.ts';
 import { CHANNEL } from '../../../protocol/channeltypes.ts';
-import { type GuildId, isAnyId, isUserId, type UserId } from '../../../protocol/ids.ts';
+import { type GuildId, isChannelId, isUserId, type UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { AuditLog } from '../../../protocol/schemas/audit.ts';
@@ -124,7 +124,7 @@ async function threadsOf(
   authority: Authority,
   { guilds, read }: Pick<Services, 'guilds' | 'read'>,
 ): Promise<Reply<readonly object[]>> {
-  const ids = targetsOf(entries, ON_THREADS).filter((id) => isAnyId(id));
+  const ids = targetsOf(entries, ON_THREADS).filter((id) => isChannelId(id));
   if (ids.length === 0) return { ok: true, value: [] };
   const may = await guilds.call(guildId, 'authorizeSearch', { includesNsfw: true }, authority);
   if (!may.ok) return may;

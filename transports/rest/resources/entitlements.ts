@@ -1,5 +1,12 @@
 import type { ApplicationAction } from '../../../engine/application/teams.ts';
-import { type ApplicationId, isAnyId, type UserId } from '../../../protocol/ids.ts';
+import {
+  type ApplicationId,
+  type FreshId,
+  type GuildId,
+  isSnowflake,
+  snowflakeOf,
+  type UserId,
+} from '../../../protocol/ids.ts';
 import { entitlementObject, SKU_FLAG, skuObject, subscriptionObject } from '../../../protocol/premium.ts';
 import { invalidField, refusal } from '../../../protocol/refusal.ts';
 import { PricedSku, Sku } from '../../../protocol/schemas/extension.ts';
@@ -50,7 +57,7 @@ export const entitlements = resource({
     bucket: READ,
     query: Obj({
       user_id: Optional(Snowflake<UserId>()),
-      guild_id: Optional(Snowflake()),
+      guild_id: Optional(Snowflake<GuildId>()),
       sku_ids: SkuIds(),
       ...Page,
       exclude_ended: Optional(Bool()),
@@ -68,7 +75,7 @@ export const entitlements = resource({
       const found = await read.premium.entitlements({
         applicationId: params.application_id,
         userId: userId ?? query.user_id ?? null,
-        guildId: idOf(query.guild_id),
+        guildId: query.guild_id ?? null,
         skuIds: query.sku_ids === undefined ? null : idsOf(query.sku_ids),
         ...pageOf(query),
         limit: query.limit ?? PAGE_MAX,
@@ -100,7 +107,11 @@ export const entitlements = resource({
     path: '/applications/:application_id/entitlements',
     auth: 'bot',
     bucket: WRITE,
-    body: Obj({ sku_id: Snowflake(), owner_id: Snowflake(), owner_type: Choice(OWNER.GUILD, OWNER.USER) }),
+    body: Obj({
+      sku_id: Snowflake(),
+      owner_id: Snowflake<FreshId>(),
+      owner_type: Choice(OWNER.GUILD, OWNER.USER),
+    }),
     status: 200,
     reply: Entitlement,
     handle: async ({ params, body, caller }, services) => {
@@ -108,7 +119,6 @@ export const entitlements = resource({
       const scope = await services.applicationAccess.entitlements(caller, id, 'changeEntitlements');
       if (!scope.ok) return scope;
       const ownerId = body.owner_id;
-      if (!isAnyId(ownerId)) return { ok: false, refusal: refusal('UNKNOWN_USER') };
       const application = await services.read.applications.get(id);
       if (!application) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
       // The published schema demands a person. For a guild it is the owner of the application, who tries it out.
@@ -250,8 +260,6 @@ export const entitlementsUnlisted = resource({
   }),
 });
 
-const idOf = (text: string | undefined) => (isAnyId(text) ? text : null);
-
 const pageOf = ({ before, after }: { readonly before?: string; readonly after?: string }) => ({
   before: before ?? null,
   after: after ?? null,
@@ -268,7 +276,7 @@ async function reached(
   const scope = await services.applicationAccess.entitlements(caller, id, action);
   if (!scope.ok) return scope;
   const { userId } = scope.value;
-  const entitlement = isAnyId(entitlement_id)
+  const entitlement = isSnowflake(entitlement_id)
     ? await services.read.premium.entitlement(id, entitlement_id)
     : null;
   if (!entitlement || (userId !== null && entitlement.userId !== userId))
@@ -277,22 +285,22 @@ async function reached(
 }
 
 /** An id that no user has. */
-const ANYBODY = '0';
+const ANYBODY: UserId = snowflakeOf(0n);
 
 /** The user whose subscriptions to a SKU are listed: a bot names the user, a person gets their own. */
 async function subscribers(
   caller: Caller,
   skuId: string,
-  userId: string | undefined,
+  userId: UserId | undefined,
   { applicationAccess, read }: Services,
 ) {
-  const sku = isAnyId(skuId) ? await read.premium.sku(skuId) : null;
+  const sku = isSnowflake(skuId) ? await read.premium.sku(skuId) : null;
   if (!sku) return { no: { ok: false, refusal: refusal('UNKNOWN_SKU') } } as const;
   const applicationId = sku.application_id;
   const denied = applicationAccess.userOrApplicationRefusal(caller, applicationId);
   if (denied) return { no: { ok: false, refusal: denied } } as const;
   if (caller.kind === 'user') return { applicationId, userId: caller.userId };
-  if (!isAnyId(userId))
+  if (userId === undefined)
     return {
       no: { ok: false, refusal: invalidField(['user_id'], 'BASE_TYPE_REQUIRED', 'This field is required') },
     } as const;

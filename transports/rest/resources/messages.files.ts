@@ -4,6 +4,7 @@ import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { ChannelId, FreshId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { showsNothing, visibleName, withoutDirectionControls } from '../../../protocol/names.ts';
+import { NO_FLAGS } from '../../../protocol/objects.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import type { NewFile } from '../../../services/channels/messagefiles.ts';
 import { imageSize } from '../imagesize.ts';
@@ -105,7 +106,7 @@ function attachmentOf(
     ...(size ?? {}),
     ...(typeof note?.duration_secs === 'number' ? { duration_secs: note.duration_secs } : {}),
     ...(note?.waveform ? { waveform: note.waveform } : {}),
-    flags: spoiler ? SPOILER : (0 as AttachmentFlags),
+    flags: spoiler ? SPOILER : NO_FLAGS,
   };
 }
 

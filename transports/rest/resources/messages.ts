@@ -1,7 +1,7 @@
 import type { ForwardSource, MessageDraft, Written } from '../../../engine/channel/draft.ts';
 import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
-import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
+import { type ChannelId, isChannelId, isMessageId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { Message } from '../../../protocol/schemas/message.ts';
@@ -47,10 +47,10 @@ async function forwarded(
   asked: NonNullable<MessageDraft['message_reference']>,
   services: Services,
 ): Promise<Reply<ForwardSource>> {
-  if (!asked.channel_id) return { ok: false, refusal: refusal('UNKNOWN_CHANNEL') };
+  if (!isChannelId(asked.channel_id)) return { ok: false, refusal: refusal('UNKNOWN_CHANNEL') };
   const source = await viewing(
     {
-      params: { channel_id: asked.channel_id as ChannelId },
+      params: { channel_id: asked.channel_id },
       caller,
       authority: { ...authority, requires: P.VIEW_CHANNEL },
     },
@@ -59,9 +59,8 @@ async function forwarded(
   if (!source.ok) return source;
   const { ownerId, guildId, channelId, canReadHistory, isAgeRestricted = false } = source.value;
   if (!canReadHistory) return { ok: false, refusal: refusal('CANNOT_REFERENCE_WITHOUT_HISTORY') };
-  const [message] = await services.read.messages.get(ownerId, [
-    { channelId, id: asked.message_id as MessageId },
-  ]);
+  const id = asked.message_id;
+  const [message] = isMessageId(id) ? await services.read.messages.get(ownerId, [{ channelId, id }]) : [];
   if (!message) return { ok: false, refusal: refusal('UNKNOWN_MESSAGE') };
   return { ok: true, value: { message, guildId: guildId as ForwardSource['guildId'], isAgeRestricted } };
 }
