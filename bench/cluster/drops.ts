@@ -32,7 +32,7 @@ export async function measureDrops(disconnects: number, seed: number): Promise<D
   const arena = await openArena(2, 8);
   const random = seeded(seed);
   let ready = 0;
-  const told = Array.from({ length: SESSIONS }, () => [] as string[]);
+  const told = Array.from({ length: SESSIONS }, (): string[] => []);
   const clients = told.map(
     (seen, index) =>
       new ResumingClient({

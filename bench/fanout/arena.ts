@@ -1,6 +1,7 @@
 import { type ChildProcess, fork, spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { present } from '../../protocol/present.ts';
 import type { Entrant } from './entrant.ts';
 import { READING, seeingMember } from './house.ts';
 import type { CrowdNews, CrowdOrder, HostNews, HostOrder } from './orders.ts';
@@ -13,14 +14,16 @@ export const canPin = availableParallelism() >= 2 && spawnSync('taskset', ['--ve
 
 const scriptOf = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url));
 
+const isOf = <News extends { readonly kind: string }, K extends News['kind']>(
+  news: News,
+  kind: K,
+): news is Extract<News, { kind: K }> => news.kind === kind;
+
 /** A process of the benchmark, controlled by messages. */
-export class Worker<Order, News extends { readonly kind: string }> {
+export class Worker<Order extends object, News extends { readonly kind: string }> {
   readonly #child: ChildProcess;
-  readonly #waiting: {
-    readonly kind: string;
-    readonly matches: (news: News) => boolean;
-    resolve: (news: News) => void;
-  }[] = [];
+  /** Each takes the message that it waits for, and only that one. */
+  readonly #waiting: ((news: News) => boolean)[] = [];
 
   /** @param flags Flags for Node. */
   constructor(script: string, args: readonly string[], cpu: string, flags: readonly string[] = []) {
@@ -28,18 +31,18 @@ export class Worker<Order, News extends { readonly kind: string }> {
       ? { execPath: 'taskset', execArgv: ['-c', cpu, process.execPath, ...flags] }
       : { execArgv: [...flags] };
     this.#child = fork(script, [...args], { ...pinned, stdio: 'inherit' });
-    this.#child.on('message', (news) => this.#hear(news as News));
+    this.#child.on('message', (news: News) => this.#hear(news));
     this.#child.on('exit', (code) => {
       if (code) throw new Error(`${script} ended with code ${code}.`);
     });
   }
 
   get pid(): number {
-    return this.#child.pid as number;
+    return present(this.#child.pid);
   }
 
   order(order: Order): void {
-    this.#child.send(order as object);
+    this.#child.send(order);
   }
 
   /** Waits for the next message of a kind. */
@@ -48,10 +51,10 @@ export class Worker<Order, News extends { readonly kind: string }> {
     matches: (news: Extract<News, { kind: K }>) => boolean = () => true,
   ): Promise<Extract<News, { kind: K }>> {
     return new Promise((resolve) => {
-      this.#waiting.push({
-        kind,
-        matches: matches as (news: News) => boolean,
-        resolve: resolve as (news: News) => void,
+      this.#waiting.push((news) => {
+        if (!isOf(news, kind) || !matches(news)) return false;
+        resolve(news);
+        return true;
       });
     });
   }
@@ -63,8 +66,8 @@ export class Worker<Order, News extends { readonly kind: string }> {
 
   #hear(news: News): void {
     if (news.kind === 'lost') throw new Error(`A connection was lost: ${JSON.stringify(news)}`);
-    const index = this.#waiting.findIndex(({ kind, matches }) => kind === news.kind && matches(news));
-    if (index >= 0) this.#waiting.splice(index, 1)[0]?.resolve(news);
+    const index = this.#waiting.findIndex((take) => take(news));
+    if (index >= 0) this.#waiting.splice(index, 1);
   }
 }
 

@@ -1,3 +1,4 @@
+import { present } from '../../protocol/present.ts';
 import { nowNs } from '../wire/pace.ts';
 import { WebSocketWire } from '../wire/websocket.ts';
 import type { CrowdNews, CrowdOrder } from './orders.ts';
@@ -103,6 +104,6 @@ process.on('message', async (order: CrowdOrder) => {
     await crowd.gather();
     say({ kind: 'gathered', crowd: order.crowd });
   } else if (order.kind === 'arm') crowds.get(order.crowd)?.arm(order.every);
-  else say((crowds.get(order.crowd) as Crowd).tell());
+  else say(present(crowds.get(order.crowd)).tell());
 });
 process.on('disconnect', () => process.exit());

@@ -14,16 +14,23 @@ import { expressionsOf, NO_EXPRESSIONS } from '../../engine/guild/expressions.ts
 import type { Guild, GuildChannel, GuildInfo, Member } from '../../engine/guild/guild.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import { Allowance } from '../../engine/session/allowance.ts';
-import type { ApplicationId, ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
+import {
+  type ChannelId,
+  everyoneRoleOf,
+  type GuildId,
+  type RoleId,
+  snowflakeOf,
+  type UserId,
+} from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
-import type { APIRole, APIUser } from '../../protocol/objects.ts';
+import { type APIRole, type APIUser, NO_FLAGS } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { createGatewayRoutes } from '../../transports/gateway/routes.ts';
 import { type HttpServer, startServer } from '../../transports/http/server.ts';
 
-const GUILD_ID = '1390000000000000001' as GuildId;
-const CHANNEL_ID = '1390000000000000030' as ChannelId;
-const OWNER_ID = '1390000000000000002' as UserId;
+const GUILD_ID: GuildId = snowflakeOf(1_390_000_000_000_000_001n);
+const CHANNEL_ID: ChannelId = snowflakeOf(1_390_000_000_000_000_030n);
+const OWNER_ID: UserId = snowflakeOf(1_390_000_000_000_000_002n);
 const FIRST_ROLE = 1_390_000_000_000_000_010n;
 const ROLES = 10;
 const FIRST_USER = 1_390_000_000_000_010_000n;
@@ -33,44 +40,48 @@ const FIRST_OUTSIDER = 11_000_000;
 /** One in this many members may not see the channel, so that permissions have something to decide. */
 const BLIND_EVERY = 11;
 
-const roleId = (index: number): RoleId => String(FIRST_ROLE + BigInt(index)) as RoleId;
-export const userIdOf = (index: number): UserId => String(FIRST_USER + BigInt(index)) as UserId;
+const roleId = (index: number): RoleId => snowflakeOf(FIRST_ROLE + BigInt(index));
+export const userIdOf = (index: number): UserId => snowflakeOf(FIRST_USER + BigInt(index));
 
-function role(id: string, position: number, permissions: bigint): APIRole {
+function role(id: RoleId, position: number, permissions: bigint): APIRole {
   return {
     id,
     position,
     permissions: String(permissions),
     name: `role ${position}`,
-    flags: 0,
-  } as unknown as APIRole;
+    flags: NO_FLAGS,
+    color: 0,
+    colors: { primary_color: 0, secondary_color: null, tertiary_color: null },
+    hoist: false,
+    managed: false,
+    mentionable: false,
+  };
 }
 
 function userOf(id: UserId): APIUser {
   return { id, username: `bot${id}`, discriminator: '0', global_name: null, avatar: null, bot: true };
 }
 
-const memberOf = (index: number): Member =>
-  ({
-    user: userOf(userIdOf(index)),
-    // Three roles each; one of the roles lets most members see the channel.
-    roles: [
-      roleId(index % 5),
-      roleId(5 + (index % 4)),
-      ...(index % BLIND_EVERY === 0 ? [] : [roleId(ROLES - 1)]),
-    ],
-    joined_at: '2025-11-02T09:14:31.482000+00:00',
-    flags: 0,
-    deaf: false,
-    mute: false,
-  }) as unknown as Member;
+const memberOf = (index: number): Member => ({
+  user: userOf(userIdOf(index)),
+  // Three roles each; one of the roles lets most members see the channel.
+  roles: [
+    roleId(index % 5),
+    roleId(5 + (index % 4)),
+    ...(index % BLIND_EVERY === 0 ? [] : [roleId(ROLES - 1)]),
+  ],
+  joined_at: '2025-11-02T09:14:31.482000+00:00',
+  flags: NO_FLAGS,
+  deaf: false,
+  mute: false,
+});
 
 /** A guild and the sessions subscribed to it, as its actor has both. */
 type GuildWithSessions = Guild & { readonly audiences: Audiences };
 
 /** A guild with ten roles and a channel that only one of them may see. */
 export function buildGuild(): GuildWithSessions {
-  const roles = [role(GUILD_ID, 0, P.SEND_MESSAGES | P.READ_MESSAGE_HISTORY)];
+  const roles = [role(everyoneRoleOf(GUILD_ID), 0, P.SEND_MESSAGES | P.READ_MESSAGE_HISTORY)];
   for (let index = 0; index < ROLES; index += 1) roles.push(role(roleId(index), index + 1, 0n));
   const channel = {
     id: CHANNEL_ID,
@@ -86,7 +97,7 @@ export function buildGuild(): GuildWithSessions {
   return {
     id: GUILD_ID,
     info: { id: GUILD_ID, owner_id: OWNER_ID, name: 'The Marsh' } as GuildInfo,
-    roles: new Map(roles.map((each) => [each.id as RoleId, each])),
+    roles: new Map(roles.map((each) => [each.id, each])),
     channels: new Map([[CHANNEL_ID, channel]]),
     threads: new Map(),
     members: new Map(),
@@ -157,7 +168,7 @@ export function fanOut(guild: GuildWithSessions, dispatch: Dispatch, nowMs: numb
   for (const { d, to } of guild.audiences.recipients(guild, dispatch, nowMs)) {
     const body = new DispatchBody(dispatch.t, d, performance.now());
     body.recipients = to.length;
-    for (let index = 0; index < to.length; index += 1) (to[index] as Recipient).deliver(body);
+    for (let index = 0; index < to.length; index += 1) to[index]?.deliver(body);
   }
 }
 
@@ -176,13 +187,13 @@ function backendFor(guild: GuildWithSessions): SessionBackend {
     authenticate: async (token): Promise<Principal> => ({
       userId: userIdOf(Number(token)),
       bot: true,
-      applicationId: userIdOf(Number(token)) as string as ApplicationId,
+      applicationId: snowflakeOf(FIRST_USER + BigInt(token)),
       applicationFlags: -1,
       authorization: null,
     }),
     open: async ({ userId }) => ({
-      user: userOf(userId as UserId),
-      application: { id: userId as string as ApplicationId, flags: 0 },
+      user: userOf(userId),
+      application: { id: snowflakeOf(BigInt(userId)), flags: 0 },
       guildIds: [GUILD_ID],
       privateChannels: [],
       relations: null,

@@ -138,7 +138,7 @@ export function figuresOf(report: Report): [string, string][] {
           ['server CPU-µs per delivery', server.cpuMicrosPerDelivery.toFixed(2)],
           ['server CPU', `${(server.cpuShare * 100).toFixed(0)} % of a core`],
           ['server memory', `${(server.rssBytes / 2 ** 20).toFixed(0)} MiB`],
-        ] as [string, string][])
+        ] satisfies [string, string][])
       : []),
     ...report.thresholds.map(({ text, kept }): [string, string] => [text, kept ? 'kept' : 'MISSED']),
   ];

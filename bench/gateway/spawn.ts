@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { CommandError } from '../../cli/world.ts';
+import { present } from '../../protocol/present.ts';
 
 /** A server started by a run, as its first line of JSON describes it. */
 export interface SpawnedServer {
@@ -44,7 +45,7 @@ export async function spawnServer(command: string, args: readonly string[]): Pro
   try {
     const banner = await firstBanner(child);
     const bots = banner.bots ?? (banner.bot ? [banner.bot] : []);
-    const pid = child.pid as number;
+    const pid = present(child.pid);
     const shards = banner.shards ?? [];
     return {
       ...{ pid, shards, pids: [pid, ...shards.map((shard) => shard.pid)] },

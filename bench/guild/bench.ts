@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { present } from '../../protocol/present.ts';
 import { lostOf } from '../gateway/bench.ts';
 import { percentilesOf } from '../gateway/report.ts';
 import { Sender } from '../gateway/sender.ts';
@@ -71,7 +72,7 @@ export async function benchGuild(options: GuildBenchOptions): Promise<GuildRepor
     await first.stop();
     const startNs = nowNs();
     const added = (done: number): void => onProgress({ phase: 'adding members', done, of: members });
-    const plan = { databaseUrl, guildId: guildId as string, count: members, tokens: online };
+    const plan = { databaseUrl, guildId: present(guildId), count: members, tokens: online };
     const people = await addMembers({ ...plan, onProgress: added });
     const insertSeconds = (nowNs() - startNs) / 1e9;
     phase('the server starts');
@@ -153,7 +154,7 @@ class Run {
 
   #observer(bot: number): Observer {
     const { gateway, tokens, guildId } = this.#server;
-    return new Observer(new URL(gateway), tokens[bot] as string, OBSERVING, guildId as string);
+    return new Observer(new URL(gateway), present(tokens[bot]), OBSERVING, present(guildId));
   }
 
   async #introduction() {
@@ -196,7 +197,7 @@ class Run {
     const { perSecond } = this.#options;
     const runId = this.#runId;
     const total = this.#total;
-    const sending = { runId, perSecond, total, contentBytes: CONTENT_BYTES, channelId: channelId as string };
+    const sending = { runId, perSecond, total, contentBytes: CONTENT_BYTES, channelId: present(channelId) };
     const sender = new Sender({
       ...sending,
       retriesMax: 0,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { UserId } from '../../protocol/ids.ts';
+import { snowflakeOf } from '../../protocol/ids.ts';
 import { hashOf, makeToken } from '../../services/identity/identity.ts';
 import type { Sql } from '../../storage/database/driver.ts';
 import { openDriver } from '../../storage/open.ts';
@@ -77,7 +77,7 @@ export async function addMembers(plan: MembersPlan): Promise<string[]> {
 }
 
 async function addTokens(sql: Sql, before: bigint, count: number): Promise<string[]> {
-  const ids = Array.from({ length: count }, (_, index) => String(before + BigInt(index + 1)) as UserId);
+  const ids = Array.from({ length: count }, (_, index) => snowflakeOf(before + BigInt(index + 1)));
   const made = ids.map((id) => makeToken(id, Date.now(), randomBytes).reveal());
   await sql.query(ADD_TOKENS, [ids, made.map(hashOf)]);
   return made;

@@ -121,7 +121,7 @@ export class Audience {
     let lost = 0;
     for (const [index, isConfirmed] of confirmed.entries())
       if (isConfirmed === 1)
-        lost += (tallies[index % tallies.length] as Tally[]).length - present(reached[index]);
+        lost += present(tallies[index % tallies.length]).length - present(reached[index]);
     const all = tallies.flat();
     return {
       each,

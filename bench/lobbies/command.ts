@@ -106,7 +106,7 @@ async function withTarget<T>(flags: Flags, act: (target: Victim) => Promise<T>):
     const { gateway: url, api, pids, tokens, shards } = server;
     const victim = flags.kill && shards.at(-1);
     const halfway = victim ? { halfway: () => process.kill(victim.pid, 'SIGKILL') } : {};
-    return await act({ url, api, token: tokens[0] as string, serverPid: pids, ...halfway, ...common });
+    return await act({ url, api, token: tokens[0] ?? '', serverPid: pids, ...halfway, ...common });
   } finally {
     bar.stop();
     await server.stop();

@@ -147,7 +147,7 @@ function partFigures(title: string, part: Part): [string, string][] {
       `${count(part.answered)}, ${count(part.limited)}, ${count(part.failed)}`,
     ],
     ...(part.retried > 0
-      ? ([[`${title}: sent again after 429`, count(part.retried)]] as [string, string][])
+      ? ([[`${title}: sent again after 429`, count(part.retried)]] satisfies [string, string][])
       : []),
     [`${title}: send to answer p50, p99`, pair(part.answerMs)],
     [`${title}: send to receipt p50, p99`, pair(part.deliveryMs)],
@@ -158,7 +158,7 @@ function partFigures(title: string, part: Part): [string, string][] {
       ? ([
           [`${title}: server CPU-µs per delivery`, server.cpuMicrosPerDelivery.toFixed(2)],
           [`${title}: server CPU, memory`, useOf(server)],
-        ] as [string, string][])
+        ] satisfies [string, string][])
       : []),
   ];
 }

@@ -64,7 +64,7 @@ function picture(outcomes: readonly Outcome[]): string {
 function main(): void {
   const guilds = guildsOf(WORLD);
   const outcomes = SHARDS.map((shards) => simulate(WORLD, guilds, shards, PARTITIONS));
-  const [{ messages, deliveries, clientBytes }] = outcomes as [Outcome];
+  const { messages, deliveries, clientBytes } = present(outcomes[0]);
   const largest = guilds.reduce((most, each) => Math.max(most, each), 0);
   const lines = [
     `${count(WORLD.sessions)} sessions, ${count(guilds.length)} guilds (largest: ${count(largest)} online), seed ${WORLD.seed}:`,

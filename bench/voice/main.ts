@@ -23,7 +23,7 @@ const SERVER_CPU = '0';
 const LOAD_CPU = '1';
 
 /** A process of the benchmark, pinned to a processor, that handles one request at a time. */
-class Child<Order, News extends { readonly kind: string }> {
+class Child<Order extends object, News extends { readonly kind: string }> {
   readonly #child: ChildProcess;
   #hear: ((news: News) => void) | null = null;
 
@@ -31,14 +31,14 @@ class Child<Order, News extends { readonly kind: string }> {
     const pinned = canPin ? { execPath: 'taskset', execArgv: ['-c', cpu, process.execPath] } : {};
     const path = fileURLToPath(new URL(`./${script}.js`, import.meta.url));
     this.#child = fork(path, [], { ...pinned, stdio: 'inherit' });
-    this.#child.on('message', (news) => this.#hear?.(news as News));
+    this.#child.on('message', (news: News) => this.#hear?.(news));
     this.#child.on('exit', (code) => {
       if (code) throw new Error(`${script} ended with code ${code}.`);
     });
   }
 
   order(order: Order): void {
-    this.#child.send(order as object);
+    this.#child.send(order);
   }
 
   ask<K extends News['kind']>(order: Order, _: K): Promise<Extract<News, { kind: K }>> {

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import net from 'node:net';
 import tls from 'node:tls';
+import { present } from '../../protocol/present.ts';
 
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
@@ -136,7 +137,7 @@ export class FrameParser {
 
   #endFrame(): void {
     const parts = this.#parts;
-    const payload = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
+    const payload = parts.length === 1 ? present(parts[0]) : Buffer.concat(parts);
     if (parts.length > 0) this.#parts = [];
     if (this.#opcode >= OPCODE.close) {
       this.#events.control(this.#opcode, payload);
@@ -275,7 +276,7 @@ export class WebSocketWire {
   }
 
   #readUpgrade(chunk: Buffer): void {
-    const all = Buffer.concat([this.#upgrade as Buffer, chunk]);
+    const all = Buffer.concat([present(this.#upgrade), chunk]);
     const end = all.indexOf('\r\n\r\n');
     this.#upgrade = all;
     if (end < 0) {

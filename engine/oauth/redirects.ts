@@ -73,8 +73,10 @@ export function answeredAt(
   where: 'query' | 'fragment',
   values: Readonly<Record<string, string | null>>,
 ): string {
-  const given = Object.entries(values).flatMap(([key, value]) => (value === null ? [] : [[key, value]]));
-  const text = new URLSearchParams(given as [string, string][]).toString();
+  const given = Object.entries(values).flatMap(([key, value]) =>
+    value === null ? [] : [[key, value] satisfies [string, string]],
+  );
+  const text = new URLSearchParams(given).toString();
   if (where === 'fragment') return `${uri}#${text}`;
   return `${uri}${uri.includes('?') ? '&' : '?'}${text}`;
 }

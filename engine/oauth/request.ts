@@ -1,5 +1,5 @@
 import { INSTALLATION } from '../../protocol/appcommands.ts';
-import { type GuildId, isSnowflake } from '../../protocol/ids.ts';
+import { type GuildId, isGuildId } from '../../protocol/ids.ts';
 import { type AUTHORIZE_PARAMETERS, oauthRefusal } from '../../protocol/oauth.ts';
 import type { OAuthErrorName } from '../../protocol/oautherrors.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
@@ -153,7 +153,8 @@ function completed(query: AuthorizeQuery, application: Application, begun: Begun
   const permissions = query.permissions ?? begun.defaults?.permissions ?? '0';
   if (!PERMISSIONS.test(permissions) || BigInt(permissions) > PERMISSIONS_MAX)
     return wrong('The permissions are a decimal number.');
-  if (query.guild_id !== null && !isSnowflake(query.guild_id)) return wrong('The guild_id is not an id.');
+  const guildId = query.guild_id;
+  if (guildId !== null && !isGuildId(guildId)) return wrong('The guild_id is not an id.');
   if (query.prompt !== null && query.prompt !== 'none' && query.prompt !== 'consent')
     return wrong('The prompt is "none" or "consent".');
   return {
@@ -170,7 +171,7 @@ function completed(query: AuthorizeQuery, application: Application, begun: Begun
       challenge,
       integrationType: integrationType === USER_INSTALL ? INSTALLATION.USER : INSTALLATION.GUILD,
       permissions: BigInt(permissions),
-      guildId: query.guild_id as GuildId | null,
+      guildId,
       guildFixed: query.disable_guild_select === 'true',
     },
   };

@@ -3,6 +3,7 @@ import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { SigningAlgorithm, TokenHeader } from '../../engine/provisional/idtoken.ts';
 import { type Discovery, discoveryUrl, readDiscovery } from '../../engine/provisional/issuer.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { dropOldest } from '../../protocol/oldest.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Outgoing } from './ports.ts';
@@ -151,9 +152,9 @@ export class KeySets {
   }
 
   async #fetchKeys(url: string): Promise<ReadonlyMap<string, ImportedKey> | null> {
-    const list = ((await this.#json(url)) as { readonly keys?: unknown } | null)?.keys;
-    if (!Array.isArray(list)) return null;
-    const keys = list.slice(0, this.#bounds.keys_max).map(signatureKeyOf);
+    const found = await this.#json(url);
+    if (!isRecord(found) || !Array.isArray(found.keys)) return null;
+    const keys = found.keys.slice(0, this.#bounds.keys_max).map(signatureKeyOf);
     return new Map(keys.flatMap((jwk) => (jwk ? [[jwk.kid, { jwk, imported: new Map() }] as const] : [])));
   }
 

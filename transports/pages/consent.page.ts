@@ -1,5 +1,5 @@
 import type { AuthorizeQuery } from '../../engine/oauth/request.ts';
-import { type GuildId, isSnowflake } from '../../protocol/ids.ts';
+import { isGuildId } from '../../protocol/ids.ts';
 import { AUTHORIZE_PARAMETERS } from '../../protocol/oauth.ts';
 import { P } from '../../protocol/permissions.ts';
 import { expandScopes, type Scope, scopeRow } from '../../protocol/scopes.ts';
@@ -109,7 +109,7 @@ function decisionOf({ fields }: SignedInCall): Decision {
   return {
     authorize: fields.get('decision') === 'approve',
     permissions: String(permissions),
-    guildId: isSnowflake(guildId) ? (guildId as GuildId) : null,
+    guildId: isGuildId(guildId) ? guildId : null,
     integrationType: null,
   };
 }

@@ -1,6 +1,6 @@
 import { renderSVG } from 'uqr';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
-import { type ApplicationId, isSnowflake } from '../../protocol/ids.ts';
+import { isApplicationId, isSnowflake } from '../../protocol/ids.ts';
 import { scopeRow } from '../../protocol/scopes.ts';
 import type { Secret } from '../../protocol/secret.ts';
 import type { FactorOffer, Profile } from '../../services/accounts/ports.ts';
@@ -276,7 +276,7 @@ export const settingsPages: PageRoutes = {
   }),
   '/settings/applications': change('applications', async ({ deps, browserSession }, value) => {
     const id = value('id');
-    if (isSnowflake(id)) await deps.oauth.deauthorize(browserSession.userId, id as ApplicationId);
+    if (isApplicationId(id)) await deps.oauth.deauthorize(browserSession.userId, id);
     return DONE_REPLY;
   }),
 
