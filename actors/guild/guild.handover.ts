@@ -4,7 +4,8 @@ import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import type { GatewayVoiceState } from '../../protocol/objects.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { KeptReply } from '../runtime/commandkeys.ts';
-import type { DispatchStream, StreamDispatch } from '../runtime/stream.ts';
+import type { OwnerEpoch } from '../runtime/ownerepoch.ts';
+import type { StreamDispatch } from '../runtime/stream.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 
 /** State of a guild that is in no table, passed from one owner to the next as JSON. */
@@ -28,14 +29,13 @@ const RECENT_MAX = 1_000;
 /** The complete handover state, for a planned change of owner. */
 export const handoverStateOf = (
   guild: Guild,
-  replies: Iterable<KeptReply>,
-  stream: DispatchStream | null,
+  { keys, stream }: Pick<OwnerEpoch, 'keys' | 'stream'>,
 ): HandoverState => ({
   ...voiceHandoverStateOf(guild),
   presences: [...guild.presences.values()],
   slowmode: [...guild.slowmode],
-  replies: [...replies],
-  told: stream?.lastOf(STATES, RECENT_MAX) ?? [],
+  replies: [...keys.unrecorded()],
+  told: stream.lastOf(STATES, RECENT_MAX),
 });
 
 /** The part of the handover state that must survive a crash. */

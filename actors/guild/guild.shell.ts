@@ -128,9 +128,9 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
 
   /** @returns Whether the snapshot must be refreshed. */
   async #voiceSnapshot(): Promise<boolean> {
-    const { state: guild, ownership, fence } = this;
-    if (!guild || !ownership || !fence) return false;
-    await ownership.saveSnapshot({ ownerId: this.id, fence, data: voiceHandoverStateOf(guild) });
+    const { state: guild, ownership, epoch } = this;
+    if (!guild || !ownership || !epoch) return false;
+    await ownership.saveSnapshot({ ownerId: this.id, fence: epoch.fence, data: voiceHandoverStateOf(guild) });
     return guild.voiceStates.size > 0;
   }
 
@@ -168,7 +168,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       over: () => this.state === null,
       body: (t, d, origin) => this.body(t, d, origin),
       after: (run) => this.commits.after(run),
-      stream: () => this.stream,
+      stream: () => this.epoch?.stream ?? null,
       audiences: this.audiences,
       ...this.#subscribed,
       returned: (guild, sessions) => this.#returned(guild, sessions),
@@ -198,8 +198,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   async #restore(guild: Guild, handover: HandoverState): Promise<void> {
     await this.read(guild, { members: handover.voiceStates.map(({ user_id }) => user_id) });
     restoreHandoverState(guild, handover);
-    this.unrecorded = handover.told ?? [];
-    for (const kept of handover.replies) this.keys?.restore(kept, false);
+    this.epoch?.handedOver(handover.told ?? [], handover.replies);
     this.#restored = true;
   }
 
@@ -261,12 +260,14 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
 
   /** Saves the handover state for the next owner; called after the last work. */
   protected override async writeDown(): Promise<void> {
-    const { state: guild, ownership, fence } = this;
+    const { state: guild, ownership, epoch } = this;
     const [kept] = await Promise.all([this.#voice?.end(), this.#dropping]);
-    if (!guild || !ownership || !fence) return;
-    const handover = handoverStateOf(guild, this.keys?.unrecorded() ?? [], this.stream);
+    if (!guild || !ownership || !epoch) return;
+    const handover = handoverStateOf(guild, epoch);
     if (!kept && isEmpty(handover)) return;
-    await ownership.saveSnapshot({ ownerId: this.id, fence, data: handover }).catch(ownership.onFault);
+    await ownership
+      .saveSnapshot({ ownerId: this.id, fence: epoch.fence, data: handover })
+      .catch(ownership.onFault);
   }
 
   protected outgoing(
@@ -282,7 +283,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       const link = guild.channels.get(to.channelId)?.linked_lobby;
       if (link) this.#lobbyUpdates.push(...linkUpdates(guild, to.channelId, link, dispatch));
     }
-    const n = this.numbered(dispatch, nowMs);
+    const n = this.epoch?.number(dispatch, nowMs) ?? 0;
     return this.audiences.recipients(guild, dispatch, nowMs).map(({ d, to }) => ({ t, d, to, n }));
   }
 
@@ -328,7 +329,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
         if (user.bot) listener.botChanged?.(id, user.id, 'created');
       } else if (fact.type === 'memberRemoved') {
         this.#leaving?.delete(fact);
-        listener.memberLeft(id, fact.user.id, this.stream?.last ?? 0);
+        listener.memberLeft(id, fact.user.id, this.epoch?.stream.last ?? 0);
         if (fact.user.primary_guild?.identity_guild_id === id) listener.tagsQueued?.();
         if (fact.user.bot) listener.botChanged?.(id, fact.user.id, 'deleted');
       } else if (fact.type === 'pageWritten') {
@@ -359,7 +360,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   #guildDeleted(memberIds: readonly UserId[]): void {
     for (const userId of new Set([...memberIds, ...(this.state?.sessionCounts.keys() ?? [])])) {
       if (this.state) dismiss(this.state, this.audiences, userId);
-      this.#ports.listener.memberLeft(this.id, userId, this.stream?.last ?? 0);
+      this.#ports.listener.memberLeft(this.id, userId, this.epoch?.stream.last ?? 0);
     }
     if (this.state?.pages.tag) this.#ports.listener.tagsQueued?.();
   }
@@ -378,7 +379,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     this.#strandedCheck?.cancel();
     void this.#voice?.end();
     if (ending === 'moved') {
-      this.#ports.listener.guildReleased?.(this.id, this.shown);
+      this.#ports.listener.guildReleased?.(this.id, this.epoch?.shown ?? 0);
       return;
     }
     // A removal that is not durable leaves the user a member.

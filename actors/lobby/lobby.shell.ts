@@ -136,7 +136,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     super.adopt(state);
     this.#windows.add(state.messages, oldestFirst(this.#ports.messageWindowMax));
     const untilMs = this.#ports.clock.now() + NEW_MS;
-    if (this.stream !== null) for (const id of state.members.keys()) state.unattached.set(id, untilMs);
+    if (this.epoch !== null) for (const id of state.members.keys()) state.unattached.set(id, untilMs);
     this.#play(state);
   }
 
@@ -261,19 +261,20 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     const { t, d } = dispatch;
     this.tap(t, d);
     const to = directRecipients(this.#routed(dispatch.to), t);
-    if (this.stream === null) return [{ t, d, to }];
+    const { epoch } = this;
+    if (epoch === null) return [{ t, d, to }];
     const { userIds, isForAll } = this.#addressees(state, dispatch, to, fact, nowMs);
     if (userIds.size > DIRECT_MAX) return [{ t, d, to }];
     if (userIds.size === 0) return [];
     const ears = applicationSessions(state.lobby.application_id);
     if (lobbyRules.isDurable(fact)) {
-      const origin = this.direct({ t, d, ears }, [...userIds], nowMs, isForAll);
+      const origin = epoch.direct({ t, d, ears }, [...userIds], nowMs, isForAll);
       return [{ t, d, to: [this.#ports.toEach(routesOf(userIds, ears))], origin }];
     }
     const here = new Set(to.map(({ userId }) => userId));
     const unattached = [...userIds].filter((id) => !here.has(id));
     const also = unattached.length === 0 ? [] : [this.#ports.toEach(routesOf(unattached, ears))];
-    const asOf = { ownerId: directStream(this.id), ...this.stream.shownAt(nowMs) };
+    const asOf = { ownerId: directStream(this.id), ...epoch.stream.shownAt(nowMs) };
     return [{ t, d, to: [...to, ...also], asOf }];
   }
 

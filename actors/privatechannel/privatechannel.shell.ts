@@ -99,10 +99,10 @@ export class PrivateChannelShell extends AggregateShell<
 
   /** Resolves with whether a call is running, whose snapshot must be kept fresh. */
   async #keepCall(): Promise<boolean> {
-    const { state, ownership, fence } = this;
-    if (!state || !ownership || !fence) return false;
+    const { state, ownership, epoch } = this;
+    if (!state || !ownership || !epoch) return false;
     const { call } = state;
-    if (call) await ownership.saveSnapshot({ ownerId: this.id, fence, data: keptOf(call) });
+    if (call) await ownership.saveSnapshot({ ownerId: this.id, fence: epoch.fence, data: keptOf(call) });
     else await ownership.dropSnapshot(this.id);
     return call !== null;
   }
@@ -199,12 +199,14 @@ export class PrivateChannelShell extends AggregateShell<
 
   /** Stores a snapshot of the call, which no table contains. */
   protected override async writeDown(): Promise<void> {
-    const { state, ownership, fence } = this;
+    const { state, ownership, epoch } = this;
     const wasKept = await this.#keeper?.end();
-    if (!ownership || !fence || !state) return;
+    if (!ownership || !epoch || !state) return;
     const { call } = state;
     if (call)
-      await ownership.saveSnapshot({ ownerId: this.id, fence, data: keptOf(call) }).catch(ownership.onFault);
+      await ownership
+        .saveSnapshot({ ownerId: this.id, fence: epoch.fence, data: keptOf(call) })
+        .catch(ownership.onFault);
     else if (wasKept) await ownership.dropSnapshot(this.id).catch(ownership.onFault);
   }
 
@@ -261,7 +263,8 @@ export class PrivateChannelShell extends AggregateShell<
     this.tap(t, d);
     const notification = { t, d, ears: ALL_SESSIONS };
     const isStored = privateRules.isDurable(fact);
-    const origin = isStored ? this.direct(notification, userIds, nowMs, to.kind !== 'users') : null;
+    const origin =
+      (isStored && this.epoch?.direct(notification, userIds, nowMs, to.kind !== 'users')) || null;
     return [{ t, d, to: directRecipients(sessions, t), origin }];
   }
 

@@ -1,20 +1,17 @@
 import { DispatchBody, type Origin, type Recipient } from '../../engine/fanout/body.ts';
-import { directStream } from '../../engine/fanout/direct.ts';
 import { type Env, factsOf, type Outcome, type Reply } from '../../engine/kernel/aggregate.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
-import type { AnyId, UserId } from '../../protocol/ids.ts';
+import type { AnyId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { CommandRecord, RecordedDispatch } from '../../storage/cluster/port.ts';
-import type { Fence } from '../../storage/database/driver.ts';
 import type { Commit } from '../../storage/ports.ts';
 import type { AggregatePorts, Ending, OutgoingDispatch } from './aggregate.ports.ts';
 import type { AggregateOwnership } from './aggregateownership.ts';
-import { CommandKeys } from './commandkeys.ts';
 import type { Load } from './loadqueue.ts';
+import { OwnerEpoch, type RecordedCommand } from './ownerepoch.ts';
 import type { RegisteredShell, Send } from './registry.ts';
 import type { End, Work, WorkRefusal } from './resident.machine.ts';
-import { DispatchStream, merged, type StreamDispatch } from './stream.ts';
 import { answeringBugs, asError, OpenWork, OrderedCommits, resumed, rethrow } from './work.ts';
 
 /** The part of an aggregate's rules that the runner needs. */
@@ -26,13 +23,9 @@ interface Rules<State, Fact, Dispatch> {
 }
 
 /** A command whose facts are applied and not yet committed. */
-interface Decided<State, Fact> {
+interface Decided<State, Fact> extends RecordedCommand {
   readonly work: Work<State>;
   readonly facts: readonly Fact[];
-  readonly nowMs: number;
-  /** The key under which the command was sent. Null when the sender does not repeat it. */
-  readonly commandKey: string | null;
-  readonly reply: Reply<unknown>;
   /** Answers the command. `recorded`: the next owner would give the same answer. */
   readonly settle: (recorded: boolean) => void;
 }
@@ -68,20 +61,10 @@ export abstract class AggregateShell<
   /** Dispatches of the facts that are being applied; empty without a hook. */
   readonly #tapped: { readonly t: string; readonly d: object }[] = [];
   protected readonly ownership: AggregateOwnership | null;
-  /** The fence that was taken before the state was read; every write carries it. */
-  protected fence: Fence | null = null;
-  protected stream: DispatchStream | null = null;
+  /** Begun before the state is read. Null in standalone mode. */
+  protected epoch: OwnerEpoch | null = null;
   /** Most dispatches kept in memory. */
   protected readonly keptMax: number = Number.POSITIVE_INFINITY;
-  protected keys: CommandKeys | null = null;
-  // Dispatches of the previous owner that are in no record.
-  protected unrecorded: readonly StreamDispatch[] = [];
-  /** Numbered dispatches of the facts that are being applied. */
-  readonly #lastDelivered: RecordedDispatch[] = [];
-  /** The number of the dispatch that was fanned out last. */
-  protected shown = 0;
-  /** All subscribers know that they have the stream up to this number. */
-  #announced = 0;
   /** The position in the load queue. Null before it is requested, and in standalone mode. */
   #loading: Load<State | null> | null = null;
   #isUrgent = false;
@@ -177,19 +160,15 @@ export abstract class AggregateShell<
   async #take(ownership: AggregateOwnership): Promise<State | null> {
     const fence = ownership.fenceOf(this.id);
     if (!fence) throw new NotServed('This shard does not own the aggregate now.');
-    this.fence = fence;
     const dispatchesMax = Math.min(ownership.stream.dispatchesMax, this.keptMax);
-    this.stream = new DispatchStream(this.id, fence.epoch, { ...ownership.stream, dispatchesMax });
-    this.keys = new CommandKeys(ownership.keys);
-    const [state, { records, cut }] = await Promise.all([this.fetch(), this.recorded(ownership)]);
-    const [oldest] = records;
-    const recorded = records.flatMap(({ dispatches, atMs }) => dispatches.map((each) => ({ ...each, atMs })));
-    const floor = cut && oldest ? (oldest.dispatches[0]?.n ?? oldest.n) - 1 : 0;
-    this.stream.restore(merged(recorded, this.unrecorded, floor), floor);
-    this.#announced = this.shown = this.stream.last;
-    for (const { commandKey: key, reply, atMs } of records)
-      if (key !== null) this.keys.restore({ key, reply: reply as Reply<unknown>, atMs }, true);
-    if (state) this.recall(state, records);
+    const epoch = new OwnerEpoch(this.id, fence, {
+      stream: { ...ownership.stream, dispatchesMax },
+      keys: ownership.keys,
+    });
+    this.epoch = epoch;
+    const [state, recorded] = await Promise.all([this.fetch(), this.recorded(ownership)]);
+    epoch.restore(recorded);
+    if (state) this.recall(state, recorded.records);
     return state;
   }
 
@@ -299,7 +278,7 @@ export abstract class AggregateShell<
     const work: Work<State> = {
       needs,
       run: (state) => {
-        const { keys } = this;
+        const keys = this.epoch?.keys;
         if (keys?.join(commandKey, answer, fault)) return;
         keys?.begin(commandKey, this.#ports.clock.now());
         begun = true;
@@ -307,11 +286,11 @@ export abstract class AggregateShell<
       },
       // The command that deleted the aggregate gets its first reply too.
       refuse: (refusal) => {
-        if (!this.keys?.join(commandKey, answer, fault)) answer({ ok: false, refusal });
+        if (!this.epoch?.keys.join(commandKey, answer, fault)) answer({ ok: false, refusal });
       },
       fault: (error) => {
         fault(error);
-        if (begun) this.keys?.fail(commandKey, error);
+        if (begun) this.epoch?.keys.fail(commandKey, error);
       },
     };
     return work;
@@ -333,7 +312,7 @@ export abstract class AggregateShell<
     const facts = factsOf(outcome);
     const settle = (recorded: boolean): void => {
       answer(reply);
-      if (commandKey !== null) this.keys?.settle(commandKey, reply, recorded);
+      if (commandKey !== null) this.epoch?.keys.settle(commandKey, reply, recorded);
     };
     if (!outcome.ok && facts.length === 0) settle(false);
     else if (facts.length > 0 && this.ownership?.decides(this.id) === false)
@@ -357,28 +336,6 @@ export abstract class AggregateShell<
     return new DispatchBody(t, d, this.#ports.clock.monotonic(), origin, asOf);
   }
 
-  /** The number of a dispatch of a fact that is being applied; 0 in standalone mode. */
-  protected numbered(dispatch: Omit<RecordedDispatch, 'n'>, nowMs: number): number {
-    if (this.stream === null) return 0;
-    const { t, d, to, n, ears } = this.stream.add(dispatch, nowMs);
-    this.#lastDelivered.push(ears ? { t, d, to, n, ears } : { t, d, to, n });
-    return n;
-  }
-
-  /** The stream position of a direct notification; null in standalone mode. For `isForAll` see `deliveredToAll`. */
-  protected direct(
-    dispatch: Pick<RecordedDispatch, 't' | 'd' | 'ears'>,
-    userIds: readonly UserId[],
-    nowMs: number,
-    isForAll: boolean,
-  ): Origin | null {
-    if (this.stream === null) return null;
-    const after = this.stream.lastToAll(nowMs);
-    const n = this.numbered({ ...dispatch, to: { kind: 'users', userIds } }, nowMs);
-    if (isForAll) this.stream.deliveredToAll(n, nowMs);
-    return { ownerId: directStream(this.id), n, after };
-  }
-
   #accept(state: State, decided: Decided<State, Fact>): void {
     const { work, facts, nowMs, settle } = decided;
     const rules = this.#rules;
@@ -396,11 +353,12 @@ export abstract class AggregateShell<
     this.number(state, 0);
     const afterwards = this.afterwards(state, facts, nowMs);
     const tapped = this.#tapped.splice(0);
-    const delivered = this.stream === null ? NOT_DELIVERED : this.#lastDelivered.splice(0);
+    const delivered = this.epoch?.takeNumbered() ?? NOT_DELIVERED;
     const visible = () => {
       for (const { t, d } of tapped) this.#ports.tap.see(t, d, this.id);
       this.#fanOut(outgoing);
-      if (delivered.length > 0) this.#showed(state, delivered.at(-1)?.n ?? 0);
+      const n = delivered.at(-1)?.n;
+      if (n !== undefined && this.epoch?.fannedOut(n)) this.announce(state, n);
       settle(durable.length > 0);
       afterwards?.();
       this.follow(durable);
@@ -421,28 +379,8 @@ export abstract class AggregateShell<
       this.#guarded(visible);
       this.trim(state);
     };
-    this.commits.commit(durable as unknown as readonly StoredFact[], done, this.#owned(decided, delivered));
-  }
-
-  /** The records that a commit carries besides its facts, for the next owner; none in standalone mode. */
-  #owned(
-    { nowMs, commandKey, reply }: Decided<State, Fact>,
-    dispatches: readonly RecordedDispatch[],
-  ): Pick<Commit, 'fence' | 'record'> {
-    const { fence, stream } = this;
-    if (!fence || !stream) return NOT_OWNED;
-    if (dispatches.length === 0 && commandKey === null) return { fence };
-    const n = dispatches.at(-1)?.n ?? stream.next();
-    const kept = commandKey === null ? null : reply;
-    return { fence, record: { n, atMs: nowMs, commandKey, reply: kept, dispatches } };
-  }
-
-  /** Announces a later position to all subscribers before a number leaves the range that is kept. */
-  #showed(state: State, n: number): void {
-    this.shown = n;
-    if (this.stream === null || this.stream.floor <= this.#announced) return;
-    this.#announced = n;
-    this.announce(state, n);
+    const recording = this.epoch?.recording(decided, delivered) ?? NOT_OWNED;
+    this.commits.commit(durable as unknown as readonly StoredFact[], done, recording);
   }
 
   /**
@@ -491,7 +429,7 @@ export abstract class AggregateShell<
     this.state = null;
     this.#loading?.cancel();
     this.#open.fault(error);
-    this.keys?.end(error);
+    this.epoch?.keys.end(error);
     if (state) this.ended(state, ending);
   }
 }

@@ -10,7 +10,7 @@ const SLACK = 3;
 
 /** Classes with more fields, by room and name. The numbers only shrink. */
 const FIELDS: Counts = {
-  'actors AggregateShell': 23,
+  'actors AggregateShell': 15,
   'actors Calls': 18,
   'actors GatewaySessionActor': 13,
   'actors GatewaySessions': 17,
@@ -36,7 +36,7 @@ const FIELDS: Counts = {
 };
 /** Classes with more methods, accessors and private ones included. The numbers only shrink. */
 const METHODS: Counts = {
-  'actors AggregateShell': 33,
+  'actors AggregateShell': 29,
   'actors Call': 29,
   'actors Calls': 32,
   'actors GuildSubscriptions': 31,

@@ -23,8 +23,8 @@ export const STORAGE: readonly Patch[] = [
     about: 'A command is answered while its commit is under way; its dispatches wait.',
     file: 'actors/runtime/aggregate.ts',
     kind: 'expression',
-    from: 'this.#owned(decided, delivered)',
-    to: '(settle(true), this.#owned(decided, delivered))',
+    from: 'this.epoch?.recording(decided, delivered)',
+    to: '(settle(true), this.epoch?.recording(decided, delivered))',
   },
   {
     name: 'storage-guild-first',

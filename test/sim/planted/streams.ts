@@ -13,7 +13,7 @@ export const STREAMS: readonly Patch[] = [
   {
     name: 'streams-empty-ring',
     about: 'A new owner does not load what earlier ones have told.',
-    file: 'actors/runtime/aggregate.ts',
+    file: 'actors/runtime/ownerepoch.ts',
     kind: 'expression',
     from: 'dispatches.map((each) => ({ ...each, atMs }))',
     to: '[]',
