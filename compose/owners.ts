@@ -27,8 +27,7 @@ import { nearest } from '../config/nearest.ts';
 import type { Guild } from '../engine/guild/guild.ts';
 import type { PrivateChannelState } from '../engine/privatechannel/rules.ts';
 import { type PrivateCommands, privateRules } from '../engine/privatechannel/rules.ts';
-import type { ChannelId } from '../protocol/ids.ts';
-import { isGuildId } from '../protocol/ids.ts';
+import { type ChannelId, isChannelId, isGuildId } from '../protocol/ids.ts';
 import { ChannelDirectory } from '../services/channels/channels.ts';
 import {
   createPrivateChannels,
@@ -226,6 +225,7 @@ function createOwnerAccess(ports: OwnerAccessPorts): OwnerAccess {
   const inPrivate = routing.command<ChannelId, PrivateCommands>(
     'privateChannel.command',
     privateRules,
+    isChannelId,
     here.call,
   );
   const privates: PrivateChannels = { ...routing.service(here, PRIVATE_ROUTES), call: inPrivate };

@@ -229,8 +229,8 @@ const tellsAll = <const A extends Schemas>(args: A, since = 1) => ({
   ...{ args, reply: nothing, since, reads: false },
 });
 
-/** A command of an aggregate: its type, input and authority. */
-const command = [text, commandInput, authority] as const;
+/** A command of an aggregate: the aggregate's id, and the command's type, input and authority. */
+const command = (kind: string) => [id(kind), text, commandInput, authority] as const;
 /** Number of a connection period between two shards; messages of an earlier period are ignored. */
 const period = whole;
 const shardState = oneOf('joining', 'serving', 'suspended', 'draining', 'left');
@@ -244,14 +244,14 @@ const countByName = record(whole);
  */
 const LINK = {
   // Guilds, private channels and users.
-  'guild.command': keyed('guild', [guildId, ...command], reply(commandValue), { reads: true }),
+  'guild.command': keyed('guild', command('guild'), reply(commandValue), { reads: true }),
   'guilds.create': once('guild', [guildId, text, user, optional(foundingChoice)], reply(guild)),
   'guilds.createOwn': once('user', [userId, guildId, text, foundingChoice], reply(guild)),
   'guilds.setPresences': asksShard(
     [states(guildId, userId, tuple(nullable(presence), number, flag))],
     list(text),
   ),
-  'privateChannel.command': keyed('channel', [channelId, ...command], reply(commandValue)),
+  'privateChannel.command': keyed('channel', command('channel'), reply(commandValue)),
   'privateChannel.open': repeatable('user', [userId, userId, optional(flag)], reply(privateChannel)),
   'privateChannel.openGroup': repeatable(
     'channel',
@@ -441,7 +441,7 @@ const LINK = {
   'activities.showInvite': once('user', [userId, applicationId, dispatchBody], nothing),
 
   // Lobbies and matchmaking.
-  'lobby.command': keyed('lobby', [lobbyId, ...command], reply(commandValue)),
+  'lobby.command': keyed('lobby', command('lobby'), reply(commandValue)),
   'lobbies.createOrJoin': repeatable('user', [lobbyJoin, authority], reply(lobby)),
   'lobbies.createOpen': once('user', [openLobby, authority], reply(lobby)),
   'lobbies.enter': repeatable('user', [lobbyId, lobbyEntry, authority], reply(lobby)),

@@ -13,6 +13,7 @@ import {
   nullable,
   number,
   object,
+  objectOfIds,
   oneOf,
   optional,
   partial,
@@ -42,8 +43,13 @@ export const clientInput = named('client input', anything);
 export const dispatchBody = named('dispatch body', object);
 /** Objects of the wire that only the caller's client reads. */
 export const clientObject = named('client object', object);
-/** The input of a command. The owner accepts it only under the name of a command of its aggregate, which reads it. */
-export const commandInput = named('command input', object);
+/** Fields of commands that name one thing in every command. */
+const COMMAND_IDS = ['applicationId', 'channelId', 'guildId', 'lobbyId', 'messageId', 'roleId', 'userId'];
+/**
+ * The input of a command: its ids are checked here. The owner accepts it only under the name of a command of its
+ * aggregate; the other fields have the types of that command's row, against which the sender was compiled.
+ */
+export const commandInput = objectOfIds('command input', COMMAND_IDS);
 /** The value of a command's reply. Its type is the one of the command, which is known to the caller alone. */
 export const commandValue = named('command value', anything);
 

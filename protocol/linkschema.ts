@@ -63,6 +63,16 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 /** Any object that the codec carries. A row of the link names what it is, and who checks it; see `named`. */
 export const object: Schema<object> = schema('object', { field: 'value' }, isObject);
+/** A plain object. Each of the named fields is an id wherever it has a value. */
+export const objectOfIds = (name: string, idFields: readonly string[]): Schema<object> =>
+  schema<object>(
+    name,
+    { field: 'value' },
+    (value) =>
+      isObject(value) &&
+      Object.getPrototypeOf(value) === Object.prototype &&
+      idFields.every((key) => value[key] === undefined || value[key] === null || isSnowflake(value[key])),
+  );
 /** Any value that the codec carries. A row of the link names what it is, and who checks it; see `named`. */
 export const anything: Schema<unknown> = schema('anything', null, () => true);
 

@@ -4,7 +4,7 @@ import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
-import type { GuildId } from '../../protocol/ids.ts';
+import { type GuildId, isGuildId } from '../../protocol/ids.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 import type { Subscribed } from '../placement/ports.ts';
 import type { Routing, SendCommand } from '../placement/routing.ts';
@@ -23,6 +23,7 @@ export class Guilds {
     this.call = routing.command<GuildId, GuildCommands>(
       'guild.command',
       guildRules,
+      isGuildId,
       (guildId, type, input, authority, commandKey) =>
         this.callHere(guildId, type, input, authority, commandKey),
     );

@@ -84,11 +84,12 @@ export interface Routing {
   ) => Call<M, Promise<V>>;
   /**
    * Wraps the commands of an aggregate so that the aggregate's owner runs each of them once, under a key of the call.
-   * The owner accepts only names of its own commands.
+   * The owner accepts only names of its own commands, and ids that `isId` accepts.
    */
   readonly command: <Id extends string, C extends Commands>(
     method: CommandMethod,
     rules: CommandRules<C>,
+    isId: (id: string) => id is Id,
     run: RunCommand<Id, C>,
   ) => SendCommand<Id, C>;
   /**
@@ -114,7 +115,7 @@ export const HERE: Routing = {
   inFlightMs: 0,
   service: (part) => part,
   ask: (_method, run) => run,
-  command: (_method, _rules, run) => run,
+  command: (_method, _rules, _isId, run) => run,
   tell: (_method, run) => run,
   tellAll: (_method, run) => run,
   owns: () => true,

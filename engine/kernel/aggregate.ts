@@ -77,26 +77,47 @@ type CommandRow<S extends Shape, Input, Value> = S['row'] & {
   ) => Outcome<Value, FactOf<S['facts']>>;
 };
 
-/** One fact with all its properties. */
-export interface FactRow<State, Fact, Dispatch> {
+interface AnyFactRow<State, Fact> {
   /** False for a fact that is never stored and waits for no commit. */
   readonly durable?: false;
   /** The aggregate exists no more after this fact: nothing is decided on top of it. */
   readonly ends?: true;
-  /** The state before the fact that `dispatches` needs; see `noting`. */
-  readonly before?: (state: State, fact: Fact) => unknown;
   readonly apply: (state: State, fact: Fact) => void;
-  /** The dispatches of the fact. Called right after `apply`, so the state contains the fact already. */
-  readonly dispatches: (state: State, fact: Fact, before: never) => readonly Dispatch[];
 }
 
+interface PlainFactRow<State, Fact, Dispatch> extends AnyFactRow<State, Fact> {
+  /** The dispatches of the fact. Called right after `apply`, so the state contains the fact already. */
+  readonly dispatches: (state: State, fact: Fact) => readonly Dispatch[];
+}
+
+interface NotingFactRow<State, Fact, Dispatch> extends AnyFactRow<State, Fact> {
+  /** Applies the fact and returns its dispatches. */
+  readonly happen: (state: State, fact: Fact) => readonly Dispatch[];
+}
+
+/** One fact with all its properties. */
+export type FactRow<State, Fact, Dispatch> =
+  | PlainFactRow<State, Fact, Dispatch>
+  | NotingFactRow<State, Fact, Dispatch>;
+
 /** A row whose dispatches depend on the state before the fact: they receive the value of `before`. */
-export const noting = <State, Fact, Dispatch, Before>(row: {
+export const noting = <State, Fact, Dispatch, Before>({
+  before: noted,
+  dispatches,
+  ...row
+}: {
   readonly durable?: false;
   readonly before: (state: State, fact: Fact) => Before;
   readonly apply: (state: State, fact: Fact) => void;
   readonly dispatches: (state: State, fact: Fact, before: Before) => readonly Dispatch[];
-}): FactRow<State, Fact, Dispatch> => row;
+}): FactRow<State, Fact, Dispatch> => ({
+  ...row,
+  happen(state, fact) {
+    const before = noted(state, fact);
+    row.apply(state, fact);
+    return dispatches(state, fact, before);
+  },
+});
 
 /** Adds the facts that follow from other facts, independent of the command. */
 export interface Consequence<S extends Shape> {
@@ -236,9 +257,9 @@ export const aggregate =
       },
       happen(state, fact) {
         const row = rowOf(fact);
-        const before = row.before?.(state, fact);
+        if ('happen' in row) return row.happen(state, fact);
         row.apply(state, fact);
-        return row.dispatches(state, fact, before as never);
+        return row.dispatches(state, fact);
       },
       apply: (state, fact) => rowOf(fact).apply(state, fact),
       isDurable: (fact) => rowOf(fact).durable !== false,

@@ -14,7 +14,13 @@ import { type Founding, foundLobby, type MemberDraft, type Person } from '../../
 import type { LobbyObject } from '../../engine/lobby/objects.ts';
 import { type LobbyCommands, lobbyRules } from '../../engine/lobby/rules.ts';
 import type { Application } from '../../engine/user/facts.ts';
-import type { ApplicationId, ChannelId, FreshId, UserId } from '../../protocol/ids.ts';
+import {
+  type ApplicationId,
+  type ChannelId,
+  type FreshId,
+  isChannelId,
+  type UserId,
+} from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { LobbyChange } from '../../protocol/lobbyfields.ts';
 import type { APIUser } from '../../protocol/objects.ts';
@@ -203,7 +209,7 @@ export function commandCaller({ registry, routing }: LobbiesPorts): LobbyOperati
     new Promise((resolve, reject) => {
       registry.workWith(id, (shell) => shell.command(type, input, authority, resolve, reject, commandKey));
     });
-  return routing.command<ChannelId, LobbyCommands>('lobby.command', lobbyRules, run);
+  return routing.command<ChannelId, LobbyCommands>('lobby.command', lobbyRules, isChannelId, run);
 }
 
 /** Operations on the owner shard of a lobby or a secret. */

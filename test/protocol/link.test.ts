@@ -92,7 +92,7 @@ const UNCHECKED = new Map([
   ['client input', 'the method, which parses it as it does for its own clients'],
   ['client object', 'the client that the caller answers'],
   ['dispatch body', 'the client that the dispatch is for'],
-  ['command input', 'the owner, as the input of a command that the aggregate has'],
+  ['command input', 'the owner, beyond its ids, as the input of a command that the aggregate has'],
   ['command value', 'the caller, by the row of the command'],
   ['session request', 'the owner, by `SESSION_REQUESTS`'],
 ]);

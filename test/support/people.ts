@@ -68,9 +68,10 @@ export function runner(...topics: readonly object[]) {
     const decided = outcome.facts ?? [];
     const dispatches = decided.flatMap((fact) => {
       const known = facts[fact.type] as FactRow<Guild, GuildFact, Dispatch> | undefined;
-      const before = known?.before?.(guild, fact);
-      known?.apply(guild, fact);
-      return known?.dispatches(guild, fact, before as never) ?? [];
+      if (!known) return [];
+      if ('happen' in known) return known.happen(guild, fact);
+      known.apply(guild, fact);
+      return known.dispatches(guild, fact);
     });
     const code = outcome.ok ? undefined : outcome.refusal.code;
     return { outcome, code, types: decided.map((fact) => fact.type), facts: decided, dispatches };

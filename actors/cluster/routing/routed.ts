@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import type { Commands } from '../../../engine/kernel/aggregate.ts';
+import type { Authority } from '../../../engine/kernel/authority.ts';
 import { LinkFault } from '../../../protocol/faults.ts';
-import type { CommandMethod, OwnerAsk } from '../../../protocol/link.ts';
+import type { ArgsOf, CommandMethod, OwnerAsk } from '../../../protocol/link.ts';
 import type { OwnerRouter, Ownership } from '../../placement/ports.ts';
 import type { CommandRules, Key, Routing, RunCommand, SendCommand } from '../../placement/routing.ts';
 
@@ -49,31 +50,42 @@ function getterOf(
   return () => inner;
 }
 
-const isCommandOf = <C extends Commands>(
-  { commands }: CommandRules<C>,
-  type: string,
-): type is keyof C & string => Object.hasOwn(commands, type);
+type SentCommand = ArgsOf<CommandMethod>;
+type CommandOf<Id extends string, C extends Commands> = readonly [
+  id: Id,
+  type: keyof C & string,
+  input: C[keyof C & string]['input'],
+  authority: Authority,
+];
 
 /**
- * The link carries inputs and values unchecked. Callers are typed by the same rules as the handler, so that both have the
- * types of the command's row.
+ * Whether another shard sent a command that the aggregate has. The catalogue has checked the ids of the input; its other
+ * fields have the types of the command's row, because the sender was compiled against the same rules.
  */
+const isCommandOf = <Id extends string, C extends Commands>(
+  sent: SentCommand,
+  { commands }: CommandRules<C>,
+  isId: (id: string) => id is Id,
+): sent is CommandOf<Id, C> => isId(sent[0]) && Object.hasOwn(commands, sent[1]);
+
 function commandsOver<Id extends string, C extends Commands>(
   router: OwnerRouter,
   method: CommandMethod,
   rules: CommandRules<C>,
+  isId: (id: string) => id is Id,
   run: RunCommand<Id, C>,
 ): SendCommand<Id, C> {
-  router.serve(method, async ([id, type, input, authority], { commandKey }) => {
-    if (!isCommandOf(rules, type))
-      throw new LinkFault('failed', `Unknown command of ${rules.name}: ${String(type).slice(0, 64)}.`);
-    return run(id as never, type, input as never, authority, commandKey);
+  router.serve(method, async (sent, { commandKey }) => {
+    if (!isCommandOf(sent, rules, isId))
+      throw new LinkFault('failed', `Unknown command of ${rules.name}: ${sent[1].slice(0, 64)}.`);
+    const [id, type, input, authority] = sent;
+    return run(id, type, input, authority, commandKey);
   });
   return (id, type, input, authority) =>
     router.askOwner(
       method,
       id,
-      [id as never, String(type), input, authority],
+      [id, String(type), input, authority],
       (commandKey) => run(id, type, input, authority, commandKey),
       { repeatable: rules.commands[type].repeatable },
     );
@@ -107,7 +119,7 @@ export function routingOver({
         return key === null ? run(...args) : router.askOwner(method, key, args, () => run(...args));
       };
     },
-    command: (method, rules, run) => commandsOver(router, method, rules, run),
+    command: (method, rules, isId, run) => commandsOver(router, method, rules, isId, run),
     tell(method, run, keyOf = firstArgument) {
       router.receive(method, (args) => run(...args));
       return (...args) => router.tellOwner(method, keyOf(...args), args, () => run(...args));

@@ -1,9 +1,9 @@
 // Goal: a function of a part runs at the owner of its key with the arguments and the command key of its call, and a part among shards is used like the part itself.
-import { describe, expect, expectTypeOf, test } from 'vitest';
+import { describe, expect, expectTypeOf, test, vi } from 'vitest';
 import { routingOver } from '../../../../actors/cluster/routing/routed.ts';
 import { type Call, HERE, type Routes } from '../../../../actors/placement/routing.ts';
 import { SYSTEM } from '../../../../engine/kernel/authority.ts';
-import type { ChannelId, UserId } from '../../../../protocol/ids.ts';
+import { type ChannelId, isChannelId, type UserId } from '../../../../protocol/ids.ts';
 import { CATALOGUE } from '../../../../protocol/link.ts';
 import { id } from '../../../support/guild.ts';
 import { routerOf } from '../routed.ts';
@@ -42,10 +42,15 @@ describe('a routed function', () => {
   test('gets the command key last when its method is keyed, here and from another shard', async () => {
     const { routing, asked, scene, router } = arrange();
     const seen: unknown[] = [];
-    const command = routing.command<ChannelId, Rules>('lobby.command', RULES, async (...args) => {
-      seen.push(args[4]);
-      return { ok: true, value: null };
-    });
+    const command = routing.command<ChannelId, Rules>(
+      'lobby.command',
+      RULES,
+      isChannelId,
+      async (...args) => {
+        seen.push(args[4]);
+        return { ok: true, value: null };
+      },
+    );
     const [ours, theirs] = [id<ChannelId>(1), id<ChannelId>(2)];
     await command(ours, 'getLobby', {}, SYSTEM);
     await router.handler.ask('b', 'lobby.command', [ours, 'getLobby', {}, SYSTEM], {
@@ -61,7 +66,7 @@ describe('a routed function', () => {
 
   test('sends a repeatable command without a key, and refuses names that are no command of the aggregate', async () => {
     const { routing, asked, scene, router } = arrange();
-    const command = routing.command<ChannelId, Rules>('lobby.command', RULES, async () => ({
+    const command = routing.command<ChannelId, Rules>('lobby.command', RULES, isChannelId, async () => ({
       ok: true,
       value: null,
     }));
@@ -73,6 +78,23 @@ describe('a routed function', () => {
       await expect(
         router.handler.ask('b', 'lobby.command', [ours, name, {}, SYSTEM], { ...context, key: ours }),
       ).rejects.toMatchObject({ kind: 'failed', message: `Unknown command of lobby: ${name}.` });
+  });
+
+  test.each([
+    ['a list', [], 'Malformed call of lobby.command: argument 3 must be command input, got object.'],
+    ['text as a channel', { channelId: 'hall' }, /argument 3 must be command input/],
+    ['an object as a user', { userId: { $ne: null } }, /argument 3 must be command input/],
+  ])('does not run for a command from another shard whose input has %s', async (_, input, message) => {
+    const { routing, router } = arrange();
+    const run = vi.fn(async () => ({ ok: true, value: null }) as const);
+    routing.command<ChannelId, Rules>('lobby.command', RULES, isChannelId, run);
+    const ours = id<ChannelId>(1);
+    const sent = router.handler.ask('b', 'lobby.command', [ours, 'getLobby', input, SYSTEM], {
+      ...context,
+      key: ours,
+    });
+    await expect(sent).rejects.toThrow(message);
+    expect(run).not.toHaveBeenCalled();
   });
 
   test('has exactly the parameters of its method: a handler that wants more of them does not compile', () => {
