@@ -5,25 +5,27 @@ import { present } from '../../protocol/present.ts';
 /** Costs per item, as measured in docs/performance.md unless the comment says that they are assumed. */
 const COSTS = {
   /** Memory of a session, and of a process without sessions. */
-  sessionBytes: 15 * 1024,
-  shardBytes: 120 * 2 ** 20,
+  sessionBytes: 8 * 1024,
+  shardBytes: 104 * 2 ** 20,
   /** Memory of a guild without its sessions; assumed. */
   guildBytes: 8 * 1024,
-  /** CPU of one delivery, including flush and system call. */
-  deliveryMicros: 7.3,
+  /** CPU of one delivery at 20 messages a second of a guild, including flush and system call. */
+  deliveryMicros: 9.6,
   /** Additional CPU for a recipient at another shard: at the owner, and at its home. */
   linkOwnerMicros: 0.06,
   linkHomeMicros: 0.15,
-  /** A frame on a link, both ends together; assumed. */
-  frameMicros: 60,
-  /** A message created over REST: request, rules, commit, answer; assumed. */
-  messageMicros: 800,
+  /** A frame on a link, both ends together: half of a request with its reply, one at a time. */
+  frameMicros: 90,
+  /** A message created over REST: request, rules, commit, answer. */
+  messageMicros: 172,
+  /** A request to the owner and its reply, both ends together, one at a time: a process that is busy pays less. */
+  crossingMicros: 181,
   /** A heartbeat with its answer; assumed. */
   heartbeatMicros: 12,
-  /** Bytes of a message as JSON, on a link, and at a client (with zlib-stream, without a shared history). */
+  /** Bytes of a message as JSON, on a link, and at a client (with zlib-stream, one event in a hundred private). */
   messageBytes: 960,
   recipientBytes: 4,
-  deliveryBytes: 534,
+  deliveryBytes: 166,
   /** Rows per message: the message, the channel's activity, the command's record. */
   messageRows: 3,
   heartbeatSeconds: 41.25,
@@ -112,15 +114,21 @@ export function simulate(world: World, guilds: Uint32Array, shards: number, part
     const elsewhere = 1 - 1 / shards;
     const frames = rate * homesOf(readers, shards) * elsewhere;
     const far = rate * readers * elsewhere;
+    const crossingMicros = (rate * elsewhere * COSTS.crossingMicros) / 2;
     const ownerMicros =
-      rate * COSTS.messageMicros + (frames * COSTS.frameMicros) / 2 + far * COSTS.linkOwnerMicros;
+      rate * COSTS.messageMicros +
+      crossingMicros +
+      (frames * COSTS.frameMicros) / 2 +
+      far * COSTS.linkOwnerMicros;
     owned[owner]! += COSTS.guildBytes;
     micros[owner]! += ownerMicros;
     sum.messages += rate;
     sum.deliveries += rate * readers;
     sum.frames += frames;
-    sum.linkBytes += frames * COSTS.messageBytes + far * COSTS.recipientBytes;
-    sum.homeMicros += (frames * COSTS.frameMicros) / 2 + far * COSTS.linkHomeMicros;
+    // Requests arrive at any shard, and most of them go on to the owner.
+    sum.linkBytes +=
+      rate * elsewhere * COSTS.messageBytes + frames * COSTS.messageBytes + far * COSTS.recipientBytes;
+    sum.homeMicros += crossingMicros + (frames * COSTS.frameMicros) / 2 + far * COSTS.linkHomeMicros;
     sum.largest = Math.max(sum.largest, ownerMicros);
   }
   // The kernel or a balancer distributes sockets evenly, so all homes have the same load.
