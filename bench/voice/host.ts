@@ -3,9 +3,12 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { openSocket } from '../../media/io/opensocket.ts';
-import { createMediaPlane } from '../../media/io/plane.ts';
+import { createMediaPlane, type RunningMediaPlane } from '../../media/io/plane.ts';
 import type { MediaSocket } from '../../media/io/udp.ts';
+import type { MediaRoom } from '../../media/plane.ts';
 import type { Endpoint } from '../../media/sfu/ports.ts';
+import { present } from '../../protocol/present.ts';
+import type { TransportMode } from '../../protocol/voice.ts';
 import { nowNs } from '../wire/pace.ts';
 import { startMumble } from './mumble.ts';
 import type { ContenderName, HostNews, HostOrder, Seat, Size } from './orders.ts';
@@ -71,10 +74,26 @@ async function openNative(size: Size): Promise<void> {
   say({ kind: 'opened', port: socket.port, seal: 'plain', seats: plainSeats(size) });
 }
 
+let plane: RunningMediaPlane | null = null;
+
+/** Opens a call whose members all speak and hear. */
+function openCall(plane: RunningMediaPlane, callId: string, members: number, mode: TransportMode) {
+  const room = plane.open(callId, () => {});
+  const seats: Seat[] = [];
+  for (let member = 0; member < members; member += 1) {
+    const { ssrc } = room.join({ userId: String(member), layers: [] });
+    const key = randomBytes(32);
+    room.setGate(ssrc, { speaks: true, streams: false, hears: true });
+    room.connectUdp(ssrc, { mode, key });
+    seats.push({ ssrc, key: key.toString('hex') });
+  }
+  return { room, seats };
+}
+
 /** The server's own media plane in this thread, without signalling. */
 async function openPlane(name: ContenderName, { calls, members }: Size): Promise<void> {
   const mode = name.includes('aes') ? 'aead_aes256_gcm_rtpsize' : 'aead_xchacha20_poly1305_rtpsize';
-  const plane = await createMediaPlane({
+  plane = await createMediaPlane({
     host: HOST,
     port: 0,
     externalAddress: null,
@@ -88,17 +107,28 @@ async function openPlane(name: ContenderName, { calls, members }: Size): Promise
   const seats: Seat[] = [];
   let port = 0;
   for (let call = 0; call < calls; call += 1) {
-    const room = plane.open(`bench ${call}`, () => {});
-    port = room.address.port;
-    for (let member = 0; member < members; member += 1) {
-      const { ssrc } = room.join({ userId: String(member), layers: [] });
-      const key = randomBytes(32);
-      room.setGate(ssrc, { speaks: true, streams: false, hears: true });
-      room.connectUdp(ssrc, { mode, key });
-      seats.push({ ssrc, key: key.toString('hex') });
-    }
+    const opened = openCall(plane, `bench ${call}`, members, mode);
+    port = opened.room.address.port;
+    seats.push(...opened.seats);
   }
   say({ kind: 'opened', port, seal: mode, seats });
+}
+
+/** Opens and closes calls beside those that are measured, so that what a call leaves behind is seen. */
+function churn({ members }: Size): void {
+  let last: MediaRoom | null = null;
+  let calls = 0;
+  setInterval(() => {
+    last?.close();
+    calls += 1;
+    last = openCall(present(plane), `brief ${calls}`, members, 'aead_aes256_gcm_rtpsize').room;
+  }, 1000);
+}
+
+function weigh(): void {
+  globalThis.gc?.();
+  const { rss, heapUsed } = process.memoryUsage();
+  say({ kind: 'weighed', rssBytes: rss, heapBytes: heapUsed });
 }
 
 let mumblePid: number | null = null;
@@ -136,7 +166,9 @@ process.on('message', (order: HostOrder) => {
   else if (order.kind === 'begin') {
     cpu = cpuMicros();
     sinceNs = nowNs();
-  } else say({ kind: 'ended', cpuMicros: cpuMicros() - cpu, wallMicros: (nowNs() - sinceNs) / 1000 });
+  } else if (order.kind === 'churn') churn(order.size);
+  else if (order.kind === 'weigh') weigh();
+  else say({ kind: 'ended', cpuMicros: cpuMicros() - cpu, wallMicros: (nowNs() - sinceNs) / 1000 });
 });
 process.on('disconnect', () => process.exit());
 // Leaves no server behind that this process has started.

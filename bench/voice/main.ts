@@ -1,12 +1,11 @@
-import { type ChildProcess, fork } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { present } from '../../protocol/present.ts';
 import { canPin } from '../fanout/arena.ts';
 import { packageFolder } from '../fanout/corpus.ts';
 import { ratiosOf, type Spread, show, spreadOf, verdictOf } from '../fanout/spread.ts';
+import { Child, LOAD_CPU, SERVER_CPU } from './child.ts';
 import { measureInside } from './inside.ts';
 import { hasMumble } from './mumble.ts';
 import {
@@ -18,40 +17,6 @@ import {
   type LoadOrder,
   type Size,
 } from './orders.ts';
-
-const SERVER_CPU = '0';
-const LOAD_CPU = '1';
-
-/** A process of the benchmark, pinned to a processor, that handles one request at a time. */
-class Child<Order extends object, News extends { readonly kind: string }> {
-  readonly #child: ChildProcess;
-  #hear: ((news: News) => void) | null = null;
-
-  constructor(script: string, cpu: string) {
-    const pinned = canPin ? { execPath: 'taskset', execArgv: ['-c', cpu, process.execPath] } : {};
-    const path = fileURLToPath(new URL(`./${script}.js`, import.meta.url));
-    this.#child = fork(path, [], { ...pinned, stdio: 'inherit' });
-    this.#child.on('message', (news: News) => this.#hear?.(news));
-    this.#child.on('exit', (code) => {
-      if (code) throw new Error(`${script} ended with code ${code}.`);
-    });
-  }
-
-  order(order: Order): void {
-    this.#child.send(order);
-  }
-
-  ask<K extends News['kind']>(order: Order, _: K): Promise<Extract<News, { kind: K }>> {
-    return new Promise((resolve) => {
-      this.#hear = resolve as (news: News) => void;
-      this.order(order);
-    });
-  }
-
-  end(): void {
-    this.#child.disconnect();
-  }
-}
 
 type Load = Child<LoadOrder, LoadNews>;
 

@@ -29,7 +29,10 @@ export interface Size {
 export type HostOrder =
   | { readonly kind: 'open'; readonly contender: ContenderName; readonly size: Size }
   | { readonly kind: 'begin' }
-  | { readonly kind: 'end' };
+  | { readonly kind: 'end' }
+  /** From now on, each second a further call of as many members is opened and the one before is closed. */
+  | { readonly kind: 'churn'; readonly size: Size }
+  | { readonly kind: 'weigh' };
 
 export type HostNews =
   | {
@@ -39,7 +42,9 @@ export type HostNews =
       /** One call after the other. */
       readonly seats: readonly Seat[];
     }
-  | { readonly kind: 'ended'; readonly cpuMicros: number; readonly wallMicros: number };
+  | { readonly kind: 'ended'; readonly cpuMicros: number; readonly wallMicros: number }
+  /** Memory after a garbage collection. */
+  | { readonly kind: 'weighed'; readonly rssBytes: number; readonly heapBytes: number };
 
 /** Messages to the process with the clients. Each room has a number. */
 export type LoadOrder =
