@@ -4,6 +4,7 @@ import { type Cluster, standaloneCluster } from '../actors/cluster/shard.ts';
 import type { Signing } from '../actors/runtime/aggregate.ports.ts';
 import { createSupervisor } from '../actors/runtime/supervisor.ts';
 import type { RequestHandlers } from '../actors/session/backend.ts';
+import { rulesMsOf, stripeOf } from '../config/choices.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
 import type { Metric } from '../protocol/metrics.ts';
 import { createTeams } from '../services/applications/teams.ts';
@@ -37,7 +38,7 @@ import {
   createSocial,
 } from './features.ts';
 import type { Foundation } from './foundation.ts';
-import { createOwners, rulesMsOf } from './owners.ts';
+import { createOwners } from './owners.ts';
 import { createSessions } from './sessions.ts';
 
 const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The token was revoked.' };
@@ -199,9 +200,8 @@ function createPremium(
   teams: Features['teams'],
 ): Pick<Features, 'premium' | 'store' | 'catalog'> {
   const { config, storage, guilds, clock, publicUrl, security } = context;
-  const { stripe_key: key, stripe_webhook_secret: secret, stripe_url: url } = config;
-  const isConfigured = key !== null && secret !== null;
-  const provider = isConfigured ? createStripe({ call: stripeCalls({ url, key }), publicUrl }) : null;
+  const stripe = stripeOf(config);
+  const provider = stripe && createStripe({ call: stripeCalls(stripe), publicUrl });
   const premium = startPremium({ ...context, provider, rulesMs: (nowMs) => rulesMsOf(config, nowMs) });
   const store = createStore({
     storage,

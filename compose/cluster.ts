@@ -4,6 +4,7 @@ import type { Directory } from '../actors/cluster/ports.ts';
 import { type Cluster, createShard, standaloneCluster } from '../actors/cluster/shard.ts';
 import { Lifetime } from '../actors/runtime/clock.ts';
 import { VERSION } from '../actors/runtime/version.ts';
+import { directoryKind, hasExposedLinks, shardNameOf } from '../config/choices.ts';
 import type { Config } from '../config/config.ts';
 import type { EngineOptions } from '../embedding.ts';
 import * as lease from '../engine/placement/lease.ts';
@@ -114,11 +115,13 @@ export async function directoryOf(
   given: Pick<EngineOptions, 'directory' | 'storage'>,
 ): Promise<Directory | null> {
   const { config } = foundation;
-  if (!given.directory && config.etcd_urls === null)
-    return config.journal === 'on' ? new SoloDirectory(config.partitions) : null;
-  if (!given.storage && config.database_url === null)
-    throw new RangeError('Shards share a database: many of them need PostgreSQL. Set database_url.');
-  return given.directory ?? etcdOf(foundation, config.etcd_urls ?? '');
+  const made = {
+    given: () => given.directory ?? null,
+    etcd: () => etcdOf(foundation, config.etcd_urls ?? ''),
+    solo: () => new SoloDirectory(config.partitions),
+    none: () => null,
+  };
+  return made[directoryKind(config, given)]();
 }
 
 async function etcdOf({ config, clock, randomBytes, onFault }: Foundation, urls: string): Promise<Directory> {
@@ -153,9 +156,8 @@ type Self = ReturnType<typeof identityOf>;
 /** The identity of this shard: its name survives a restart, the run id does not. */
 function identityOf({ config, clock, randomBytes }: Foundation) {
   const host = hostname();
-  const made = `${host}-${config.link_port || process.pid}`.toLowerCase().replace(/[^a-z0-9-]/g, '-');
   return {
-    id: config.shard_id ?? made.slice(-63).replace(/^-+/, ''),
+    id: shardNameOf(config, host, process.pid),
     instance: Buffer.from(randomBytes(INSTANCE_BYTES)).toString('hex'),
     host,
     pid: process.pid,
@@ -166,12 +168,10 @@ function identityOf({ config, clock, randomBytes }: Foundation) {
   };
 }
 
-const LOOPBACK = /^(127\.|::1$|localhost$)/;
-
 /** @throws errors of reading the certificates and of listening. */
 async function linksOf({ config, clock, logger, onFault }: Foundation, self: Self): Promise<GrpcLinks> {
   const tls = readLinkTls(config);
-  if (tls === null && !LOOPBACK.test(config.link_host))
+  if (hasExposedLinks(config, tls !== null))
     logger.warn(
       { link_host: config.link_host },
       'Links are not encrypted, and any peer that reaches them is trusted: configure certificates (link_ca_file).',

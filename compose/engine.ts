@@ -1,6 +1,7 @@
 import { Lifetime, systemClock } from '../actors/runtime/clock.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import { sessionViews } from '../actors/session/views.ts';
+import { rulesMsOf } from '../config/choices.ts';
 import type { Engine, EngineOptions } from '../embedding.ts';
 import { interactions } from '../sdk/interactions/embedded.ts';
 import { createSignInCodes, type SignInCodes } from '../services/accounts/signincodes.ts';
@@ -20,7 +21,6 @@ import { directoryOf, type OpenCluster, openCluster } from './cluster.ts';
 import type { Features } from './context.ts';
 import { checkOptions, type Foundation, foundationOf } from './foundation.ts';
 import { createNetwork } from './network.ts';
-import { rulesMsOf } from './owners.ts';
 import { openStores, type Stores } from './stores.ts';
 import { callControl, createVoice, type Voice } from './voice.ts';
 

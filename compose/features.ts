@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { FreshLobbies } from '../actors/lobby/fresh.ts';
 import { type GamePorts, Games } from '../actors/lobby/games.ts';
 import { lobbyMachine } from '../actors/lobby/lobby.machine.ts';
 import { LobbyShell } from '../actors/lobby/lobby.shell.ts';
 import { Registry } from '../actors/runtime/registry.ts';
 import { TimerWheel } from '../actors/runtime/wheel.ts';
+import { isRegistrationOpen } from '../config/choices.ts';
 import { isPublic } from '../config/config.ts';
 import type { LobbyState } from '../engine/lobby/lobby.ts';
 import { createPasswordHasher } from '../media/crypto/passwords.ts';
@@ -51,8 +51,7 @@ import { assembleSocial } from '../services/social/social.ts';
 import { Crossposts } from '../services/webhooks/crossposts.ts';
 import { residentMetrics } from '../transports/admin/residentmetrics.ts';
 import { createAnswerReader } from '../transports/http/endpointanswers.ts';
-import { createOutbox } from '../transports/mail/outbox.ts';
-import { createSmtpMailer } from '../transports/mail/smtp.ts';
+import { openMailer } from '../transports/mail/mailer.ts';
 import { originsOf } from '../transports/outgoing/connection.ts';
 import { createEndpointTransport } from '../transports/outgoing/endpoints.ts';
 import { createOutgoing } from '../transports/outgoing/providers.ts';
@@ -86,8 +85,7 @@ function accountsOver(context: ServiceContext, passwords: Passwords): Accounts {
     mailer: mailerOf(context),
     secret: () => serverSecret(context),
     commit: context.commitAsOwner,
-    registrationOpen: () =>
-      config.registration === 'auto' ? !isPublic(config) : config.registration === 'open',
+    registrationOpen: () => isRegistrationOpen(config),
     addressLimits: config.rate_limits,
     publicUrl: context.publicUrl,
     nextId,
@@ -101,17 +99,14 @@ function accountsOver(context: ServiceContext, passwords: Passwords): Accounts {
   return context.routing.service(accounts, accountRoutes(storage.accounts));
 }
 
-function mailerOf({ config, clock, logger, mailer }: ServiceContext): Mailer {
-  if (mailer !== null) return mailer;
-  const { smtp_url: url, mail_from: from, data_dir: folder } = config;
-  if (url !== null) return createSmtpMailer({ url, from });
-  return createOutbox({
-    folder: folder === null ? null : join(folder, 'outbox'),
-    from,
+const mailerOf = ({ config, clock, logger, mailer }: ServiceContext): Mailer =>
+  mailer ??
+  openMailer({
+    ...{ url: config.smtp_url, from: config.mail_from, folder: config.data_dir },
     nowMs: () => clock.now(),
-    written: (path) => logger.info({ path }, 'A letter was written: there is no mail server.'),
+    written: (path) =>
+      logger.info({ path }, 'E-mail written to the outbox folder: no mail server is configured.'),
   });
-}
 
 const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The authorization was revoked.' };
 

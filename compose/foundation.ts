@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { type Logger, pino, stdSerializers } from 'pino';
+import { type Logger, pino } from 'pino';
 import { type Clock, Lifetime, systemClock } from '../actors/runtime/clock.ts';
 import { createFaults } from '../actors/runtime/faults.ts';
 import { type SnowflakeSource, snowflakeSource } from '../actors/runtime/snowflakes.ts';
 import { TimerWheel } from '../actors/runtime/wheel.ts';
-import { type Config, DEFAULTS, parseConfig } from '../config/config.ts';
+import { checkSettings, withFreePorts } from '../config/choices.ts';
+import { type Config, DEFAULTS } from '../config/config.ts';
 import { checkNames } from '../config/names.ts';
 import type { EngineOptions } from '../embedding.ts';
 import { Chaos } from '../engine/chaos/chaos.ts';
@@ -13,6 +14,7 @@ import type { Metric } from '../protocol/metrics.ts';
 import type { SecurityTrail } from '../protocol/security.ts';
 import type { Mailer } from '../services/accounts/ports.ts';
 import { REDACTION } from '../services/identity/redaction.ts';
+import { withoutValues } from '../storage/database/loggederror.ts';
 import { loggedTrail } from '../transports/admin/securitytrail.ts';
 import type { Recorder } from '../transports/recording/recorder.ts';
 
@@ -80,23 +82,10 @@ export function foundationOf(options: EngineOptions): Foundation {
   };
 }
 
-/** When the engine listens on any free port, so do its calls: many engines fit in one process. */
-const FREE_PORTS = { voice_port: 0, voice_udp_port: 0, voice_webrtc_port: 0 };
-
 const configOf = (given: Partial<Config> = {}): Config => ({
   ...DEFAULTS,
-  ...(given.listen_port === 0 && FREE_PORTS),
-  ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+  ...Object.fromEntries(Object.entries(withFreePorts(given)).filter(([, value]) => value !== undefined)),
 });
-
-/** The error without the query values that a database driver adds, which may contain user input; for the log. */
-export function withoutValues(error: unknown): unknown {
-  if (!(error instanceof Error)) return error;
-  const told: Record<string, unknown> = { ...stdSerializers.err(error) };
-  delete told.params;
-  delete told.parameters;
-  return told;
-}
 
 const OPTIONS: Readonly<Record<keyof EngineOptions, true>> = {
   config: true,
@@ -123,8 +112,5 @@ const OPTIONS: Readonly<Record<keyof EngineOptions, true>> = {
  */
 export function checkOptions(options: EngineOptions): void {
   checkNames(options, Object.keys(OPTIONS), 'createEngine');
-  const { config = {} } = options;
-  if (typeof config !== 'object' || config === null || Array.isArray(config))
-    throw new TypeError('The option config of createEngine must be an object of settings.');
-  parseConfig([{ from: 'the config of createEngine', values: config }]);
+  checkSettings(options.config, 'createEngine');
 }

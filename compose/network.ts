@@ -1,9 +1,10 @@
 import type { TemplatedApp } from 'uWebSockets.js';
 import { systemClock } from '../actors/runtime/clock.ts';
+import { notYetOpened } from '../actors/runtime/opened.ts';
 import { VERSION } from '../actors/runtime/version.ts';
 import type { Principal } from '../actors/session/ports.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
-import { isPublic } from '../config/config.ts';
+import { activitiesOf, baseUrlsOf, socketUrlOf, stripeOf } from '../config/choices.ts';
 import type { Addresses } from '../embedding.ts';
 import { Allowance } from '../engine/session/allowance.ts';
 import type { ApplicationId } from '../protocol/ids.ts';
@@ -65,14 +66,14 @@ export function createNetwork(ports: NetworkPorts) {
   let activities: ActivityProxy | null = null;
 
   /** Written again once the server listens: until then the port may be unknown. */
-  const urls = urlsOf(config, config.listen_port);
+  const urls = baseUrlsOf(config, config.listen_port);
 
   /**
    * @param enter Joins the cluster. Calls already listen then, because calls of other shards may move here at once and
    *   their members are sent the new endpoint.
    */
   async function listen(enter: () => Promise<void>): Promise<Addresses> {
-    if (server) throw new Error('The engine listens already.');
+    notYetOpened(server, 'The engine listens already.');
     const voice = (await ports.voice?.listen()) ?? null;
     lifetime.check();
     await enter();
@@ -90,7 +91,7 @@ export function createNetwork(ports: NetworkPorts) {
     server = await lifetime.opening(
       startServer({ ...{ host, port, lifetime, installers }, shared: ports.sharedPort }),
     );
-    Object.assign(urls, urlsOf(config, server.port));
+    Object.assign(urls, baseUrlsOf(config, server.port));
     return { api: `${urls.origin}/api`, gateway: urls.gateway, cdn: urls.origin, voice };
   }
 
@@ -113,36 +114,27 @@ export function createNetwork(ports: NetworkPorts) {
   };
 }
 
-/** Base URLs of this server as clients should use them, without a slash. */
-function urlsOf({ public_url: publicUrl, listen_host: host }: Foundation['config'], port: number) {
-  const origin = publicUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  return { origin, gateway: origin.replace(/^http/, 'ws') };
-}
-
 /** The proxy of activities; null when it is not configured. */
 function openActivities(
   { config, storage, clock, onFault }: NetworkPorts,
   server: () => string,
 ): Promise<ActivityProxy> | null {
-  const { activities_url: baseUrl, activities_port: port, listen_host: host } = config;
-  if (baseUrl === null) return null;
-  const isDevelopment = !isPublic(config);
+  const activities = activitiesOf(config);
+  if (activities === null) return null;
+  const { baseUrl, port, allowsLoopback, localPages } = activities;
   return openActivityProxy({
-    ...{ host, baseUrl, server },
+    ...{ host: config.listen_host, baseUrl, server },
     targetOf: activityTargets({ storage, clock }),
-    port: port === 0 ? Number(new URL(baseUrl).port || 0) : port,
-    embedders: [...originsOf(config.activities_embedders), ...(isDevelopment ? LOCAL_PAGES : [])],
+    port,
+    embedders: [...originsOf(config.activities_embedders), ...localPages],
     privateOrigins: originsOf(config.endpoints_private),
-    allowsLoopback: isDevelopment,
+    allowsLoopback,
     trustProxy: config.trust_proxy,
     extraCa: extraCaOf(config),
     requestBytesMax: config.request_bytes_max,
     onFault: (error) => onFault(error, 'activity proxy'),
   });
 }
-
-/** Pages of this machine, which may show activities of a development server. */
-const LOCAL_PAGES = ['http://localhost:*', 'http://127.0.0.1:*'];
 
 /** All routes of the port. */
 const installersOf = (
@@ -167,7 +159,7 @@ const installersOf = (
     wellKnownRoutes(origin),
     documentRoutes({
       '/openapi.json': () => openApi(VERSION, `${origin()}/api/v10`),
-      '/asyncapi.json': () => asyncApi(VERSION, origin().replace(/^http/, 'ws')),
+      '/asyncapi.json': () => asyncApi(VERSION, socketUrlOf(origin())),
     }),
     cdnRoutes({
       ...{ blobs: ports.blobs, signer: ports.signer, pictures: ports.pictures },
@@ -191,8 +183,10 @@ const installersOf = (
 
 /** The endpoint of the payment provider's messages, where one is configured. */
 function paymentRoutes({ config, features, clock, onFault }: NetworkPorts): Installer[] {
-  const { stripe_key: key, stripe_webhook_secret: secret, trust_proxy: trustProxy } = config;
-  if (key === null || secret === null) return [];
+  const stripe = stripeOf(config);
+  if (stripe === null) return [];
+  const { secret } = stripe;
+  const { trust_proxy: trustProxy } = config;
   return [
     stripeWebhook({
       ...{ notice: features.premium.payments.notice, secret, trustProxy, clock },

@@ -22,6 +22,7 @@ import type { CommitAndNotify, Notifier } from '../actors/user/notifier.ts';
 import { userMachine } from '../actors/user/user.machine.ts';
 import { type UserListener, UserShell, type UserState } from '../actors/user/user.shell.ts';
 import { Users } from '../actors/user/users.ts';
+import { contractMsOf } from '../config/choices.ts';
 import type { Config } from '../config/config.ts';
 import { nearest } from '../config/nearest.ts';
 import type { Guild } from '../engine/guild/guild.ts';
@@ -94,13 +95,6 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
 }
 
 export type Owners = ReturnType<typeof createOwners>;
-
-/** The configured day whose dated rules apply, Unix milliseconds; null for today. */
-const contractMsOf = ({ contract_date: date }: Config): number | null =>
-  date === null ? null : Date.parse(date);
-
-/** The day whose dated rules apply: the configured one, or today. Unix milliseconds. */
-export const rulesMsOf = (config: Config, nowMs: number): number => contractMsOf(config) ?? nowMs;
 
 interface ResidentPorts {
   readonly config: Config;

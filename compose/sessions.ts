@@ -8,6 +8,7 @@ import { replayAgeMs, type SessionPersistence } from '../actors/session/persiste
 import type { Principal } from '../actors/session/ports.ts';
 import type { SessionDeps } from '../actors/session/sessions.ports.ts';
 import { GatewaySessions } from '../actors/session/sessions.ts';
+import { rulesMsOf } from '../config/choices.ts';
 import type { Config } from '../config/config.ts';
 import { isInForce } from '../protocol/dates.ts';
 import type { Metric } from '../protocol/metrics.ts';
@@ -15,12 +16,10 @@ import { createBackend } from '../services/sessions/backend.ts';
 import { lastSeen } from '../services/sessions/lastseen.ts';
 import { createVoicePlaces } from '../services/voice/places.ts';
 import type { Storage } from '../storage/ports.ts';
-import { SoloDirectory } from '../transports/cluster/directory.solo.ts';
 import { ownUser } from '../transports/rest/accounts.ts';
 import type { Features } from './context.ts';
 import type { Foundation } from './foundation.ts';
 import type { Owners } from './owners.ts';
-import { rulesMsOf } from './owners.ts';
 
 interface SessionPorts {
   readonly storage: Storage;
@@ -73,7 +72,7 @@ export function createSessions(foundation: Foundation, ports: SessionPorts) {
     : null;
   const sessions = sessionsOver(foundation, {
     ...cluster.parts.persistence(
-      { ...foundation, isSolo: cluster.directory instanceof SoloDirectory },
+      { ...foundation, isSolo: Boolean(cluster.directory?.isSolo) },
       cluster,
       () => sessions,
     ),

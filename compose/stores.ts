@@ -1,15 +1,13 @@
-import { join } from 'node:path';
 import type { Lifetime } from '../actors/runtime/clock.ts';
 import { raisedByStores } from '../actors/runtime/snowflakes.ts';
+import { s3Of } from '../config/choices.ts';
 import type { Config } from '../config/config.ts';
 import { makeDirectory } from '../directories.ts';
 import type { EngineOptions } from '../embedding.ts';
 import { serverSecret } from '../services/identity/serversecret.ts';
 import { reportMigration } from '../services/operator/migrationreport.ts';
-import { openDiskBlobs } from '../storage/blob/blobs.disk.ts';
-import { openMemoryBlobs } from '../storage/blob/blobs.memory.ts';
-import { openS3Blobs } from '../storage/blob/blobs.s3.ts';
 import type { Blobs, ListedBlobs } from '../storage/blob/blobs.ts';
+import { openBlobs as openBlobStore } from '../storage/blob/open.ts';
 import { fileRemoval } from '../storage/blob/removal.ts';
 import { openStorage } from '../storage/open.ts';
 import type { Storage } from '../storage/ports.ts';
@@ -59,15 +57,5 @@ const clockBehind = (behindMs: number): string =>
   'the times in them run ahead of the clock for so long. Set the clock right.';
 
 /** Opens the configured store of files. */
-export function openBlobs(config: Config): ListedBlobs {
-  const { s3_endpoint, s3_bucket, s3_access_key_id, s3_secret_access_key, s3_region, data_dir } = config;
-  if (s3_endpoint && s3_bucket && s3_access_key_id && s3_secret_access_key)
-    return openS3Blobs({
-      endpoint: s3_endpoint,
-      bucket: s3_bucket,
-      region: s3_region,
-      accessKeyId: s3_access_key_id,
-      secretAccessKey: s3_secret_access_key,
-    });
-  return data_dir === null ? openMemoryBlobs() : openDiskBlobs(join(data_dir, 'blobs'));
-}
+export const openBlobs = (config: Config): ListedBlobs =>
+  openBlobStore({ s3: s3Of(config), folder: config.data_dir });

@@ -5,7 +5,9 @@ import { Streams } from '../actors/call/streams.ts';
 import { inOwnTurn } from '../actors/call/voicelistener.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import { systemClock } from '../actors/runtime/clock.ts';
+import { opened } from '../actors/runtime/opened.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
+import { rulesMsOf, trustsProxyOfVoice, webrtcHostOf } from '../config/choices.ts';
 import type { Config } from '../config/config.ts';
 import { mediaHost, voiceGatewayHost, voiceHost } from '../config/voice.ts';
 import type { CallControl, VoiceAddresses } from '../embedding.ts';
@@ -19,6 +21,7 @@ import { createPeers } from '../media/webrtc/peers.ts';
 import type { PeerOptions } from '../media/webrtc/ports.ts';
 import { reserveUdpPort } from '../media/webrtc/reservation.ts';
 import { isInForce } from '../protocol/dates.ts';
+import { present } from '../protocol/present.ts';
 import { movingMs } from '../services/operator/drain.ts';
 import { createCallOwner } from '../services/voice/callowner.ts';
 import { redirectingCalls } from '../services/voice/elsewhere.ts';
@@ -31,7 +34,6 @@ import { voiceTls } from '../transports/voice/tls.ts';
 import type { Features } from './context.ts';
 import type { Foundation } from './foundation.ts';
 import { CLOSE_GRACE_MS } from './foundation.ts';
-import { rulesMsOf } from './owners.ts';
 
 interface VoicePorts extends Foundation {
   readonly supervisor: Supervisor;
@@ -110,7 +112,7 @@ export function createVoice(ports: VoicePorts) {
         endpoint: config.voice_endpoint ?? `${bracketed(voiceHost(config))}:${server.port}`,
         caFile,
         secure: tls !== null,
-        udpPort: plane.udpPorts[0] as number,
+        udpPort: present(plane.udpPorts[0]),
         webrtcPort: webrtc.port,
         webrtcAddress: webrtc.externalAddress,
       };
@@ -166,9 +168,7 @@ function createCalls(
     },
     plane: {
       open(callId, events) {
-        const opened = plane();
-        if (!opened) throw new Error('The engine does not listen, so there are no media.');
-        return opened.open(callId, events);
+        return opened(plane(), 'The engine does not listen, so there are no media.').open(callId, events);
       },
     },
     openDave: openDaveDelivery,
@@ -190,7 +190,7 @@ const UNENCRYPTED =
 const createRoutes = ({ config, clock, wheel, routing, watch, chaos, onFault }: VoicePorts, calls: Calls) =>
   voiceRoutes({
     settings: socketSettings(config),
-    trustProxyOnOwnPort: config.trust_proxy && config.voice_tls === 'off',
+    trustProxyOnOwnPort: trustsProxyOfVoice(config),
     port: redirectingCalls(calls, routing),
     newAllowance: () => new VoiceAllowance(),
     version: 'guildhall',
@@ -209,8 +209,7 @@ interface WebrtcPlace extends PeerOptions {
 
 /** @throws Error when the address does not belong to this machine or the port is in use. */
 async function webrtcOf(config: Config): Promise<WebrtcPlace> {
-  const { voice_webrtc_address: given, voice_host: host } = config;
-  const bindAddress = given === 'auto' ? await outwardAddress() : (given ?? host);
+  const bindAddress = webrtcHostOf(config) ?? (await outwardAddress());
   const reservation = await reserveUdpPort(bindAddress, config.voice_webrtc_port);
   const { port, release: close } = reservation;
   return { bindAddress, port, reservation, externalAddress: mediaHost(config, bindAddress), close };

@@ -17,6 +17,8 @@ export interface DirectoryListener {
 export interface Directory {
   /** Number of partitions to which ids hash; identical on all shards of a cluster, and never changed. */
   readonly partitions: number;
+  /** Set by the directory of a cluster that never has a second process. */
+  readonly isSolo?: true;
   /**
    * Reserves a worker number before the shard enters. A shard that enters again gets its previous number if it is free.
    */

@@ -1,7 +1,8 @@
 // Goal: the log shows what went wrong, and nothing that people wrote.
 import { expect, it } from 'vitest';
-import { foundationOf, withoutValues } from '../../compose/foundation.ts';
+import { foundationOf } from '../../compose/foundation.ts';
 import { NotServed } from '../../protocol/faults.ts';
+import { withoutValues } from '../../storage/database/loggederror.ts';
 
 it('an error is logged with its query, without the values of the query', () => {
   const values = { params: ['a secret'], parameters: ['a secret'] };

@@ -17,7 +17,6 @@ const CASTS: Counts = {
   services: 18,
   storage: 12,
   transports: 69,
-  compose: 1,
 };
 /** Casts among them that make an id of a certain kind out of a string. */
 const ID_CASTS: Counts = {

@@ -7,7 +7,8 @@ const ROOM = 'compose/';
 
 /**
  * Decisions that are left there. A timer, a refusal, a query, a commit or a loop belongs to the room of what it decides:
- * actors, services, storage or transports. The numbers only shrink; the goal is a dozen files and nothing else.
+ * actors, services, storage or transports; what settings mean together belongs to config/choices.ts. A condition may only
+ * ask whether a part or a setting is there, to choose which part to make. The numbers only shrink; the goal is a dozen files and nothing else.
  */
 const DECISIONS: Counts = {
   files: 12,
@@ -150,9 +151,21 @@ function decisionOf(node: Node, parents: readonly Node[], stores: ReadonlySet<st
   }
   if (isLoop(node)) return 'loops';
   if (node.type === 'TryStatement') return 'tries';
+  if (node.type === 'ThrowStatement') return 'throws';
+  if (node.type === 'SwitchStatement' || compares(node)) return 'comparisons';
+  if (node.type === 'Literal' && node.regex != null) return 'patterns';
   if (node.type === 'TaggedTemplateExpression') return 'queries';
   if (isUse(node, parents[0]) && rearms(node, parents)) return 're-arming';
   return node.type === 'CallExpression' ? decisionOfCall(node.callee as Node, stores) : null;
+}
+
+const isNothing = (node: Node): boolean =>
+  (node.type === 'Literal' && node.value === null && node.regex == null) || nameOf(node) === 'undefined';
+
+/** Whether a node compares values. A comparison with null only asks whether a value is there. */
+function compares({ type, operator, left, right }: Node): boolean {
+  if (type !== 'BinaryExpression' || !/^([<>]=?|[!=]==?|in|instanceof)$/.test(String(operator))) return false;
+  return !isNothing(left as Node) && !isNothing(right as Node);
 }
 
 interface Decision {
@@ -226,6 +239,10 @@ export function composeRules(sources: readonly Source[]): void {
       ['const lives = new Lifetime(clock); new Registry({});', {}],
       ['try { open(); } catch { open(); }', { tries: 1 }],
       ['job.catch((error) => onFault(error));', { tries: 1 }],
+      // Conditions ask only whether a part or a setting is there.
+      ['const a = given ?? make(); if (b === null) c(); const d = config.voice ? e() : undefined;', {}],
+      ["const a = config.journal === 'on' ? b() : c; if (port < 1) d(); switch (e) {}", { comparisons: 3 }],
+      ["if (!a) throw new Error('b'); const c = d.replace(/^http/, 'ws');", { throws: 1, patterns: 1 }],
     ])('in %s are: %j', (text, expected) => {
       expect(decisionsIn([parse('compose/sample.ts', text)])).toEqual({ files: 1, ...expected });
     });

@@ -89,7 +89,6 @@ const TESTED = [
   'transports/http/cdn.ts targetOf',
   'transports/http/wellknown.ts discoveryDocument',
   'transports/rest/resources/messages.files.ts safeFilename',
-  'compose/foundation.ts withoutValues',
   'services/operator/operator.ts granted',
 ];
 

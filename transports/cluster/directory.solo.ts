@@ -6,6 +6,7 @@ import type { ClusterView, Owner, ShardInfo } from '../../actors/placement/ports
  * the run before a restart.
  */
 export class SoloDirectory implements Directory {
+  readonly isSolo = true;
   readonly partitions: number;
   readonly #owners: (Owner | null)[];
   #self: ShardInfo | null = null;
