@@ -56,6 +56,7 @@ function owner(): () => void {
   const deferred: (() => void)[] = [];
   const frames: LinkFrame[] = [];
   const remote = new RemoteSessions({
+    router: { tellShard: NOTHING },
     ...{ links: nowhere(frames), ownership: OWNERSHIP, resumeWindowMs: 0, ended: NOTHING },
     clock: { defer: (run: () => void) => deferred.push(run) } as never,
     wheel: { add: () => ({ cancel: NOTHING }), after: NOTHING, pause: async () => false },
@@ -77,7 +78,7 @@ function owner(): () => void {
 function home(): () => void {
   const followed = { stream: NOTHING } as unknown as GuildSubscriptions;
   const ports = {
-    ...{ links: nowhere([]), ownership: OWNERSHIP, nowMs: () => 0 },
+    ...{ links: nowhere([]), router: { tellShard: NOTHING }, ownership: OWNERSHIP, nowMs: () => 0 },
     ...{ peerLost: NOTHING, direct: NOTHING, deliveriesMissed: NOTHING },
   };
   const sessions = new LocalSessions(ports, followed);

@@ -3,7 +3,6 @@ import { GuildSubscriptions } from '../../actors/cluster/delivery/guildsubscript
 import { LocalSessions } from '../../actors/cluster/delivery/localsessions.ts';
 import type { LocalSession } from '../../actors/cluster/delivery/peer.ts';
 import type { SessionReference } from '../../actors/cluster/delivery/remote.ts';
-import type { Links } from '../../actors/cluster/ports.ts';
 import type {
   Owner,
   Ownership,
@@ -97,10 +96,11 @@ export function followedGuild() {
     streamInterrupted: () => undefined,
     onFault: () => undefined,
   });
-  const links = { tell: () => undefined, onBroken: () => undefined } as unknown as Links;
   const home: LocalSessions = new LocalSessions(
     {
-      ...{ links, ownership, nowMs: () => clock.monotonic() },
+      ...{ ownership, nowMs: () => clock.monotonic() },
+      links: { onBroken: () => undefined },
+      router: { tellShard: () => undefined },
       peerLost: (peer) => followed.peerLost(peer),
       direct: (session, body) => session.deliver(body),
       deliveriesMissed: () => undefined,

@@ -15,7 +15,7 @@ const FIELDS: Counts = {
   'actors GatewaySessionActor': 13,
   'actors GatewaySessions': 17,
   'actors Journal': 15,
-  'actors RemoteSession': 14,
+  'actors RemoteSession': 13,
   'bench Fleet': 17,
   'bench FrameParser': 14,
   'bench GatewayConnection': 13,

@@ -1,6 +1,6 @@
 import { DispatchBody } from '../../../engine/fanout/body.ts';
 import { isDirect } from '../../../engine/fanout/direct.ts';
-import type { Ownership, SessionFrame, SessionFrames } from '../../placement/ports.ts';
+import type { Ownership, Router, SessionFrame, SessionFrames } from '../../placement/ports.ts';
 import type { LiveSession } from '../../session/backend.ts';
 import type { Links } from '../ports.ts';
 import { peerOf } from './guildstream.ts';
@@ -9,7 +9,8 @@ import type { LocalSession, Peer } from './peer.ts';
 import type { SessionReference } from './remote.ts';
 
 interface LocalSessionPorts {
-  readonly links: Links;
+  readonly links: Pick<Links, 'onBroken'>;
+  readonly router: Pick<Router, 'tellShard'>;
   readonly ownership: Ownership;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
@@ -68,12 +69,12 @@ export class LocalSessions implements SessionFrames {
 
   /** Notifies the shards that know the session that it ended, or that it moved to another shard (`isMoving`). */
   remove(local: LocalSession, isMoving: boolean): void {
-    const { links, ownership } = this.#ports;
+    const { router, ownership } = this.#ports;
     this.#sessions.delete(local.session);
     for (const { peer, handle } of local.handles.values()) {
       if (!peer.sessions.delete(handle) || this.#peers.get(peer.shardId) !== peer) continue;
-      const args = [ownership.self?.instance, peer.peerEpoch, handle, isMoving];
-      links.tell(peer.shardId, { kind: 'tell', method: 'remoteSessions.ended', key: '', args });
+      const instance = ownership.self?.instance ?? '';
+      router.tellShard(peer.shardId, 'remoteSessions.ended', [instance, peer.peerEpoch, handle, isMoving]);
     }
   }
 

@@ -2,13 +2,14 @@ import type { DispatchBody } from '../../../engine/fanout/body.ts';
 import type { Authorization } from '../../../engine/oauth/authorization.ts';
 import { LinkFault } from '../../../protocol/faults.ts';
 import type { GuildId, UserId } from '../../../protocol/ids.ts';
-import type { Ownership } from '../../placement/ports.ts';
+import type { ArgsOf, ShardTell } from '../../../protocol/link.ts';
+import type { Ownership, Router, SessionFrame } from '../../placement/ports.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { epochOf } from '../../runtime/stream.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
 import type { LiveSession } from '../../session/backend.ts';
 import type { Principal } from '../../session/ports.ts';
-import type { Links, SessionDescriptor } from '../ports.ts';
+import type { SessionDescriptor } from '../ports.ts';
 
 /** A session as its shard identifies it to an owner. */
 export interface SessionReference {
@@ -23,7 +24,9 @@ export interface SessionReference {
 }
 
 interface RemotePorts {
-  readonly links: Links;
+  /** Sends frames for sessions; all other messages go through the router. */
+  readonly links: { tell(shardId: string, frame: SessionFrame): void };
+  readonly router: Pick<Router, 'tellShard'>;
   readonly ownership: Ownership;
   readonly clock: Clock;
   readonly wheel: Wheel;
@@ -32,6 +35,12 @@ interface RemotePorts {
   /** Undoes what this shard does for the session, which has ended for good. */
   readonly ended: (session: RemoteSession) => void;
 }
+
+/**
+ * `live`: its shard receives what is delivered. `released`: its shard no longer holds it, but another shard may take it.
+ * `unreachable`: its shard is gone or started a new peer epoch. Both stay for the resume window. `ended`: for good.
+ */
+type RemoteState = 'live' | 'released' | 'unreachable' | 'ended';
 
 /** A session of another shard, to which this shard delivers as the owner of its user or of one of its guilds. */
 export class RemoteSession implements LiveSession {
@@ -44,14 +53,11 @@ export class RemoteSession implements LiveSession {
   readonly intents: number;
   readonly shard: readonly [id: number, count: number];
   readonly largeThreshold: number;
-  over = false;
-  /** Whether the session is open at the owner of its user, which is this shard. */
-  opened = false;
-  /** The session's shard has released it. */
-  released = false;
   /** Guilds of this shard to which the session is or was subscribed. */
   readonly guildIds = new Set<GuildId>();
   readonly #outbox: PeerOutbox;
+  #state: RemoteState = 'live';
+  #isOpen = false;
 
   constructor(session: SessionDescriptor, outbox: PeerOutbox) {
     const { principal } = session;
@@ -67,27 +73,60 @@ export class RemoteSession implements LiveSession {
     this.#outbox = outbox;
   }
 
+  get over(): boolean {
+    return this.#state === 'ended';
+  }
+
+  /** Nothing delivered now reaches the session. */
   get away(): boolean {
-    return this.released || this.#outbox.isClosed;
+    return this.#state !== 'live';
+  }
+
+  /** Whether the session is open at the owner of its user, which is this shard. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** The owner of the session's user opens it. */
+  open(): void {
+    this.#isOpen = true;
+  }
+
+  /** The session's shard no longer holds it. */
+  release(): void {
+    if (this.#state === 'live') this.#state = 'released';
+  }
+
+  /** The session's shard is gone, or started a new peer epoch. */
+  lose(): void {
+    if (this.#state === 'live') this.#state = 'unreachable';
+  }
+
+  /** Returns false when it has ended before. */
+  end(): boolean {
+    if (this.#state === 'ended') return false;
+    this.#state = 'ended';
+    return true;
   }
 
   /** Hot path: usually only appends a handle. */
   deliver(body: DispatchBody): void {
-    this.#outbox.dispatch(body, this.handle);
+    if (this.#state === 'live') this.#outbox.dispatch(body, this.handle);
   }
 
   following(ownerId: string, n: number): void {
-    this.#outbox.following(this.handle, ownerId, n);
+    if (this.#state === 'live') this.#outbox.following(this.handle, ownerId, n);
   }
 
   /** Rejects when the session's shard is gone: nothing delivered would be received. */
   writable(): Promise<void> {
-    return this.over ? Promise.resolve() : this.#outbox.writable(this.handle);
+    if (this.#state === 'unreachable') return Promise.reject(homeUnreachable());
+    return this.#state === 'live' ? this.#outbox.writable(this.handle) : Promise.resolve();
   }
 
   /** Asks the session's shard to subscribe it to a guild that its user joined. */
   join(guildId: GuildId): void {
-    this.#outbox.notify('localSessions.join', [this.#outbox.peerEpoch, this.handle, guildId]);
+    this.#tell('localSessions.join', [this.#outbox.peerEpoch, this.handle, guildId]);
   }
 
   /**
@@ -95,7 +134,11 @@ export class RemoteSession implements LiveSession {
    * owner of a guild whose stream it has up to `n`.
    */
   replaced(guildId: GuildId | null, n: number): void {
-    this.#outbox.notify('localSessions.replaced', [this.#outbox.peerEpoch, this.handle, guildId, n]);
+    this.#tell('localSessions.replaced', [this.#outbox.peerEpoch, this.handle, guildId, n]);
+  }
+
+  #tell<M extends ShardTell>(method: M, args: ArgsOf<M>): void {
+    if (this.#state === 'live') this.#outbox.tell(method, args);
   }
 }
 
@@ -106,9 +149,9 @@ const ENDED_MAX = 4096;
 type QueuedFrame =
   | { readonly body: DispatchBody; readonly handles: number[] }
   | { readonly handle: number; readonly ownerId: string; readonly n: number }
-  | { readonly method: string; readonly args: readonly unknown[] };
+  | { readonly send: () => void };
 
-/** The outgoing frames of this shard to one peer epoch of another shard. */
+/** The outgoing frames of this shard to one peer epoch of another shard. Only live sessions use it. */
 class PeerOutbox {
   readonly shardId: string;
   readonly home: string;
@@ -117,24 +160,24 @@ class PeerOutbox {
   /** Handles of recently ended sessions: their earlier requests may still arrive. */
   readonly ended = new Set<number>();
   queued: QueuedFrame[] = [];
+  readonly #router: RemotePorts['router'];
   readonly #dirty: (outbox: PeerOutbox) => void;
   /** The last dispatched body and its recipients; further recipients of the same body join its frame. */
   #body: DispatchBody | null = null;
   #handles: number[] = [];
-  /** The other shard is gone or started a new peer epoch: nothing more is sent under this one. */
-  #isClosed = false;
   readonly #waiters = new Map<number, { resolve(): void; reject(fault: Error): void }>();
   #lastTicket = 0;
 
-  constructor(shardId: string, home: string, peerEpoch: number, dirty: (outbox: PeerOutbox) => void) {
+  constructor(
+    [shardId, home, peerEpoch]: readonly [string, string, number],
+    router: RemotePorts['router'],
+    dirty: (outbox: PeerOutbox) => void,
+  ) {
     this.shardId = shardId;
     this.home = home;
     this.peerEpoch = peerEpoch;
+    this.#router = router;
     this.#dirty = dirty;
-  }
-
-  get isClosed(): boolean {
-    return this.#isClosed;
   }
 
   dispatch(body: DispatchBody, handle: number): void {
@@ -142,7 +185,6 @@ class PeerOutbox {
       this.#handles.push(handle);
       return;
     }
-    if (this.#isClosed) return;
     this.#handles = [handle];
     this.#enqueue({ body, handles: this.#handles });
     this.#body = body;
@@ -152,16 +194,16 @@ class PeerOutbox {
     this.#enqueue({ handle, ownerId, n });
   }
 
-  notify(method: string, args: readonly unknown[]): void {
-    this.#enqueue({ method, args });
+  /** A message of the catalogue, behind all earlier deliveries. */
+  tell<M extends ShardTell>(method: M, args: ArgsOf<M>): void {
+    this.#enqueue({ send: () => this.#router.tellShard(this.shardId, method, args) });
   }
 
   /** Queued behind all earlier deliveries: the session's shard answers once the session's socket has taken them. */
   writable(handle: number): Promise<void> {
-    if (this.#isClosed) return Promise.reject(homeUnreachable());
     this.#lastTicket += 1;
     const ticket = this.#lastTicket;
-    this.notify('localSessions.whenWritable', [this.peerEpoch, handle, ticket]);
+    this.tell('localSessions.whenWritable', [this.peerEpoch, handle, ticket]);
     return new Promise((resolve, reject) => this.#waiters.set(ticket, { resolve, reject }));
   }
 
@@ -178,15 +220,15 @@ class PeerOutbox {
     return queued;
   }
 
+  /** The other shard is gone or started a new peer epoch: nothing more is sent under this one. */
   close(): void {
-    this.#isClosed = true;
+    for (const session of this.sessions.values()) session.lose();
     this.take();
     for (const { reject } of this.#waiters.values()) reject(homeUnreachable());
     this.#waiters.clear();
   }
 
   #enqueue(item: QueuedFrame): void {
-    if (this.#isClosed) return;
     this.#body = null;
     if (this.queued.length === 0) this.#dirty(this);
     this.queued.push(item);
@@ -253,7 +295,7 @@ export class RemoteSessions {
     const session = outbox.sessions.get(handle);
     if (!session) return;
     outbox.sessions.delete(handle);
-    session.released = true;
+    session.release();
     if (kept) this.#ports.wheel.after(() => this.#end(session), this.#ports.resumeWindowMs);
     else this.#end(session);
   }
@@ -279,7 +321,9 @@ export class RemoteSessions {
     if (!this.#ports.ownership.view.shards.some(({ instance }) => instance === home))
       throw new LinkFault('overloaded', `The run ${home} is not known here yet, or any more.`);
     if (known) this.#retire(known);
-    const outbox = new PeerOutbox(shardId, home, peerEpoch, (dirty) => this.#flushLater(dirty));
+    const outbox = new PeerOutbox([shardId, home, peerEpoch], this.#ports.router, (dirty) =>
+      this.#flushLater(dirty),
+    );
     this.#outboxes.set(home, outbox);
     return outbox;
   }
@@ -295,9 +339,7 @@ export class RemoteSessions {
   }
 
   #end(session: RemoteSession): void {
-    if (session.over) return;
-    session.over = true;
-    this.#ports.ended(session);
+    if (session.end()) this.#ports.ended(session);
   }
 
   #flushLater(outbox: PeerOutbox): void {
@@ -313,8 +355,8 @@ export class RemoteSessions {
     const encoded = new Map<DispatchBody, Uint8Array>();
     for (const outbox of dirty) {
       for (const item of outbox.take()) {
-        if ('method' in item) {
-          links.tell(outbox.shardId, { kind: 'tell', method: item.method, key: '', args: item.args });
+        if ('send' in item) {
+          item.send();
           continue;
         }
         if ('handle' in item) {

@@ -74,7 +74,7 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
   const { ownership, router } = cluster;
   const nowMs = () => clock.monotonic();
   const remoteSessions = new RemoteSessions({
-    ...{ links, ownership, clock, wheel, resumeWindowMs: ports.resumeWindowMs },
+    ...{ links, router, ownership, clock, wheel, resumeWindowMs: ports.resumeWindowMs },
     ended: (session) => endRemote(session, ports),
   });
   const peers = {
@@ -99,7 +99,7 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
   });
   const localSessions: LocalSessions = new LocalSessions(
     {
-      ...{ links, ownership, nowMs },
+      ...{ links, router, ownership, nowMs },
       direct: (session, body) => direct?.deliveryCursors.deliver(session, body),
       deliveriesMissed: () => direct?.userDelivery.recheckAll(),
       peerLost: (peer) => {
@@ -191,7 +191,7 @@ function unsubscribeHere(
 function endRemote(session: RemoteSession, ports: ClusterSessionPorts): void {
   const { cluster, userBackend } = ports;
   for (const guildId of session.guildIds) unsubscribeHere(ports, guildId, session);
-  if (session.opened && cluster.ownership.owns(session.userId)) userBackend.ended(session);
+  if (session.isOpen && cluster.ownership.owns(session.userId)) userBackend.ended(session);
 }
 
 /** Serves the sessions of other shards as the owner of their guilds and users. */
@@ -211,7 +211,7 @@ function servePeers(context: Context): void {
   };
   const opening = (from: string, reference: SessionReference): RemoteSession => {
     const session = named(from, reference, reference.session.principal.userId);
-    session.opened = true;
+    session.open();
     return session;
   };
   router.serve('remoteSessions.subscribe', ([guildId, wanted, epoch], { from }) => {

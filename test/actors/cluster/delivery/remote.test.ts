@@ -1,18 +1,23 @@
 // Goal: a home gets one frame for each dispatch, however many of its sessions hear it, and what is over is told nothing.
 import { describe, expect, it } from 'vitest';
 import { type RemoteSession, RemoteSessions } from '../../../../actors/cluster/delivery/remote.ts';
-import type { Links } from '../../../../actors/cluster/ports.ts';
-import type { LinkFrame, Ownership, OwnershipChange, ShardInfo } from '../../../../actors/placement/ports.ts';
+import type {
+  Ownership,
+  OwnershipChange,
+  SessionFrame,
+  ShardInfo,
+} from '../../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
 import { DispatchBody } from '../../../../engine/fanout/body.ts';
-import type { UserId } from '../../../../protocol/ids.ts';
+import type { GuildId, UserId } from '../../../../protocol/ids.ts';
 
 const WINDOW_MS = 60_000;
 
 function arrange(...homes: readonly string[]) {
   const clock = new VirtualClock();
-  const told: { readonly to: string; readonly frame: LinkFrame }[] = [];
+  type Sent = SessionFrame | { readonly kind: 'tell'; readonly method: string; readonly args: unknown };
+  const told: { readonly to: string; readonly frame: Sent }[] = [];
   const ended: RemoteSession[] = [];
   const shards = homes.map((instance) => ({ id: instance, instance }) as ShardInfo);
   let change: (change: OwnershipChange) => void = () => undefined;
@@ -23,9 +28,10 @@ function arrange(...homes: readonly string[]) {
       return () => undefined;
     },
   } as unknown as Ownership;
-  const links = { tell: (to: string, frame: LinkFrame) => told.push({ to, frame }) } as unknown as Links;
   const remote = new RemoteSessions({
-    ...{ links, ownership, clock, wheel: new TimerWheel(clock), resumeWindowMs: WINDOW_MS },
+    links: { tell: (to, frame) => told.push({ to, frame }) },
+    router: { tellShard: (to, method, args) => told.push({ to, frame: { kind: 'tell', method, args } }) },
+    ...{ ownership, clock, wheel: new TimerWheel(clock), resumeWindowMs: WINDOW_MS },
     ended: (session) => ended.push(session),
   });
   const named = (home: string, handle: number, talk = 1) => ({
@@ -145,6 +151,42 @@ describe('sessions of other shards', () => {
     expect(ended).toEqual([one, two]);
     clock.advance(WINDOW_MS + 100);
     expect(ended.length).toBe(2);
+  });
+
+  it('send nothing after their shard releases them, and do not delay a delivery that waits for room', async () => {
+    const { clock, session, news, remote } = arrange('a');
+    const [one, two] = [session('a', 1), session('a', 2)];
+    expect([one.away, one.over]).toEqual([false, false]);
+    one.deliver(body('BEFORE'));
+    remote.ended('a', 1, 1, true);
+    remote.ended('a', 1, 2, false);
+    expect([one.away, one.over]).toEqual([true, false]);
+    expect([two.away, two.over]).toEqual([true, true]);
+    for (const each of [one, two]) {
+      each.deliver(body('AFTER'));
+      each.following('9', 1);
+      each.join('9' as GuildId);
+      each.replaced(null, 0);
+      await each.writable();
+    }
+    expect(news()).toEqual([{ to: 'a', t: 'BEFORE', n: 0, handles: [1] }]);
+    clock.advance(WINDOW_MS + 100);
+    expect(one.over).toBe(true);
+  });
+
+  it('send messages of the catalogue behind earlier deliveries', () => {
+    const { session, news } = arrange('a');
+    const one = session('a', 1);
+    one.deliver(body('FIRST'));
+    one.join('9' as GuildId);
+    one.replaced('9' as GuildId, 5);
+    one.deliver(body('SECOND'));
+    expect(news()).toEqual([
+      { to: 'a', t: 'FIRST', n: 0, handles: [1] },
+      { to: 'a', method: 'localSessions.join', args: [1, 1, '9'] },
+      { to: 'a', method: 'localSessions.replaced', args: [1, 1, '9', 5] },
+      { to: 'a', t: 'SECOND', n: 0, handles: [1] },
+    ]);
   });
 
   it('are not created again by a late request once they have ended', () => {
