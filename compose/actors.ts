@@ -31,10 +31,8 @@ import {
   createInteractions,
   createLobbies,
   createOAuth,
-  createPolls,
   createProvisional,
   createRunningActivities,
-  createSearchIndex,
   createSocial,
 } from './features.ts';
 import type { Foundation } from './foundation.ts';
@@ -78,16 +76,15 @@ export function createActors(
   }: ActorPorts,
 ) {
   const { clock, wheel, nextId, randomBytes, onFault } = foundation;
+  /** Ends the sessions first, then the services that they use, and the owners last. */
+  const scope = foundation.lifetime.child();
   const supervisor = createSupervisor();
   const membership = createMembership(cluster, foundation, () => membershipPorts);
   const owners = createOwners(foundation, {
-    storage,
-    cluster,
-    supervisor,
-    membership,
-    voiceListener,
+    ...{ storage, cluster, supervisor, membership, voiceListener },
     ...signing,
   });
+  scope.own(() => owners.closeOwners());
   const { users, applications } = storage;
   const identity = createIdentity({
     ...{ users, applications, routing: owners.routing, commit: owners.commit, nextId, randomBytes },
@@ -107,7 +104,8 @@ export function createActors(
   });
   const { sessions, clusterSessions } = sessionActors;
   const context: ServiceContext = {
-    ...{ ...foundation, ...owners, storage, blobs, supervisor, identity, voiceListener, publicUrl, cluster },
+    ...{ ...foundation, ...owners, scope, storage, blobs, supervisor, identity },
+    ...{ voiceListener, publicUrl, cluster },
     publishPresence: sessionActors.publishPresence,
     sessions: () => sessions,
     features: () => features,
@@ -125,41 +123,10 @@ export function createActors(
     memberJoined: membership.memberJoined,
   });
   foundation.metrics.push(...tokenMetrics(identity, features.oauth));
-  const close = (): void => {
-    sessions.close();
-    clusterSessions?.close();
-    closeFeatures(features);
-    tags.stop();
-    owners.closeOwners();
-  };
+  scope.own(() => clusterSessions?.close());
+  scope.own(() => sessions.close());
+  const close = (): Promise<void> => scope.close();
   return { ...context, ...sessionActors, membership, founding, authenticate, features, close };
-}
-
-function closeFeatures(features: Features): void {
-  const {
-    lobbies,
-    crossposts,
-    eventClock,
-    threadClock,
-    searchIndex,
-    polls,
-    interactions,
-    provisional,
-    endpoints,
-    runningActivities,
-    premium,
-  } = features;
-  lobbies.close();
-  crossposts.stop();
-  eventClock.stop();
-  threadClock.stop();
-  searchIndex.stop();
-  polls.stop();
-  runningActivities.close();
-  interactions.close();
-  provisional.close();
-  endpoints.close();
-  premium.close();
 }
 
 function createFeatures(context: ServiceContext): Features {
@@ -174,8 +141,6 @@ function createFeatures(context: ServiceContext): Features {
     endpoints,
     crossposts: createCrossposts(context),
     ...createGuildClocks(context),
-    searchIndex: createSearchIndex(context),
-    polls: createPolls(context),
     runningActivities: createRunningActivities(context),
     interactions: createInteractions(context, endpoints),
     integrations: createIntegrations(context),

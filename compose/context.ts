@@ -3,6 +3,7 @@ import type { PublishPresence } from '../actors/cluster/delivery/presences.ts';
 import type { Cluster } from '../actors/cluster/shard.ts';
 import type { Games } from '../actors/lobby/games.ts';
 import type { AggregatePorts, Signing } from '../actors/runtime/aggregate.ports.ts';
+import type { Lifetime } from '../actors/runtime/clock.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { CommitAndNotify } from '../actors/user/notifier.ts';
@@ -12,14 +13,12 @@ import type { Endpoints } from '../services/applications/endpoints.ts';
 import type { Teams } from '../services/applications/teams.ts';
 import type { DueClock } from '../services/dueclock.ts';
 import type { Integrations } from '../services/guilds/integrations.ts';
-import type { SearchIndex } from '../services/guilds/searchindex.ts';
 import type { Identity } from '../services/identity/identity.ts';
 import type { ServedInteractions } from '../services/interactions/interactions.ts';
 import type { Lobbies } from '../services/lobbies/ports.ts';
 import type { Matchmaking } from '../services/matchmaking/ports.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
 import type { Provisional } from '../services/players/ports.ts';
-import type { PollDeadlines } from '../services/polls/deadlines.ts';
 import type { Catalog } from '../services/premium/catalog.ts';
 import type { ServedPremium } from '../services/premium/start.ts';
 import type { Store } from '../services/premium/store.ts';
@@ -44,8 +43,6 @@ export interface Features {
   readonly crossposts: Crossposts;
   readonly eventClock: DueClock;
   readonly threadClock: DueClock;
-  readonly searchIndex: SearchIndex;
-  readonly polls: PollDeadlines;
   readonly runningActivities: ServedActivities;
   readonly interactions: ServedInteractions;
   readonly integrations: Integrations;
@@ -60,6 +57,8 @@ export interface Features {
  * being built.
  */
 export interface ServiceContext extends Foundation, ReturnType<typeof createResidents>, OwnerAccess {
+  /** Ends the background work of the services; it closes after the sessions, and before the owners. */
+  readonly scope: Lifetime;
   /** The cluster of this process. */
   readonly cluster: Cluster;
   readonly storage: Storage;

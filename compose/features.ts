@@ -208,7 +208,7 @@ export function createProvisional(context: ServiceContext): Provisional {
     commit: context.commitAsOwner,
     routing: context.routing,
     notify: playerNotices(notifier, context.hooks.tap),
-    wheel: context.wheel,
+    ...{ wheel: context.wheel, scope: context.scope },
     onFault: (error) => onFault(error, 'provisional'),
     nextId: context.nextId,
     nowMs: () => clock.now(),
@@ -237,11 +237,12 @@ export function createCrossposts({
   guilds,
   routing,
   wheel,
+  scope,
   clock,
   onFault,
 }: ServiceContext): Crossposts {
   const crossposts = new Crossposts({
-    ...{ store: storage.webhooks, messages: storage.messages, guilds, routing, wheel },
+    ...{ store: storage.webhooks, messages: storage.messages, guilds, routing, wheel, scope },
     nowMs: () => clock.now(),
     onFault: (error) => onFault(error, 'crossposts'),
   });
@@ -250,24 +251,29 @@ export function createCrossposts({
 }
 
 /** Indexes messages that earlier versions stored without search terms. */
-export function createSearchIndex({ storage, wheel, onFault }: ServiceContext): SearchIndex {
-  return new SearchIndex({ store: storage.search, wheel, onFault: (error) => onFault(error, 'search') });
+function startSearchIndex({ storage, wheel, scope, onFault }: ServiceContext): void {
+  new SearchIndex({
+    ...{ store: storage.search, wheel, scope },
+    onFault: (error) => onFault(error, 'search'),
+  }).start();
 }
 
-/** Timed changes of guilds: scheduled events begin and end, quiet threads are archived. */
-export const createGuildClocks = (context: ServiceContext) =>
-  startGuildClocks({ ...context, nowMs: () => context.clock.now() });
+/** Timed work on guilds: scheduled events begin and end, quiet threads are archived, polls end, messages are indexed. */
+export function createGuildClocks(context: ServiceContext) {
+  const clocks = startGuildClocks({ ...context, nowMs: () => context.clock.now() });
+  startSearchIndex(context);
+  startPolls(context);
+  return clocks;
+}
 
-/** The clock that ends polls. */
-export function createPolls(context: ServiceContext): PollDeadlines {
+/** Starts the clock that ends polls. */
+function startPolls(context: ServiceContext): void {
   const { storage, onFault } = context;
   const polls = new PollDeadlines({
-    ...context,
-    store: storage.messages,
+    ...{ ...context, store: storage.messages },
     onFault: (error) => onFault(error, 'polls'),
   });
   polls.start();
-  return polls;
 }
 
 /** Activities that run in channels, with their participants. */
@@ -333,6 +339,7 @@ export function createLobbies(context: ServiceContext): Pick<Features, 'lobbies'
   const { config, aggregate, clock, wheel, storage, logger, randomBytes, onFault } = context;
   const fresh = new FreshLobbies();
   const gameWheel = new TimerWheel(clock, GAME_TICK_MS);
+  context.scope.own(() => gameWheel.stop());
   const games = gamesOf(context, { wheel: gameWheel, lobbies: () => registry.shells() });
   const registry: Registry<LobbyState, LobbyShell> = new Registry({
     machine: lobbyMachine,
@@ -372,17 +379,12 @@ export function createLobbies(context: ServiceContext): Pick<Features, 'lobbies'
   });
   const { lobbies } = assembly;
   const matchmaking: Matchmaking = new Matchmaker({
-    ...{ lobbies, clock, wheel, nextId: context.nextId, lifetime: context.lifetime },
+    ...{ lobbies, clock, wheel, nextId: context.nextId, scope: context.scope },
     ...{ notifier: context.notifier, routing: context.routing },
     onFault: (error) => onFault(error, 'matchmaking'),
   });
-  const close = (): void => {
-    matchmaking.close();
-    lobbies.close();
-    gameWheel.stop();
-  };
   return {
-    lobbies: context.routing.service({ ...lobbies, close }, LOBBY_ROUTES),
+    lobbies: context.routing.service(lobbies, LOBBY_ROUTES),
     games,
     matchmaking: context.routing.service(matchmaking, MATCHMAKING_ROUTES),
   };

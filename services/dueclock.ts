@@ -1,18 +1,20 @@
 import type { Routing } from '../actors/placement/routing.ts';
-import type { Timer } from '../actors/runtime/clock.ts';
+import type { Lifetime, Timer } from '../actors/runtime/clock.ts';
 import type { Wheel } from '../actors/runtime/wheel.ts';
 
 export interface DueClockPorts {
   readonly routing: Pick<Routing, 'onMoved'>;
   readonly wheel: Wheel;
+  /** Ends the work in the background, with its timer. */
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   /** Unix milliseconds. */
   readonly nowMs: () => number;
   readonly onFault: (error: unknown) => void;
 }
 
 interface DueWork {
-  /** Does the work that is due. Calls `isOver` between steps, and stops early when it returns true. */
-  work(isOver: () => boolean): Promise<void>;
+  /** Does the work that is due, and stops early when the scope ends. */
+  work(): Promise<void>;
   /** When something is due next, Unix milliseconds; null for never. */
   nextDueMs(): Promise<number | null>;
 }
@@ -32,10 +34,10 @@ export class DueClock {
   #nextMs = Number.POSITIVE_INFINITY;
   #timer: Timer | null = null;
   #looking = false;
-  #over = false;
 
   constructor(ports: DueClockPorts & DueWork) {
     this.#ports = ports;
+    ports.scope.own(() => this.#timer?.cancel());
   }
 
   /** Checks for work that became due while no process ran, and again after each change of ownership. */
@@ -47,7 +49,7 @@ export class DueClock {
 
   /** Something is due at this time, Unix milliseconds. */
   schedule(atMs: number): void {
-    if (this.#over || atMs >= this.#nextMs) return;
+    if (this.#ports.scope.over || atMs >= this.#nextMs) return;
     this.#nextMs = atMs;
     this.#timer?.cancel();
     const { wheel, nowMs } = this.#ports;
@@ -60,25 +62,20 @@ export class DueClock {
     this.schedule(this.#ports.nowMs());
   }
 
-  /** Reports a fault of one piece of work, unless the clock was stopped. */
+  /** Reports a fault of one piece of work, unless the scope has ended. */
   report(error: unknown): void {
-    if (!this.#over) this.#ports.onFault(error);
-  }
-
-  stop(): void {
-    this.#over = true;
-    this.#timer?.cancel();
+    if (!this.#ports.scope.over) this.#ports.onFault(error);
   }
 
   async #look(): Promise<void> {
-    const { nowMs } = this.#ports;
+    const { nowMs, scope } = this.#ports;
     this.#nextMs = Number.POSITIVE_INFINITY;
     this.#timer = null;
     if (this.#looking) return this.schedule(nowMs() + REST_MS);
     this.#looking = true;
     try {
-      await this.#ports.work(() => this.#over);
-      const nextMs = this.#over ? null : await this.#ports.nextDueMs();
+      await this.#ports.work();
+      const nextMs = scope.over ? null : await this.#ports.nextDueMs();
       this.schedule(Math.max(nowMs() + REST_MS, Math.min(nextMs ?? Infinity, nowMs() + INTERVAL_MS)));
     } catch (error) {
       this.report(error);

@@ -1,10 +1,12 @@
-import type { Timer } from '../actors/runtime/clock.ts';
+import type { Lifetime, Timer } from '../actors/runtime/clock.ts';
 import type { Wheel } from '../actors/runtime/wheel.ts';
 
 interface QueuedWorkPorts {
-  /** Does what is queued. Asks `isOver` between steps, and ends early when it is. */
-  readonly work: (isOver: () => boolean) => Promise<'done' | 'failed'>;
+  /** Does what is queued, and stops early when the scope ends. */
+  readonly work: () => Promise<'done' | 'failed'>;
   readonly wheel: Wheel;
+  /** Ends the work in the background, with its timer. */
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -18,10 +20,10 @@ export class QueuedWork {
   #timer: Timer | null = null;
   #running = false;
   #again = false;
-  #over = false;
 
   constructor(ports: QueuedWorkPorts) {
     this.#ports = ports;
+    ports.scope.own(() => this.#timer?.cancel());
   }
 
   /** Looks for work that an earlier process has left, and from then on now and then. */
@@ -35,18 +37,13 @@ export class QueuedWork {
     else this.#later(0);
   }
 
-  stop(): void {
-    this.#over = true;
-    this.#timer?.cancel();
-  }
-
-  /** Reports a fault of one piece of work, unless the work was stopped. */
+  /** Reports a fault of one piece of work, unless the scope has ended. */
   report(error: unknown): void {
-    if (!this.#over) this.#ports.onFault(error);
+    if (!this.#ports.scope.over) this.#ports.onFault(error);
   }
 
   #later(delayMs: number): void {
-    if (this.#over) return;
+    if (this.#ports.scope.over) return;
     this.#timer?.cancel();
     this.#timer = this.#ports.wheel.add(() => void this.#work(), delayMs);
   }
@@ -57,7 +54,7 @@ export class QueuedWork {
     this.#again = false;
     let nextMs = INTERVAL_MS;
     try {
-      const outcome = await this.#ports.work(() => this.#over);
+      const outcome = await this.#ports.work();
       if (outcome === 'failed') nextMs = RETRY_MS;
     } catch (error) {
       nextMs = RETRY_MS;

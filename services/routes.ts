@@ -148,7 +148,7 @@ export const LOBBY_ROUTES: Routes<Lobbies> = {
   ...{ opened: 'local', ended: 'local', voiceStates: 'local', voiceServerPing: 'local' },
   ...{ owns: 'local', invited: 'local', drop: 'local', userChanged: 'local', channelNews: 'local' },
   applicationChanged: 'local',
-  ...{ merge: 'local', unmerge: 'local', forgetGame: 'local', close: 'local' },
+  ...{ merge: 'local', unmerge: 'local', forgetGame: 'local' },
 };
 
 /** All tickets of an application are on one shard, so that no player is in two queues of it. */
@@ -158,5 +158,4 @@ export const MATCHMAKING_ROUTES: Routes<Matchmaking> = {
   get: { method: 'matchmaking.get', key: (_id, { by }) => by.applicationId },
   cancel: { method: 'matchmaking.cancel', key: (_id, { by }) => by.applicationId },
   queues: 'local',
-  close: 'local',
 };

@@ -1,4 +1,4 @@
-import type { Timer } from '../../actors/runtime/clock.ts';
+import type { Lifetime, Timer } from '../../actors/runtime/clock.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import {
@@ -22,6 +22,8 @@ interface OwnerPorts {
   /** Shows a stored change to those who see the location. */
   show(instance: ActivityInstance): Promise<void>;
   readonly wheel: Wheel;
+  /** Ends the work in the background, with its timers. */
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   readonly nextId: () => string;
   readonly nowMs: () => number;
   readonly onFault: (error: unknown) => void;
@@ -45,23 +47,15 @@ export class ActivityOwner {
   /** Owners whose instances are read again after a fault. */
   readonly #retries = new Map<string, Timer>();
   readonly #mutex = keyedMutex<string>();
-  #over = false;
 
   constructor(ports: OwnerPorts) {
     this.#ports = ports;
+    ports.scope.own(() => this.#cancel());
   }
 
   /** Instances in memory. */
   get running(): number {
     return [...this.#loaded.values()].reduce((sum, { instances }) => sum + instances.length, 0);
-  }
-
-  close(): void {
-    this.#over = true;
-    for (const { timer } of this.#loaded.values()) timer?.cancel();
-    this.#loaded.clear();
-    for (const timer of this.#retries.values()) timer.cancel();
-    this.#retries.clear();
   }
 
   /** Others own these now. */
@@ -114,7 +108,7 @@ export class ActivityOwner {
   async #load(ownerId: string): Promise<Loaded> {
     const known = this.#loaded.get(ownerId);
     if (known) return known;
-    const { store, nowMs } = this.#ports;
+    const { store, nowMs, scope } = this.#ports;
     this.#retries.get(ownerId)?.cancel();
     this.#retries.delete(ownerId);
     const stored = await store.ofOwner(ownerId);
@@ -122,7 +116,7 @@ export class ActivityOwner {
       instances: stored.map((one) => withFreshLeases(one, nowMs())),
       timer: null,
     };
-    if (!this.#over) this.#loaded.set(ownerId, loaded);
+    if (!scope.over) this.#loaded.set(ownerId, loaded);
     return loaded;
   }
 
@@ -152,7 +146,7 @@ export class ActivityOwner {
   #wake(ownerId: string, loaded: Loaded, delayMs: number): void {
     loaded.timer = this.#ports.wheel.add(() => {
       this.#lapse(ownerId).catch((error: unknown) => {
-        if (this.#over) return;
+        if (this.#ports.scope.over) return;
         this.#ports.onFault(error);
         // The instances are read again, with whole leases, once the database answers.
         const again = () => void this.adopt(ownerId).catch(this.#ports.onFault);
@@ -171,5 +165,12 @@ export class ActivityOwner {
   #forget(ownerId: string): void {
     this.#loaded.get(ownerId)?.timer?.cancel();
     this.#loaded.delete(ownerId);
+  }
+
+  #cancel(): void {
+    for (const { timer } of this.#loaded.values()) timer?.cancel();
+    this.#loaded.clear();
+    for (const timer of this.#retries.values()) timer.cancel();
+    this.#retries.clear();
   }
 }

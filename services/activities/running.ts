@@ -1,5 +1,6 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
+import type { Lifetime } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { Notifier } from '../../actors/user/notifier.ts';
 import {
@@ -32,6 +33,8 @@ interface RunningPorts {
   commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
   readonly routing: Routing;
   readonly wheel: Wheel;
+  /** Ends the work in the background. */
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   readonly nextId: () => FreshId;
   readonly nowMs: () => number;
   readonly onFault: (error: unknown) => void;
@@ -40,7 +43,6 @@ interface RunningPorts {
 /** Running activities as compose holds them. */
 export interface ServedActivities extends RunningActivities {
   readonly counts: { readonly running: number };
-  close(): void;
 }
 
 const OWNERS_PAGE = 100;
@@ -49,11 +51,13 @@ const NOBODY = snowflakeOf(0n);
 
 /** Serves running activities, including those of an earlier process. */
 export function startRunningActivities(ports: RunningPorts): ServedActivities {
-  const { storage, routing, onFault } = ports;
-  const owner = new ActivityOwner({ ...ports, store: storage.activities, show: (one) => show(ports, one) });
-  let isOver = false;
+  const { storage, routing, scope, onFault } = ports;
+  const owner = new ActivityOwner({
+    ...{ ...ports, scope, store: storage.activities },
+    show: (one) => show(ports, one),
+  });
   const adopt = async (isMine: (ownerId: string) => boolean): Promise<void> => {
-    for (let after: string | null = null; !isOver; ) {
+    for (let after: string | null = null; !scope.over; ) {
       const page: string[] = await storage.activities.owners(after, OWNERS_PAGE);
       for (const id of page) if (isMine(id) && routing.owns(id)) await owner.adopt(id);
       if (page.length < OWNERS_PAGE) return;
@@ -61,7 +65,7 @@ export function startRunningActivities(ports: RunningPorts): ServedActivities {
     }
   };
   const adopting = (isMine: (ownerId: string) => boolean): void => {
-    adopt(isMine).catch((error) => isOver || onFault(error));
+    adopt(isMine).catch((error) => scope.over || onFault(error));
   };
   adopting(() => true);
   routing.onMoved((moved) => {
@@ -96,10 +100,6 @@ export function startRunningActivities(ports: RunningPorts): ServedActivities {
       const isIt = (one: ActivityInstance) => one.applicationId === applicationId && idOf(one) === instanceId;
       const found = all.find(isIt);
       return found ? instanceObject(found) : null;
-    },
-    close() {
-      isOver = true;
-      owner.close();
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { Routing } from '../../actors/placement/routing.ts';
-import type { Timer } from '../../actors/runtime/clock.ts';
+import type { Lifetime, Timer } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationStore } from '../../storage/application/port.ts';
@@ -11,6 +11,8 @@ interface ProbePorts {
   readonly sender: EndpointSender;
   readonly routing: Pick<Routing, 'owns'>;
   readonly wheel: Wheel;
+  /** Ends the work in the background, with its timer. */
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   /** 0 to 1. */
   readonly random: () => number;
   /** Removes the URL and tells the owner why. */
@@ -33,34 +35,29 @@ export class EndpointProbe {
   /** Failures in a row of each application with its URL: a new URL begins at none. */
   #failures = new Map<string, number>();
   #timer: Timer | null = null;
-  #over = false;
 
   constructor(ports: ProbePorts) {
     this.#ports = ports;
+    ports.scope.own(() => this.#timer?.cancel());
   }
 
   start(): void {
-    if (this.#over) return;
-    const { wheel, random } = this.#ports;
+    const { scope, wheel, random } = this.#ports;
+    if (scope.over) return;
     this.#timer = wheel.add(() => void this.#round(), INTERVAL_MS * (0.5 + random()));
   }
 
-  stop(): void {
-    this.#over = true;
-    this.#timer?.cancel();
-  }
-
   async #round(): Promise<void> {
-    const { applications, routing, onFault } = this.#ports;
+    const { applications, routing, scope, onFault } = this.#ports;
     const failures = new Map<string, number>();
     try {
       for (const application of await applications.list()) {
-        if (this.#over) return;
+        if (scope.over) return;
         const url = application.interactions_endpoint_url;
         if (url !== null && routing.owns(application.id)) await this.#probe(application, url, failures);
       }
     } catch (error) {
-      if (!this.#over) onFault(error);
+      if (!scope.over) onFault(error);
     }
     this.#failures = failures;
     this.start();
@@ -68,7 +65,7 @@ export class EndpointProbe {
 
   async #probe(application: Application, url: string, failures: Map<string, number>): Promise<void> {
     const fault = await endpointFault(this.#ports.sender, 'interactions', application.id, url);
-    if (fault === null || this.#over) return;
+    if (fault === null || this.#ports.scope.over) return;
     const key = `${application.id} ${url}`;
     const inRow = (this.#failures.get(key) ?? 0) + 1;
     if (inRow < FAILURES_MAX) failures.set(key, inRow);

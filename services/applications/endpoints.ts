@@ -1,4 +1,5 @@
 import type { Routing } from '../../actors/placement/routing.ts';
+import type { Lifetime } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
@@ -28,6 +29,8 @@ interface EndpointPorts {
   readonly logger: Parameters<typeof createNotices>[0]['logger'];
   readonly routing: Routing;
   readonly wheel: Wheel;
+  /** Ends the work in the background. */
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   readonly nowMs: () => number;
   readonly randomBytes: (size: number) => Uint8Array;
   readonly onFault: (error: unknown) => void;
@@ -41,7 +44,6 @@ export interface Endpoints {
   readonly events: Pick<EventDelivery, 'attempts' | 'counts' | 'failing' | 'size'>;
   /** The picture at a URL; null when there is none, or its host may not be contacted. Never rejects. */
   picture(url: string): Promise<Uint8Array | null>;
-  close(): void;
 }
 
 /** The group of all requests for pictures: they share a bound, so that they hold up no application. */
@@ -50,8 +52,9 @@ const OK = 200;
 
 /** Starts to send webhook events, and to test interactions endpoints from time to time. */
 export function startEndpoints(ports: EndpointPorts): Endpoints {
-  const { storage, transport, routing, wheel, nowMs, randomBytes, onFault } = ports;
+  const { storage, transport, routing, wheel, scope, nowMs, randomBytes, onFault } = ports;
   const { applications } = storage;
+  scope.own(() => transport.close());
   const sender = createEndpointSender({ applications, transport, nowMs });
   const stored = applicationUpdater({
     ...{ ...ports, endpoints: sender },
@@ -66,14 +69,14 @@ export function startEndpoints(ports: EndpointPorts): Endpoints {
   const notices = createNotices({ ...ports, message: createSystemMessages(ports) });
   const random = (): number => new DataView(Uint8Array.from(randomBytes(4)).buffer).getUint32(0) / 2 ** 32;
   const delivery = new EventDelivery({
-    ...{ events: storage.webhookEvents, applications, sender, routing, wheel, nowMs, random, onFault },
+    ...{ events: storage.webhookEvents, applications, sender, routing, wheel, scope, nowMs, random, onFault },
     async disable(application) {
       await update(application.id, { event_webhooks_status: EVENTS_STATUS.DISABLED });
       notices.eventsDisabled(application);
     },
   });
   const probe = new EndpointProbe({
-    ...{ applications, sender, routing, wheel, random, onFault },
+    ...{ applications, sender, routing, wheel, scope, random, onFault },
     async remove(application, fault) {
       // The developer may have replaced the URL while it was tested.
       const now = await applications.get(application.id);
@@ -91,11 +94,6 @@ export function startEndpoints(ports: EndpointPorts): Endpoints {
       const headers = { accept: 'image/*' };
       const answer = await transport.send({ url, headers, body: null, group: PICTURES });
       return answer.ok && answer.status === OK ? answer.body : null;
-    },
-    close() {
-      delivery.stop();
-      probe.stop();
-      transport.close();
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { Routing } from '../../actors/placement/routing.ts';
-import type { Timer } from '../../actors/runtime/clock.ts';
+import type { Lifetime, Timer } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { WebhookEvent } from '../../engine/application/webhookevents.ts';
 import type { Application } from '../../engine/user/facts.ts';
@@ -16,6 +16,8 @@ interface EventDeliveryPorts {
   readonly sender: Pick<EndpointSender, 'post'>;
   readonly routing: Pick<Routing, 'owns' | 'onMoved' | 'tell'>;
   readonly wheel: Wheel;
+  /** Ends the work in the background, with its timers. */
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   /** Unix milliseconds. */
   readonly nowMs: () => number;
   /** 0 to 1. */
@@ -72,12 +74,12 @@ export class EventDelivery {
   readonly #log = new DeliveryLog();
   readonly #announce: (id: ApplicationId) => void;
   #sweep: Timer | null = null;
-  #over = false;
   #sent = 0;
   #failed = 0;
 
   constructor(ports: EventDeliveryPorts) {
     this.#ports = ports;
+    ports.scope.own(() => this.#cancel());
     this.#announce = ports.routing.tell('webhookEvents.queued', (id: ApplicationId) => this.#wake(id));
   }
 
@@ -107,42 +109,35 @@ export class EventDelivery {
     this.#look(0);
   }
 
-  stop(): void {
-    this.#over = true;
-    this.#sweep?.cancel();
-    for (const { timer } of this.#lines.values()) timer?.cancel();
-    this.#lines.clear();
-  }
-
   /** Events of these applications have become durable here; their owners send them. */
   queued(ids: readonly ApplicationId[]): void {
-    if (!this.#over) for (const id of new Set(ids)) this.#announce(id);
+    if (!this.#ports.scope.over) for (const id of new Set(ids)) this.#announce(id);
   }
 
   #look(delayMs: number): void {
-    if (this.#over) return;
+    if (this.#ports.scope.over) return;
     this.#sweep?.cancel();
     this.#sweep = this.#ports.wheel.add(() => void this.#lookUp(), delayMs);
   }
 
   async #lookUp(): Promise<void> {
-    const { events, nowMs, onFault } = this.#ports;
+    const { events, nowMs, scope, onFault } = this.#ports;
     try {
       await events.expire(snowflakeAt(nowMs() - AGE_MAX_MS));
-      for (let after: ApplicationId | null = null; !this.#over; ) {
+      for (let after: ApplicationId | null = null; !scope.over; ) {
         const ids: ApplicationId[] = await events.waiting(after, APPLICATIONS_PER_STEP);
         for (const id of ids) this.#wake(id);
         if (ids.length < APPLICATIONS_PER_STEP) break;
         after = ids.at(-1) ?? null;
       }
     } catch (error) {
-      if (!this.#over) onFault(error);
+      if (!scope.over) onFault(error);
     }
     this.#look(SWEEP_MS);
   }
 
   #wake(id: ApplicationId): void {
-    if (this.#over || !this.#ports.routing.owns(id)) return;
+    if (this.#ports.scope.over || !this.#ports.routing.owns(id)) return;
     const line = this.#lines.get(id);
     if (line) {
       line.again = true;
@@ -161,7 +156,7 @@ export class EventDelivery {
         if (!(await this.#sendAll(id, line))) return;
       }
     } catch (error) {
-      if (this.#over) return;
+      if (this.#ports.scope.over) return;
       this.#ports.onFault(error);
       return this.#repeat(id, line);
     }
@@ -169,7 +164,8 @@ export class EventDelivery {
   }
 
   #isOwn(id: ApplicationId): boolean {
-    return !this.#over && this.#ports.routing.owns(id);
+    const { routing, scope } = this.#ports;
+    return !scope.over && routing.owns(id);
   }
 
   /** @returns false when the first event waits for another attempt; the line then has a timer. */
@@ -248,6 +244,12 @@ export class EventDelivery {
       line.timer = null;
       void this.#run(id, line);
     }, delayMs);
+  }
+
+  #cancel(): void {
+    this.#sweep?.cancel();
+    for (const { timer } of this.#lines.values()) timer?.cancel();
+    this.#lines.clear();
   }
 }
 

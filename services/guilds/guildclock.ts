@@ -19,7 +19,7 @@ const [GUILDS_PAGE, AT_ONCE] = [100, 8];
 
 /** Asks guilds to do what they have stored a time for: scheduled events begin and end, threads are archived. */
 export function createGuildClock(ports: GuildClockPorts): DueClock {
-  const { store, routing, nowMs } = ports;
+  const { store, routing, scope, nowMs } = ports;
   async function settle(id: GuildId): Promise<void> {
     try {
       await ports.settle(id);
@@ -29,11 +29,11 @@ export function createGuildClock(ports: GuildClockPorts): DueClock {
   }
   const clock: DueClock = new DueClock({
     ...ports,
-    async work(isOver) {
-      for (let after: GuildId | null = null; !isOver(); ) {
+    async work() {
+      for (let after: GuildId | null = null; !scope.over; ) {
         const page: GuildId[] = await store.due(nowMs(), after, GUILDS_PAGE);
         const own = page.filter((id) => routing.owns(id));
-        for (let at = 0; at < own.length && !isOver(); at += AT_ONCE)
+        for (let at = 0; at < own.length && !scope.over; at += AT_ONCE)
           await Promise.all(own.slice(at, at + AT_ONCE).map(settle));
         if (page.length < GUILDS_PAGE) return;
         after = page.at(-1) ?? null;

@@ -1,10 +1,12 @@
-import type { Timer } from '../../actors/runtime/clock.ts';
+import type { Lifetime, Timer } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { SearchStore } from '../../storage/message/port.ts';
 
 interface SearchIndexPorts {
   readonly store: Pick<SearchStore, 'indexSome'>;
   readonly wheel: Wheel;
+  /** Ends the work in the background, with its timer. */
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -20,28 +22,27 @@ const RETRY_MS = 5_000;
 export class SearchIndex {
   readonly #ports: SearchIndexPorts;
   #timer: Timer | null = null;
-  #over = false;
 
   constructor(ports: SearchIndexPorts) {
     this.#ports = ports;
+    ports.scope.own(() => this.#timer?.cancel());
+  }
+
+  start(): void {
     this.#next(0);
   }
 
-  stop(): void {
-    this.#over = true;
-    this.#timer?.cancel();
-  }
-
   #next(delayMs: number): void {
-    if (!this.#over) this.#timer = this.#ports.wheel.add(() => void this.#step(), delayMs);
+    const { scope, wheel } = this.#ports;
+    if (!scope.over) this.#timer = wheel.add(() => void this.#step(), delayMs);
   }
 
   async #step(): Promise<void> {
-    const { store, onFault } = this.#ports;
+    const { store, scope, onFault } = this.#ports;
     try {
       if ((await store.indexSome(MESSAGES_AT_ONCE)) > 0) this.#next(REST_MS);
     } catch (error) {
-      if (this.#over) return;
+      if (scope.over) return;
       onFault(error);
       this.#next(RETRY_MS);
     }

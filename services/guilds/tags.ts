@@ -1,4 +1,5 @@
 import type { Routing } from '../../actors/placement/routing.ts';
+import type { Lifetime } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { Users } from '../../actors/user/users.ts';
 import type { GuildTag } from '../../engine/guild/pages.types.ts';
@@ -13,6 +14,8 @@ interface TagPorts {
   readonly storage: { readonly tags: TagStore; readonly users: Pick<UserStore, 'guildIds'> };
   readonly routing: Pick<Routing, 'owns'>;
   readonly wheel: Wheel;
+  /** Ends the work in the background. */
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -20,7 +23,6 @@ interface TagPorts {
 interface Tags {
   /** A guild has another tag or none, or a member who shows its tag has left. */
   wake(): void;
-  stop(): void;
 }
 
 /** Updates and users that are read together, and users that are changed at once. */
@@ -33,7 +35,7 @@ const CLEARED = { identity_guild_id: null, identity_enabled: null, tag: null, ba
  * Changes users in the background. What is to be done is queued in the commit that makes it necessary, and removed once every
  * user has the tag that the guild has now, so that a crash leaves nobody with an earlier one.
  */
-export function startTags({ users, storage, routing, wheel, onFault }: TagPorts): Tags {
+export function startTags({ users, storage, routing, wheel, scope, onFault }: TagPorts): Tags {
   const { tags } = storage;
 
   async function give(guildId: GuildId, userIds: readonly UserId[], tag: GuildTag | null): Promise<void> {
@@ -45,7 +47,7 @@ export function startTags({ users, storage, routing, wheel, onFault }: TagPorts)
     }
   }
 
-  async function update({ guildId, userId }: TagUpdate, isOver: () => boolean): Promise<boolean> {
+  async function update({ guildId, userId }: TagUpdate): Promise<boolean> {
     if (userId !== null) {
       // A user who has joined again since may show the tag.
       const isMember = (await storage.users.guildIds(userId)).includes(guildId);
@@ -53,7 +55,7 @@ export function startTags({ users, storage, routing, wheel, onFault }: TagPorts)
       return true;
     }
     const tag = await tags.of(guildId);
-    for (let after: UserId | null = null; !isOver(); ) {
+    for (let after: UserId | null = null; !scope.over; ) {
       const page: UserId[] = await tags.users(guildId, after, USERS_PAGE);
       await give(guildId, page, tag);
       after = page.at(-1) ?? null;
@@ -62,13 +64,13 @@ export function startTags({ users, storage, routing, wheel, onFault }: TagPorts)
     return false;
   }
 
-  async function work(isOver: () => boolean): Promise<'done' | 'failed'> {
+  async function work(): Promise<'done' | 'failed'> {
     let isDone = true;
-    for (let after: TagUpdate['seq'] | null = null; !isOver(); ) {
+    for (let after: TagUpdate['seq'] | null = null; !scope.over; ) {
       const page: TagUpdate[] = await tags.updates(after, UPDATES_PAGE);
       for (const one of page.filter(({ guildId }) => routing.owns(guildId))) {
         try {
-          if (await update(one, isOver)) await tags.drop(one);
+          if (await update(one)) await tags.drop(one);
         } catch (error) {
           isDone = false;
           queue.report(error);
@@ -80,7 +82,7 @@ export function startTags({ users, storage, routing, wheel, onFault }: TagPorts)
     return isDone ? 'done' : 'failed';
   }
 
-  const queue = new QueuedWork({ work, wheel, onFault });
+  const queue = new QueuedWork({ work, wheel, scope, onFault });
   queue.start();
   return queue;
 }

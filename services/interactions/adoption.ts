@@ -1,3 +1,4 @@
+import type { Lifetime } from '../../actors/runtime/clock.ts';
 import type { Interaction } from '../../engine/interaction/interaction.ts';
 import { snowflakeAt } from '../../protocol/ids.ts';
 import { NONCE_MS } from '../../protocol/interactions.ts';
@@ -12,7 +13,7 @@ interface AdoptionPorts {
   /** Whether this shard owns what belongs to a guild or private channel. */
   owns(ownerId: string): boolean;
   nowMs(): number;
-  isOver(): boolean;
+  readonly scope: Pick<Lifetime, 'over'>;
   onFault(error: unknown): void;
 }
 
@@ -31,12 +32,12 @@ export class Adoption {
   }
 
   begin(isMine: (ownerId: string) => boolean): void {
-    const { note, resume, onFault } = this.#ports;
+    const { note, resume, scope, onFault } = this.#ports;
     const before = this.#noted.catch(() => undefined);
     this.#noted = before.then(() => this.#each(isMine, async (page) => page.forEach(note)));
     this.#noted
       .then(() => this.#each(isMine, async (page) => void (await Promise.all(page.map(resume)))))
-      .catch((error) => this.#ports.isOver() || onFault(error));
+      .catch((error) => scope.over || onFault(error));
   }
 
   /** Waits until every nonce is known; reads them again after a failure. */
@@ -52,8 +53,8 @@ export class Adoption {
     isMine: (ownerId: string) => boolean,
     use: (page: readonly Interaction[]) => Promise<void>,
   ): Promise<void> {
-    const { store, owns, nowMs, isOver } = this.#ports;
-    for (let after: string | null = snowflakeAt(nowMs() - NONCE_MS); after !== null && !isOver(); ) {
+    const { store, owns, nowMs, scope } = this.#ports;
+    for (let after: string | null = snowflakeAt(nowMs() - NONCE_MS); after !== null && !scope.over; ) {
       const page = await store.since(after, ROWS_MAX);
       await use(page.filter(({ ownerId }) => isMine(ownerId) && owns(ownerId)));
       after = page.length === ROWS_MAX ? (page.at(-1)?.id ?? null) : null;

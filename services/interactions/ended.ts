@@ -1,4 +1,4 @@
-import type { Timer } from '../../actors/runtime/clock.ts';
+import type { Lifetime, Timer } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import { snowflakeAt } from '../../protocol/ids.ts';
 import { TOKEN_MS } from '../../protocol/interactions.ts';
@@ -7,6 +7,8 @@ import type { EndedInteractions, InteractionStore } from '../../storage/interact
 interface SweepPorts {
   readonly store: Pick<InteractionStore, 'end'>;
   readonly wheel: Wheel;
+  /** Ends the work in the background, with its timer. */
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   readonly nowMs: () => number;
   /** Called with what has ended and is no longer stored. */
   readonly ended: (ended: EndedInteractions) => Promise<void>;
@@ -20,31 +22,27 @@ const ROWS_MAX = 500;
 export class EndedSweep {
   readonly #ports: SweepPorts;
   #timer: Timer | null = null;
-  #over = false;
 
   constructor(ports: SweepPorts) {
     this.#ports = ports;
+    ports.scope.own(() => this.#timer?.cancel());
   }
 
   start(): void {
-    if (!this.#over) this.#timer = this.#ports.wheel.add(() => void this.#work(), INTERVAL_MS);
-  }
-
-  stop(): void {
-    this.#over = true;
-    this.#timer?.cancel();
+    const { scope, wheel } = this.#ports;
+    if (!scope.over) this.#timer = wheel.add(() => void this.#work(), INTERVAL_MS);
   }
 
   async #work(): Promise<void> {
-    const { store, nowMs, ended, onFault } = this.#ports;
+    const { store, nowMs, ended, scope, onFault } = this.#ports;
     try {
-      for (let isMore = true; isMore && !this.#over; ) {
+      for (let isMore = true; isMore && !scope.over; ) {
         const gone = await store.end(snowflakeAt(nowMs() - TOKEN_MS), ROWS_MAX);
         await ended(gone);
         isMore = gone.interactions.length === ROWS_MAX || gone.messages.length === ROWS_MAX;
       }
     } catch (error) {
-      if (!this.#over) onFault(error);
+      if (!scope.over) onFault(error);
     }
     this.start();
   }

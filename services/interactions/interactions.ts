@@ -1,6 +1,7 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
+import type { Lifetime } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { Notifier } from '../../actors/user/notifier.ts';
 import type { EditInput, Written } from '../../engine/channel/draft.ts';
@@ -70,6 +71,8 @@ interface InteractionPorts {
   readonly secret: () => Promise<string>;
   readonly routing: Routing;
   readonly wheel: Wheel;
+  /** Ends the work in the background. */
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   readonly nextId: () => FreshId;
   readonly nowMs: () => number;
   readonly onFault: (error: unknown) => void;
@@ -105,19 +108,18 @@ const UNKNOWN_SESSION: Reply<never> = {
 
 /** Serves interactions, including those of an earlier process. */
 export function startInteractions(ports: InteractionPorts): ServedInteractions {
-  const { storage, routing, wheel, nowMs, onFault } = ports;
+  const { storage, routing, wheel, scope, nowMs, onFault } = ports;
   const open = new OpenInteractions(storage.interactions, nowMs);
   const { owner, answering, ephemeral, tokens, lookups } = ownerOf(ports, open);
   const sweep = new EndedSweep({
-    ...{ store: storage.interactions, wheel, nowMs, onFault },
+    ...{ store: storage.interactions, wheel, scope, nowMs, onFault },
     async ended({ messages }) {
       for (const message of messages) ephemeral.ended(message);
       open.trim();
     },
   });
   sweep.start();
-  let isOver = false;
-  const { adoption, invoke } = beginning(ports, { owner, open }, () => isOver);
+  const { adoption, invoke } = beginning(ports, { owner, open });
   adoption.begin(() => true);
   routing.onMoved((moved) => {
     owner.forgetMoved(moved);
@@ -166,22 +168,16 @@ export function startInteractions(ports: InteractionPorts): ServedInteractions {
         return isApplicationId(id) && (await storage.applications.get(id)) !== null;
       },
     },
-    close() {
-      isOver = true;
-      owner.close();
-      sweep.stop();
-    },
   };
 }
 
 /** Begins interactions after the nonces of earlier ones are known, because they must not be used again. */
 function beginning(
-  { storage, routing, nowMs, onFault }: InteractionPorts,
+  { storage, routing, scope, nowMs, onFault }: InteractionPorts,
   { owner, open }: { readonly owner: InteractionOwner; readonly open: OpenInteractions },
-  isOver: () => boolean,
 ) {
   const adoption = new Adoption({
-    ...{ store: storage.interactions, nowMs, isOver, onFault },
+    ...{ store: storage.interactions, nowMs, scope, onFault },
     owns: (ownerId) => routing.owns(ownerId),
     note: (stored) => open.note(stored),
     resume: (stored) => owner.adopt(stored),
@@ -236,7 +232,7 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
     },
     delivery: { guilds, sender, notify, sign: ports.sign },
     ...{ receive, answering, places, open, lookups, tokens, nextId, nowMs, commitAsOwner, notifySession },
-    ...{ wheel: ports.wheel, onFault: ports.onFault, fileBytesMax },
+    ...{ wheel: ports.wheel, scope: ports.scope, onFault: ports.onFault, fileBytesMax },
   });
   return { owner, answering, ephemeral, tokens, lookups };
 }

@@ -1,4 +1,4 @@
-import type { Timer } from '../../actors/runtime/clock.ts';
+import type { Lifetime, Timer } from '../../actors/runtime/clock.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import {
@@ -37,6 +37,8 @@ interface OwnerPorts {
   readonly lookups: Pick<Lookups, 'application' | 'entitlements'>;
   readonly tokens: () => Promise<InteractionTokens>;
   readonly wheel: Wheel;
+  /** Ends the work in the background, with its timers. */
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   readonly nextId: () => string;
   readonly nowMs: () => number;
   commitAsOwner(ownerId: string, facts: readonly InteractionFact[]): Promise<void>;
@@ -62,21 +64,15 @@ export class InteractionOwner {
   readonly #mutex = keyedMutex<string>();
   /** The deadlines of interactions that wait for their first answer. */
   readonly #deadlines = new Map<string, { readonly ownerId: string; readonly timer: Timer }>();
-  #over = false;
 
   constructor(ports: OwnerPorts) {
     this.#ports = ports;
+    ports.scope.own(() => this.#cancel());
   }
 
   /** Interactions that wait for their first answer. */
   get waiting(): number {
     return this.#deadlines.size;
-  }
-
-  close(): void {
-    this.#over = true;
-    for (const { timer } of this.#deadlines.values()) timer.cancel();
-    this.#deadlines.clear();
   }
 
   /** Others own these now: they have the deadlines. */
@@ -173,7 +169,7 @@ export class InteractionOwner {
         this.#ports.answering.followUp(launched, { draft, attachments: [], withComponents: false }),
       );
     } catch (error) {
-      if (!this.#over) this.#ports.onFault(error);
+      if (!this.#ports.scope.over) this.#ports.onFault(error);
     }
   }
 
@@ -193,18 +189,18 @@ export class InteractionOwner {
       );
       if (!answered.ok) await this.#fail(interaction, FAILURE.OTHER);
     } catch (error) {
-      if (!this.#over) this.#ports.onFault(error);
+      if (!this.#ports.scope.over) this.#ports.onFault(error);
     }
   }
 
   /** Waits for the first answer until the deadline, and at least `leastMs`. */
   #watch(interaction: Interaction, leastMs = 0): void {
-    const { wheel, nowMs, onFault } = this.#ports;
-    if (this.#over) return;
+    const { wheel, scope, nowMs, onFault } = this.#ports;
+    if (scope.over) return;
     this.#settle(interaction.id);
     const fail = (): void => {
       this.#deadlines.delete(interaction.id);
-      if (!this.#over) this.#fail(interaction, FAILURE.TIMED_OUT).catch(onFault);
+      if (!scope.over) this.#fail(interaction, FAILURE.TIMED_OUT).catch(onFault);
     };
     const { id, ownerId } = interaction;
     const delayMs = Math.max(leastMs, answerDueMs(interaction) - nowMs() + GRACE_MS);
@@ -300,6 +296,11 @@ export class InteractionOwner {
       this.#ports.open.put(interaction);
       if (interaction.state.kind === 'waiting') this.#watch(interaction, RETURN_MS);
     });
+  }
+
+  #cancel(): void {
+    for (const { timer } of this.#deadlines.values()) timer.cancel();
+    this.#deadlines.clear();
   }
 }
 

@@ -83,5 +83,4 @@ export interface Interactions {
   placeOf(token: string): Promise<(InteractionPlace & { readonly userId: UserId }) | null>;
   /** Hides an ephemeral message from its reader for good. @returns 10008 for any other message. */
   dismiss(place: InteractionPlace, messageId: MessageId, userId: UserId): Promise<Reply<null>>;
-  close(): void;
 }

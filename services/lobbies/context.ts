@@ -45,7 +45,7 @@ export interface LobbiesPorts {
   readonly clock: Clock;
   readonly wheel: TimerWheel;
   /** Scope of the work in the background, which `close` ends earlier. */
-  readonly lifetime: Pick<Lifetime, 'child'>;
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   /** Keyed hash of a secret, hexadecimal, so that the database does not reveal secrets. */
   readonly secretHash: (applicationId: ApplicationId, secret: string) => Promise<string>;
   readonly inviteCode: () => string;

@@ -55,7 +55,8 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
   const { registry, storage, clock, wheel, routing, onFault } = ports;
   const call = commandCaller(ports);
   const fault = (error: unknown): void => onFault(error, 'lobbies');
-  const scope = ports.lifetime.child();
+  const { scope } = ports;
+  scope.own(() => registry.close());
   const common = { call, lobbies: storage.lobbies, clock, wheel, routing, scope, onFault };
   const detach: DetachSession = (id, userId, sessionId) => {
     if (registry.peek(id)) call(id, 'detachSession', { userId, sessionId }, SYSTEM).catch(fault);
@@ -108,10 +109,6 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
     },
     channelNews: (news) => links.news(news),
     applicationChanged: (id) => applications.forget(id),
-    close() {
-      void scope.close();
-      registry.close();
-    },
   };
   return { lobbies, listener: listenerOf(context, sweep), membersConnected: () => attachments.members };
 }

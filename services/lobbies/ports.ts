@@ -99,6 +99,4 @@ export interface Lobbies extends LobbyOperations, Mergeable {
   channelNews(news: LinkUpdate): void;
   /** An application changed on any shard: which events it wants, and where. */
   applicationChanged(id: string): void;
-  /** Ends the actors when the server closes. */
-  close(): void;
 }

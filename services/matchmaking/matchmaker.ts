@@ -28,8 +28,8 @@ interface MatchmakerPorts {
   readonly routing: Pick<Routing, 'owns' | 'onMoved'>;
   readonly clock: Clock;
   readonly wheel: Wheel;
-  /** Scope of the matches to come, which `close` ends earlier. */
-  readonly lifetime: Pick<Lifetime, 'child'>;
+  /** Ends the matches to come. */
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   readonly nextId: () => FreshId;
   readonly onFault: (error: unknown) => void;
 }
@@ -80,12 +80,10 @@ export class Matchmaker implements Matchmaking {
   readonly #players = new Map<string, TicketEntry>();
   /** End times of tickets, oldest first. */
   readonly #ended = new Map<string, number>();
-  readonly #scope: Lifetime;
 
   constructor(ports: MatchmakerPorts) {
     this.#ports = ports;
-    this.#scope = ports.lifetime.child();
-    this.#scope.own(() => {
+    ports.scope.own(() => {
       for (const pool of this.#pools.values()) pool.timer?.timer.cancel();
     });
     ports.routing.onMoved((moved) => this.#moved(moved));
@@ -153,10 +151,6 @@ export class Matchmaker implements Matchmaking {
     });
   }
 
-  close(): void {
-    void this.#scope.close();
-  }
-
   /**
    * The players of a ticket: the caller, the members of the caller's lobby if its host asks, or users named by the
    * application's server.
@@ -200,7 +194,7 @@ export class Matchmaker implements Matchmaking {
   #wake(pool: Pool, delayMs: number): void {
     const { clock, wheel } = this.#ports;
     const atMs = clock.monotonic() + delayMs;
-    if (this.#scope.over || (pool.timer && pool.timer.atMs <= atMs)) return;
+    if (this.#ports.scope.over || (pool.timer && pool.timer.atMs <= atMs)) return;
     pool.timer?.timer.cancel();
     const run = (): void => {
       pool.timer = null;

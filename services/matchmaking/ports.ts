@@ -68,7 +68,6 @@ export interface Matchmaking {
   cancel(id: string, authority: Authority): Promise<Reply<TicketObject>>;
   /** Queues of applications with waiting tickets in this process, at most `limit`. */
   queues(limit: number): readonly QueueView[];
-  close(): void;
 }
 
 /** A queue of one application as the operator sees it. */

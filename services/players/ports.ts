@@ -117,7 +117,6 @@ export interface Provisional {
   unconfigure(applicationId: ApplicationId, type: ProviderSettings['type']): Promise<void>;
 
   /** Stops retries; the server is closing. */
-  close(): void;
 }
 
 /** Verifies proofs of one identity provider. */

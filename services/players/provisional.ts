@@ -103,9 +103,7 @@ function assemble(ports: ProvisionalPorts) {
 }
 
 /** Provisional accounts over their ports. Call `resume` once, after the server has started. */
-export function createProvisional(
-  ports: ProvisionalPorts,
-): Omit<Provisional, 'close'> & { resume(): Promise<void> } {
+export function createProvisional(ports: ProvisionalPorts): Provisional & { resume(): Promise<void> } {
   const { identities, users } = ports.storage;
   const { keySets, accountMerges, publishers, playerSignIn, players, linking } = assemble(ports);
 

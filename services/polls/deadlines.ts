@@ -1,6 +1,6 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
-import type { Clock, Timer } from '../../actors/runtime/clock.ts';
+import type { Clock, Lifetime, Timer } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { DuePoll, MessageStore } from '../../storage/message/port.ts';
@@ -10,6 +10,8 @@ interface PollDeadlinePorts {
   readonly store: Pick<MessageStore, 'duePolls' | 'nextPollMs' | 'forgetPoll'>;
   readonly clock: Clock;
   readonly wheel: Wheel;
+  /** Ends the work in the background, with its timer. */
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   readonly routing: Pick<Routing, 'owns'>;
   readonly guilds: Pick<Guilds, 'call'>;
   readonly inPrivate: InPrivate;
@@ -32,7 +34,6 @@ const LOOK_MS = 60_000;
 export class PollDeadlines {
   readonly #ports: PollDeadlinePorts;
   #timer: Timer | null = null;
-  #over = false;
   /** The last poll of the batch before; null at the beginning of a round through all overdue polls. */
   #after: DuePoll | null = null;
   /** The least delay before the next round, by what this round has met. */
@@ -40,19 +41,15 @@ export class PollDeadlines {
 
   constructor(ports: PollDeadlinePorts) {
     this.#ports = ports;
+    ports.scope.own(() => this.#timer?.cancel());
   }
 
   start(): void {
     this.#later(STEP_MS);
   }
 
-  stop(): void {
-    this.#over = true;
-    this.#timer?.cancel();
-  }
-
   #later(delayMs: number): void {
-    if (this.#over) return;
+    if (this.#ports.scope.over) return;
     this.#timer = this.#ports.wheel.add(() => void this.#endDue(), delayMs);
   }
 
@@ -62,7 +59,7 @@ export class PollDeadlines {
     try {
       delayMs = await this.#endBatch();
     } catch (error) {
-      if (!this.#over) this.#ports.onFault(error);
+      if (!this.#ports.scope.over) this.#ports.onFault(error);
     }
     this.#later(delayMs);
   }
@@ -87,7 +84,7 @@ export class PollDeadlines {
 
   /** Whether the poll needs no further try. A refusal is final: its channel or guild is gone. */
   async #end(poll: DuePoll): Promise<boolean> {
-    const { store, guilds, inPrivate, onFault } = this.#ports;
+    const { store, guilds, inPrivate, scope, onFault } = this.#ports;
     const { guildId, channelId, messageId } = poll;
     const input = { channelId, messageId };
     try {
@@ -98,7 +95,7 @@ export class PollDeadlines {
       if (isOver) await store.forgetPoll(poll);
       return isOver;
     } catch (error) {
-      if (!this.#over) onFault(error);
+      if (!scope.over) onFault(error);
       return false;
     }
   }

@@ -23,13 +23,13 @@ const HOURLY_MS = 3_600_000;
 
 /** Renews and ends subscriptions at their times. Access ends by itself: it does not wait for this clock. */
 export function createSubscriptionClock(ports: SubscriptionClockPorts): DueClock {
-  const { store, routing, nowMs, settle, applyPerks } = ports;
+  const { store, routing, scope, nowMs, settle, applyPerks } = ports;
   let hourlyMs = Number.NEGATIVE_INFINITY;
 
   /** Settles one page of the subscriptions that are due. The next check, after the shortest time, settles the next page. */
-  async function settleAll(isOver: () => boolean): Promise<void> {
+  async function settleAll(): Promise<void> {
     for (const { applicationId, id } of await store.due(nowMs(), PAGE)) {
-      if (isOver()) return;
+      if (scope.over) return;
       if (!routing.owns(applicationId)) continue;
       try {
         await settle(applicationId, id);
@@ -40,8 +40,8 @@ export function createSubscriptionClock(ports: SubscriptionClockPorts): DueClock
   }
 
   /** Deletes a page of unpaid orders, more an hour later, and applies perks again. */
-  async function tidy(isOver: () => boolean): Promise<void> {
-    if (isOver() || nowMs() < hourlyMs) return;
+  async function tidy(): Promise<void> {
+    if (scope.over || nowMs() < hourlyMs) return;
     hourlyMs = nowMs() + HOURLY_MS;
     await store.forgetOrders(nowMs() - ORDER_MS, PAGE);
     await applyPerks();
@@ -49,9 +49,9 @@ export function createSubscriptionClock(ports: SubscriptionClockPorts): DueClock
 
   const clock: DueClock = new DueClock({
     ...ports,
-    async work(isOver) {
-      await settleAll(isOver);
-      await tidy(isOver);
+    async work() {
+      await settleAll();
+      await tidy();
     },
     nextDueMs: () => store.nextDueMs(),
   });

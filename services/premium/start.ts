@@ -1,5 +1,5 @@
 import type { Routing } from '../../actors/placement/routing.ts';
-import type { Clock } from '../../actors/runtime/clock.ts';
+import type { Clock, Lifetime } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import { createSubscriptionClock } from './clock.ts';
 import { byHand, byProvider, type PaymentProvider, type Payments } from './payments.ts';
@@ -9,6 +9,8 @@ import { createPremium, type Premium, type PremiumPorts } from './premium.ts';
 interface StartPorts extends Omit<PremiumPorts, 'nowMs' | 'routing' | 'perks'> {
   readonly routing: Routing;
   readonly wheel: Wheel;
+  /** Ends the work in the background. */
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   readonly clock: Pick<Clock, 'now'>;
   /** Null: nobody pays here, and the operator gives by hand what was sold. */
   readonly provider: PaymentProvider | null;
@@ -19,20 +21,19 @@ export interface ServedPremium extends Premium {
   readonly payments: Payments;
   /** Looks for due subscriptions at once: the clock was moved. */
   look(): void;
-  close(): void;
 }
 
 export function startPremium(ports: StartPorts): ServedPremium {
   const nowMs = () => ports.clock.now();
-  const { routing, wheel, storage, provider, guilds } = ports;
+  const { routing, wheel, scope, storage, provider, guilds } = ports;
   const perks = createPerks({ store: storage.premium, guilds, nowMs });
   const premium = createPremium({ ...ports, nowMs, perks });
   const payments = provider === null ? byHand(premium) : byProvider({ ...ports, premium, provider, nowMs });
   const clock = createSubscriptionClock({
-    ...{ store: storage.premium, settle: payments.settle, routing, wheel, nowMs },
+    ...{ store: storage.premium, settle: payments.settle, routing, wheel, scope, nowMs },
     applyPerks: perks.applyAll,
     onFault: (error) => ports.onFault(error, 'subscriptions'),
   });
   clock.start();
-  return { ...premium, payments, look: () => clock.look(), close: () => clock.stop() };
+  return { ...premium, payments, look: () => clock.look() };
 }

@@ -1,5 +1,6 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
+import type { Lifetime } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { GuildCommands } from '../../engine/guild/rules.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
@@ -15,6 +16,7 @@ interface CrosspostPorts {
   readonly guilds: Pick<Guilds, 'call'>;
   readonly routing: Pick<Routing, 'owns'>;
   readonly wheel: Wheel;
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   readonly nowMs: () => number;
   readonly onFault: (error: unknown) => void;
 }
@@ -36,9 +38,9 @@ export class Crossposts {
   readonly #queue: QueuedWork;
 
   constructor(ports: CrosspostPorts) {
-    const { wheel, onFault } = ports;
+    const { wheel, scope, onFault } = ports;
     this.#ports = ports;
-    this.#queue = new QueuedWork({ work: (isOver) => this.#work(isOver), wheel, onFault });
+    this.#queue = new QueuedWork({ work: () => this.#work(), wheel, scope, onFault });
   }
 
   /** Looks for work that an earlier process has left, and from then on now and then. */
@@ -51,18 +53,14 @@ export class Crossposts {
     this.#queue.wake();
   }
 
-  stop(): void {
-    this.#queue.stop();
-  }
-
-  async #work(isOver: () => boolean): Promise<'done' | 'failed'> {
-    const { store, routing } = this.#ports;
+  async #work(): Promise<'done' | 'failed'> {
+    const { store, routing, scope } = this.#ports;
     let isDone = true;
     // Page by page: what fails, or what another shard owns, must not keep later messages from their followers.
-    for (let after: string | null = null; !isOver(); ) {
+    for (let after: string | null = null; !scope.over; ) {
       const page: QueuedCrosspost[] = await store.crossposts(after, QUEUED_MAX);
       for (const one of page)
-        if (!isOver() && routing.owns(one.guildId)) isDone = (await this.#publish(one, isOver)) && isDone;
+        if (!scope.over && routing.owns(one.guildId)) isDone = (await this.#publish(one)) && isDone;
       after = page.at(-1)?.id ?? null;
       if (page.length < QUEUED_MAX) break;
     }
@@ -70,8 +68,8 @@ export class Crossposts {
   }
 
   /** Whether all followers have the message now, or it was given up. */
-  async #publish(queued: QueuedCrosspost, isOver: () => boolean): Promise<boolean> {
-    const { store, messages, nowMs } = this.#ports;
+  async #publish(queued: QueuedCrosspost): Promise<boolean> {
+    const { store, messages, scope, nowMs } = this.#ports;
     const { guildId, channelId, messageId, id } = queued;
     const [message] = await messages.get(guildId, [{ channelId, id: messageId }]);
     const source = message ? { message, guildId } : null;
@@ -82,7 +80,7 @@ export class Crossposts {
         const bring = (webhook: Webhook) => this.#bring(webhook, queued, source);
         const brought = await Promise.all(page.slice(at, at + AT_ONCE).map(bring));
         isDone &&= brought.every(Boolean);
-        if (isOver()) return false;
+        if (scope.over) return false;
       }
       after = page.at(-1)?.id ?? null;
       if (page.length < FOLLOWERS_PAGE) break;

@@ -159,7 +159,7 @@ export class SimShard {
     const close = async () => {
       await this.house.storage.writer.flush();
       await this.ownership.close();
-      this.house.close();
+      await this.house.close();
       this.links.refuse();
       this.clock.setTimer(() => {
         world.note(`${this.instance} has ended`);

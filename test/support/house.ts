@@ -152,9 +152,9 @@ export async function openHouse(
     botToken: made.botToken,
     connect,
     /** Ends all of it: the database is shared, so what went on would act on rows of later houses, by another clock. */
-    close: () => {
-      house.close();
+    close(): Promise<void> {
       foundation.wheel.stop();
+      return house.close();
     },
   };
 }

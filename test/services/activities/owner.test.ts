@@ -1,5 +1,6 @@
 // Goal: an owner of running activities ends what nobody renews, keeps what it read from an earlier owner for a whole lease, and goes on after a fault of the database.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Lifetime } from '../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { ActivityFact, ActivityInstance } from '../../../engine/activity/instance.ts';
@@ -51,7 +52,7 @@ const make = (): ActivityOwner => {
         else stored.delete(fact.channelId);
     },
     show: async ({ connections }) => void shown.push(connections.length),
-    wheel,
+    ...{ wheel, scope: new Lifetime(clock) },
     nextId: () => String(++id),
     nowMs: () => clock.now(),
     onFault: (error) => void faults.push(error),

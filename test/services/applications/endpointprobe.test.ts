@@ -1,6 +1,7 @@
 // Goal: an interactions endpoint stays in use while it checks signatures and answers, and is removed when it no longer does.
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { Lifetime } from '../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { Application } from '../../../engine/user/facts.ts';
@@ -52,6 +53,7 @@ describe('a URL', () => {
 describe('later tests of an endpoint', () => {
   function open({ owns = true, url = URL as string | null } = {}) {
     const clock = new VirtualClock();
+    const scope = new Lifetime(clock);
     const state = { forged: REFUSED, owns, faults: [] as unknown[], lists: true, url };
     const removed: string[] = [];
     let tested = 0;
@@ -70,7 +72,7 @@ describe('later tests of an endpoint', () => {
         postForged: async () => state.forged,
       },
       routing: { owns: () => state.owns },
-      wheel: new TimerWheel(clock),
+      ...{ wheel: new TimerWheel(clock), scope },
       random: () => 0.5,
       remove: async (_, fault) => {
         removed.push(fault);
@@ -85,7 +87,7 @@ describe('later tests of an endpoint', () => {
         for (let time = 0; time < 5; time += 1) await turn();
       }
     };
-    return { state, removed, probe, pass, tested: () => tested };
+    return { state, removed, scope, pass, tested: () => tested };
   }
 
   test('are run about every six hours, and keep a valid endpoint', async () => {
@@ -128,14 +130,14 @@ describe('later tests of an endpoint', () => {
   });
 
   test('continue after a fault of the database, and stop with the server', async () => {
-    const { state, pass, probe, tested } = open();
+    const { state, pass, scope, tested } = open();
     state.lists = false;
     await pass(7);
     expect(state.faults).toHaveLength(1);
     state.lists = true;
     await pass(6);
     expect(tested()).toBe(1);
-    probe.stop();
+    await scope.close();
     await pass(12);
     expect(tested()).toBe(1);
   });

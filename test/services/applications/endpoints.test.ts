@@ -2,6 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { HERE } from '../../../actors/placement/routing.ts';
+import { Lifetime } from '../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import { newApplication } from '../../../engine/user/application.ts';
@@ -15,10 +16,11 @@ const ROUND_MS = 3 * 3_600_000;
 /** Tests an application's URL `OLD`, which is `now` by the end of the tests. @returns the rows and log lines written. */
 async function afterTests(now: string) {
   const clock = new VirtualClock();
+  const scope = new Lifetime(clock);
   const made = newApplication(APP, BOT, { name: 'Lantern', ownerId: OWNER, flags: 0, verifyKey: 'a' });
   const written: unknown[] = [];
   const lines: string[] = [];
-  const endpoints = startEndpoints({
+  startEndpoints({
     storage: {
       applications: {
         list: async () => [{ ...made, interactions_endpoint_url: OLD }],
@@ -41,7 +43,7 @@ async function afterTests(now: string) {
     mailer: { send: async () => undefined },
     contact: async () => null,
     logger: { warn: (_, text) => void lines.push(text) },
-    ...{ routing: HERE, wheel: new TimerWheel(clock), nowMs: () => clock.now() },
+    ...{ routing: HERE, wheel: new TimerWheel(clock), scope, nowMs: () => clock.now() },
     randomBytes: (size) => new Uint8Array(size),
     onFault: () => undefined,
   });
@@ -49,7 +51,7 @@ async function afterTests(now: string) {
     clock.advance(ROUND_MS + 1_000);
     for (let step = 0; step < 20; step += 1) await turn();
   }
-  endpoints.close();
+  await scope.close();
   return { written, lines };
 }
 

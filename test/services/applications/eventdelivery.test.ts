@@ -2,6 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { Lifetime } from '../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { WebhookEvent } from '../../../engine/application/webhookevents.ts';
@@ -21,6 +22,7 @@ const ACKNOWLEDGED: EndpointAnswer = { ok: true, status: 204, contentType: null,
 const FAILED: EndpointAnswer = { ok: false, reason: 'unreachable' };
 
 let clock: VirtualClock;
+let scope: Lifetime;
 let queue: WebhookEvent[];
 let application: { -readonly [K in keyof Application]?: Application[K] };
 let sent: { url: string; id: string }[];
@@ -34,6 +36,7 @@ let moved: () => void;
 
 beforeEach(() => {
   clock = new VirtualClock();
+  scope = new Lifetime(clock);
   queue = [];
   application = { event_webhooks_status: 2, event_webhooks_url: URL_OF_APPLICATION };
   sent = [];
@@ -79,7 +82,7 @@ function open(): EventDelivery {
       },
       tell: (_, run) => run,
     },
-    wheel: new TimerWheel(clock),
+    ...{ wheel: new TimerWheel(clock), scope },
     nowMs: () => clock.now(),
     random: () => 1,
     disable: async ({ id }) => {
@@ -350,7 +353,7 @@ describe('events for an application', () => {
     queue = [event('1')];
     const delivery = open();
     await settle();
-    delivery.stop();
+    await scope.close();
     delivery.queued([A]);
     await advance(MINUTE_MS);
     expect(ids()).toEqual(['1']);

@@ -1,5 +1,6 @@
 // Goal: guilds with events that are due are asked at the right time, once per look, by the shard that owns them.
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { Lifetime } from '../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { GuildId } from '../../../protocol/ids.ts';
@@ -8,6 +9,7 @@ import { createGuildClock } from '../../../services/guilds/guildclock.ts';
 const START_MS = 1_750_000_000_000;
 let clock: VirtualClock;
 let wheel: TimerWheel;
+let scope: Lifetime;
 /** When the next event of each guild is due. A guild that is asked has none then. */
 let dueMs: Map<string, number>;
 let asked: string[];
@@ -21,6 +23,7 @@ let isStoreGone: boolean;
 beforeEach(() => {
   clock = new VirtualClock(START_MS);
   wheel = new TimerWheel(clock, 10);
+  scope = new Lifetime(clock);
   [dueMs, asked, faults, looks] = [new Map(), [], 0, 0];
   [owns, fails, moved, isStoreGone] = [() => true, () => false, () => undefined, false];
 });
@@ -51,7 +54,7 @@ const make = () =>
         moved = () => run(() => true);
       },
     },
-    wheel,
+    ...{ wheel, scope },
     nowMs: () => clock.now(),
     onFault: () => {
       faults += 1;
@@ -145,7 +148,7 @@ test('a stopped clock settles nothing', async () => {
   const events = make();
   events.start();
   await pass(500);
-  events.stop();
+  await scope.close();
   moved();
   await pass(120_000);
   expect(asked).toEqual([]);

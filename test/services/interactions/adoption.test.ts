@@ -33,7 +33,7 @@ function adoptionOf(rows: readonly Interaction[], faults: Error[] = []) {
       return new Promise((resolve) => held.push(resolve));
     },
     nowMs: () => Date.UTC(2026, 10, 26),
-    isOver: () => false,
+    scope: { over: false },
     onFault: () => undefined,
   });
   return { adoption, noted, resumed, release };

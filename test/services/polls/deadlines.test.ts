@@ -1,5 +1,6 @@
 // Goal: every poll is asked to end when its time is over, by who owns it, whatever fails on the way.
 import { describe, expect, test } from 'vitest';
+import { Lifetime } from '../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import { refusal } from '../../../protocol/refusal.ts';
@@ -54,6 +55,7 @@ function arrange(ends: Readonly<Record<string, number>>) {
     state.ended.push([messageId, clock.now() - START_MS]);
     return { ok: true, value: { isOver: true } };
   };
+  const scope = new Lifetime(clock);
   const deadlines = new PollDeadlines({
     store: {
       duePolls: async (nowMs, limit, after) => {
@@ -71,8 +73,7 @@ function arrange(ends: Readonly<Record<string, number>>) {
       state.askedPrivately.push(messageId);
       return end(messageId);
     }) as never,
-    clock,
-    wheel,
+    ...{ clock, wheel, scope },
     routing: { owns: (ownerId) => !state.foreign.has(ownerId) },
     onFault: () => {
       state.faults += 1;
@@ -85,7 +86,7 @@ function arrange(ends: Readonly<Record<string, number>>) {
     }
   };
   deadlines.start();
-  return { state, pass, deadlines, wheel };
+  return { state, pass, scope, wheel };
 }
 
 describe('the clock of polls', () => {
@@ -160,9 +161,9 @@ describe('the clock of polls', () => {
 
   test('takes many polls in bounded batches, and none after it was stopped', async () => {
     const many = Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`p${n}`, START_MS]));
-    const { state, pass, deadlines, wheel } = arrange(many);
+    const { state, pass, scope, wheel } = arrange(many);
     await pass(400, 100);
-    deadlines.stop();
+    await scope.close();
     const before = state.ended.length;
     expect(before).toBeGreaterThan(0);
     expect(before).toBeLessThan(300);

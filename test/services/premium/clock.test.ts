@@ -1,5 +1,6 @@
 // Goal: subscriptions of a shard's own applications are settled at their times, whatever fails in between, and unpaid orders are deleted.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Lifetime } from '../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import { type ApplicationId, snowflakeOf } from '../../../protocol/ids.ts';
@@ -27,6 +28,7 @@ let faults: unknown[];
 let failing: string | null;
 let moved: () => void;
 let running: DueClock;
+let scope: Lifetime;
 
 async function pass(ms: number): Promise<void> {
   for (let done = 0; done < ms; done += 500) {
@@ -38,6 +40,7 @@ async function pass(ms: number): Promise<void> {
 beforeEach(() => {
   clock = new VirtualClock(START_MS);
   wheel = new TimerWheel(clock, 10);
+  scope = new Lifetime(clock);
   [subscriptions, settled, forgotten, perks, faults, failing] = [[], [], [], 0, [], null];
   running = createSubscriptionClock({
     store: {
@@ -64,13 +67,13 @@ beforeEach(() => {
         moved = listener;
       },
     } as never,
-    wheel,
+    ...{ wheel, scope },
     nowMs: () => clock.now(),
     onFault: (error) => void faults.push(error),
   });
 });
-afterEach(() => {
-  running.stop();
+afterEach(async () => {
+  await scope.close();
   wheel.stop();
 });
 const due = (id: string, afterMs: number, applicationId = OWN) =>
@@ -124,7 +127,7 @@ describe('the clock of subscriptions', () => {
     expect(Math.abs((forgotten[0] ?? 0) - (START_MS - 30 * DAY_MS))).toBeLessThan(2_000);
     await pass(3_700_000);
     expect([forgotten.length, perks]).toEqual([2, 2]);
-    running.stop();
+    await scope.close();
     due('never', 0);
     await pass(120_000);
     expect(settled).toEqual([]);

@@ -1,5 +1,6 @@
 // Goal: every follower hears of a published message, whatever fails on the way, and work that is done is not done again.
 import { expect, test } from 'vitest';
+import { Lifetime } from '../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { Webhook } from '../../../engine/webhook/webhook.ts';
@@ -13,6 +14,7 @@ const START_MS = 1_750_000_000_000;
 function arrange(followerCount: number, failing = new Map<string, number>()) {
   const clock = new VirtualClock(START_MS);
   const wheel = new TimerWheel(clock, 10);
+  const scope = new Lifetime(clock);
   const followers = Array.from(
     { length: followerCount },
     (_, index) => ({ id: String(1_000 + index) as WebhookId, guild_id: String(5_000 + index) }) as Webhook,
@@ -51,7 +53,7 @@ function arrange(followerCount: number, failing = new Map<string, number>()) {
         }) as never,
       },
       routing: { owns: (guildId) => state.owns(guildId) },
-      wheel,
+      ...{ wheel, scope },
       nowMs: () => clock.now(),
       onFault: () => {
         state.faults += 1;
@@ -63,7 +65,7 @@ function arrange(followerCount: number, failing = new Map<string, number>()) {
       for (let turn = 0; turn < 200; turn += 1) await Promise.resolve();
     }
   };
-  return { state, make, pass };
+  return { state, make, pass, scope };
 }
 
 test('work that an earlier process has left is done soon after the start', async () => {
@@ -124,10 +126,10 @@ test('many messages that fail, or that another shard owns, do not hold up a late
 });
 
 test('nothing is done after the end', async () => {
-  const { state, make, pass } = arrange(1);
+  const { state, make, pass, scope } = arrange(1);
   const crossposts = make();
   crossposts.start();
-  crossposts.stop();
+  await scope.close();
   crossposts.wake();
   await pass(120_000);
   expect(state.heard).toEqual([]);
