@@ -78,7 +78,6 @@ async function openShard(
     deadlineMs: config.command_deadline_ms,
   });
   const { ownership, router, handover } = shard;
-  opened.own(() => router.close());
   opened.own(() => ownership.close());
   opened.own(() => handover.abandon(() => true));
   links.serve(router.handler);

@@ -37,7 +37,7 @@ interface SessionPorts {
 
 /** The sessions that this shard hosts, and their routes to the owners of their users and guilds. */
 export function createSessions(foundation: Foundation, ports: SessionPorts) {
-  const { config, clock, wheel } = foundation;
+  const { config, clock, wheel, lifetime } = foundation;
   const { owners, cluster } = ports;
   const onFault = (error: unknown): void => foundation.onFault(error, 'session');
   const places = createVoicePlaces({
@@ -53,7 +53,7 @@ export function createSessions(foundation: Foundation, ports: SessionPorts) {
     subscribe: ports.membership.subscribe,
     seen: lastSeen({ ...owners, clock, onFault: foundation.onFault }),
     ownUser: (user, scopes) => ownUser(user, scopes, ports.features()),
-    isClosing: () => foundation.lifetime.over,
+    isClosing: () => lifetime.over,
   });
   const clusterSessions = cluster.links
     ? createClusterSessions({
@@ -65,7 +65,7 @@ export function createSessions(foundation: Foundation, ports: SessionPorts) {
           userBackend,
           clock,
         },
-        ...{ wheel, onFault, resumeWindowMs, noSubscribers: presences.noSubscribers },
+        ...{ wheel, lifetime, onFault, resumeWindowMs, noSubscribers: presences.noSubscribers },
         streamInterrupted: (guildId) => sessions.journal?.lagging(guildId),
         dispatchesMissed: ports.dispatchesMissed,
       })

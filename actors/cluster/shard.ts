@@ -76,7 +76,7 @@ export function createShard<L extends Links>(ports: ShardPorts<L>) {
     if (came.length + gone.length > 0) links.follow(ownership.view.shards);
   });
   const router = createRouter({
-    ...{ ...ports, ownership },
+    ...{ ...ports, ownership, scope: ports.lifetime.child() },
     // A request is refused once the database has seen a later owner of its key.
     answers(key) {
       const fence = ownership.heldUnder(key);

@@ -79,24 +79,23 @@ export class VoiceSnapshotWriter {
   readonly #ports: SnapshotWriterPorts;
   #timer: Timer | null = null;
   #writing: Promise<void> | null = null;
-  /** True if the state has changed since the current write began. */
-  #changed = false;
+  /** Whether there is a change that no write has begun with; no write begins after `ended`. */
+  #state: 'unchanged' | 'changed' | 'ended' = 'unchanged';
   #wasWritten = false;
-  #over = false;
 
   constructor(ports: SnapshotWriterPorts) {
     this.#ports = ports;
   }
 
   changed(): void {
-    if (this.#changed || this.#over) return;
-    this.#changed = true;
+    if (this.#state !== 'unchanged') return;
+    this.#state = 'changed';
     if (!this.#writing) this.#wait(WRITE_MS.gather);
   }
 
   /** Resolves after the last write, with whether anything was ever written. */
   async end(): Promise<boolean> {
-    this.#over = true;
+    this.#state = 'ended';
     this.#timer?.cancel();
     await this.#writing;
     return this.#wasWritten;
@@ -108,12 +107,12 @@ export class VoiceSnapshotWriter {
   }
 
   #write(): void {
-    this.#changed = false;
+    this.#state = 'unchanged';
     this.#wasWritten = true;
     const written = (fresh: boolean): void => {
       this.#writing = null;
-      if (this.#over) return;
-      if (this.#changed) this.#wait(WRITE_MS.gather);
+      if (this.#state === 'ended') return;
+      if (this.#state === 'changed') this.#wait(WRITE_MS.gather);
       else if (fresh) this.#wait(WRITE_MS.refresh);
     };
     this.#writing = this.#ports.write().then(written, (error) => {

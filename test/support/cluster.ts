@@ -157,7 +157,14 @@ async function openShard(index: number, { clock, net, script, storage, config }:
   const ownership = new ScriptedOwnership(info, script);
   const links = net.open(info, () => router.handler);
   const router = createRouter({
-    ...{ ownership, links, clock, wheel: foundation.wheel, randomBytes: foundation.randomBytes },
+    ...{
+      ownership,
+      links,
+      clock,
+      wheel: foundation.wheel,
+      scope: foundation.lifetime,
+      randomBytes: foundation.randomBytes,
+    },
     deadlineMs: config.command_deadline_ms,
     onFault: (where, fault) => foundation.onFault(fault, where),
   });

@@ -45,7 +45,6 @@ const METHODS: Counts = {
   'actors GuildShell': 24,
   'actors Journal': 28,
   'actors LobbyShell': 23,
-  'actors LinkRouter': 22,
   'media Delivery': 33,
   'media Forwarder': 35,
   'sdk Accounts': 25,

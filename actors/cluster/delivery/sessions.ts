@@ -7,7 +7,7 @@ import { INTENTS } from '../../../protocol/intents.ts';
 import type { Entering } from '../../guild/guild.subscription.ts';
 import type { Guilds } from '../../guild/guilds.ts';
 import type { Placement, Subscribed } from '../../placement/ports.ts';
-import type { Clock } from '../../runtime/clock.ts';
+import type { Clock, Lifetime } from '../../runtime/clock.ts';
 import type { TimerWheel } from '../../runtime/wheel.ts';
 import type { LiveSession, Reopening, SessionBackend } from '../../session/backend.ts';
 import { requestOf } from '../../session/requests.ts';
@@ -34,6 +34,7 @@ interface ClusterSessionPorts {
   readonly userBackend: OwnerBackend;
   readonly clock: Clock;
   readonly wheel: TimerWheel;
+  readonly lifetime: Pick<Lifetime, 'child'>;
   readonly resumeWindowMs: number;
   /** The stream of a guild is interrupted for this shard's sessions, until each of them receives `following`. */
   readonly streamInterrupted: (guildId: string) => void;
@@ -63,7 +64,7 @@ export interface ClusterSessions {
   /** Sessions of other shards to which this shard delivers. */
   readonly remoteSessions: RemoteSessions;
   readonly localSessions: LocalSessions;
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** A member list is delivered at the pace of the client's socket, so it may take long. */
@@ -73,6 +74,7 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
   const { cluster, links, userBackend, clock, wheel, onFault, direct } = ports;
   const { ownership, router } = cluster;
   const nowMs = () => clock.monotonic();
+  const scope = ports.lifetime.child();
   const remoteSessions = new RemoteSessions({
     ...{ links, router, ownership, clock, wheel, resumeWindowMs: ports.resumeWindowMs },
     ended: (session) => endRemote(session, ports),
@@ -88,8 +90,7 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
     unsubscribeHere: (guildId, session) => unsubscribeHere(ports, guildId as GuildId, session),
   });
   const userChannels = new UserChannels({
-    ...{ ownership, router, wheel, nowMs, ...peers, onFault },
-    userBackend: userBackend,
+    ...{ ownership, router, wheel, scope, nowMs, ...peers, onFault, userBackend },
     cursors: (session) => direct?.deliveryCursors.cursors(session) ?? [],
     // The notification of a joined guild may have been lost in transit.
     reopened: ({ session, guildIds }, now) => {
@@ -135,6 +136,7 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
       subscriptions.close();
       localSessions.close();
       remoteSessions.close();
+      return scope.close();
     },
   };
 }

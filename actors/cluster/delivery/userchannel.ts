@@ -5,6 +5,7 @@ import type { GuildId } from '../../../protocol/ids.ts';
 import type { ArgsOf, ReplyOf, ShardAsk } from '../../../protocol/link.ts';
 import type { SessionRequest } from '../../../protocol/sessionrequests.ts';
 import type { Owner, Ownership, Router } from '../../placement/ports.ts';
+import type { Lifetime } from '../../runtime/clock.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
 import type { LiveSession, Opening } from '../../session/backend.ts';
 import { OwnerRetries } from '../routing/ownerretries.ts';
@@ -41,6 +42,8 @@ export interface UserChannelPorts {
   readonly ownership: Ownership;
   readonly router: Pick<Router, 'askShard'>;
   readonly wheel: Wheel;
+  /** Rejects the waiting requests when it ends. */
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   readonly nowMs: () => number;
   readonly peer: (shardId: string, instance: string) => Peer;
   readonly isCurrent: (peer: Peer) => boolean;
@@ -87,7 +90,7 @@ export class UserChannels {
   constructor(ports: UserChannelPorts) {
     this.#ports = ports;
     this.#retries = new OwnerRetries({
-      ...{ clock: { monotonic: ports.nowMs }, wheel: ports.wheel, retryMs: RETRY_MS },
+      ...{ clock: { monotonic: ports.nowMs }, wheel: ports.wheel, scope: ports.scope, retryMs: RETRY_MS },
       random: () => 0.5,
       // One call of a session waits at a time, and sessions are bounded.
       waitingMax: Number.POSITIVE_INFINITY,
@@ -196,7 +199,6 @@ export class UserChannels {
   close(): void {
     this.#stopListening();
     this.#channels.clear();
-    this.#retries.close();
   }
 
   #ownersChanged(partitions: ReadonlySet<number>): void {

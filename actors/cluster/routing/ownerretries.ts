@@ -1,5 +1,5 @@
 import { LinkFault, type NotServed } from '../../../protocol/faults.ts';
-import type { Clock } from '../../runtime/clock.ts';
+import type { Clock, Lifetime } from '../../runtime/clock.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
 
 /** The outcome of one attempt to call an owner. Null: nobody owns the aggregate, or its owner changed meanwhile. */
@@ -11,6 +11,8 @@ export type RetryEnd = 'timeout' | 'unreachable' | 'overloaded';
 interface RetryPorts {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly wheel: Pick<Wheel, 'add'>;
+  /** Rejects all waiting calls when it ends. */
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   /** 0 to 1: jitter for the delays of many calls. */
   readonly random: () => number;
   /** Upper bound on the calls that wait. */
@@ -31,17 +33,17 @@ export class OwnerRetries {
   readonly #waiting = new Set<() => void>();
   /** Number of ownership changes. */
   #changes = 0;
-  #closed = false;
 
   constructor(ports: RetryPorts) {
     this.#ports = ports;
+    ports.scope.own(() => this.#wake());
   }
 
   get waiting(): number {
     return this.#waiting.size;
   }
 
-  /** @throws what an attempt throws, and the refusal at the deadline, after `close`, or when too many calls wait. */
+  /** @throws what an attempt throws, and the refusal at the deadline, after the scope has ended, or when too many calls wait. */
   async run<T>(untilMs: number, attempt: () => Promise<Attempt<T>>): Promise<T> {
     let last: unknown = null;
     for (let attempts = 0; ; attempts += 1) {
@@ -60,17 +62,11 @@ export class OwnerRetries {
     this.#wake();
   }
 
-  /** Rejects all waiting calls. */
-  close(): void {
-    this.#closed = true;
-    this.#wake();
-  }
-
   async #change(changes: number, attempts: number, untilMs: number, last: unknown): Promise<void> {
-    const { clock, wheel, random, refusal, retryMs, waitingMax } = this.#ports;
+    const { clock, wheel, scope, random, refusal, retryMs, waitingMax } = this.#ports;
     const leftMs = untilMs - clock.monotonic();
     if (leftMs <= 0) throw refusal('No shard answered the call before its deadline.', 'timeout', last);
-    if (this.#closed) throw refusal('This shard has ended.', 'unreachable', last);
+    if (scope.over) throw refusal('This shard has ended.', 'unreachable', last);
     if (changes !== this.#changes) return;
     if (this.#waiting.size >= waitingMax)
       throw refusal('Too many calls wait for their owner.', 'overloaded', last);

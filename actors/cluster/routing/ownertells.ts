@@ -1,6 +1,6 @@
 import { LinkFault } from '../../../protocol/faults.ts';
 import type { LinkFrame } from '../../placement/ports.ts';
-import type { Clock, Timer } from '../../runtime/clock.ts';
+import type { Clock, Lifetime, Timer } from '../../runtime/clock.ts';
 import type { TimerWheel } from '../../runtime/wheel.ts';
 
 export type Tell = Extract<LinkFrame, { kind: 'tell' }>;
@@ -8,6 +8,8 @@ export type Tell = Extract<LinkFrame, { kind: 'tell' }>;
 interface OwnerTellsPorts {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly wheel: Pick<TimerWheel, 'add'>;
+  /** Drops all held messages when it ends. */
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   /** How long a message waits for an owner, in milliseconds. */
   readonly deadlineMs: number;
   readonly waitingMax: number;
@@ -31,10 +33,10 @@ export class OwnerTells {
   #held: Held[] = [];
   #timer: Timer | null = null;
   #lost = 0;
-  #closed = false;
 
   constructor(ports: OwnerTellsPorts) {
     this.#ports = ports;
+    ports.scope.own(() => this.#drop());
   }
 
   get held(): number {
@@ -49,9 +51,9 @@ export class OwnerTells {
   send(frame: Tell, here: () => void): void {
     // Held messages were sent before this one.
     if (this.#held.length > 0) this.retry();
-    const { clock, deadlineMs, send, waitingMax } = this.#ports;
+    const { clock, deadlineMs, scope, send, waitingMax } = this.#ports;
     if (send(frame, here)) return;
-    if (this.#held.length >= waitingMax || this.#closed) {
+    if (this.#held.length >= waitingMax || scope.over) {
       this.lose(frame);
       return;
     }
@@ -77,9 +79,7 @@ export class OwnerTells {
     this.#ports.onFault(method, new LinkFault('unreachable', `No owner was found in time for ${method}.`));
   }
 
-  /** Drops all held messages. */
-  close(): void {
-    this.#closed = true;
+  #drop(): void {
     this.#timer?.cancel();
     this.#lost += this.#held.length;
     this.#held = [];

@@ -22,7 +22,7 @@ import type {
   SessionFrame,
   SessionFrames,
 } from '../../placement/ports.ts';
-import type { Clock } from '../../runtime/clock.ts';
+import type { Clock, Lifetime } from '../../runtime/clock.ts';
 import type { TimerWheel } from '../../runtime/wheel.ts';
 import type { LinkHandler, Links } from '../ports.ts';
 import { isLost, OwnerRetries, type RetryEnd } from './ownerretries.ts';
@@ -40,6 +40,8 @@ interface RouterDeps {
   readonly links: Links;
   readonly clock: Clock;
   readonly wheel: TimerWheel;
+  /** Ends all waiting: calls are rejected, and held messages are dropped. */
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
   readonly randomBytes: (size: number) => Uint8Array;
   /** The methods between shards; tests provide their own. */
   readonly catalogue?: Catalogue;
@@ -75,8 +77,6 @@ export interface ClusterRouter extends Router, OwnerRouter {
   /** Registers the receiver of frames for local sessions. */
   sessions(frames: SessionFrames): void;
   readonly metrics: RouterMetrics;
-  /** Rejects all waiting calls. */
-  close(): void;
 }
 
 /** Routes calls to the owner of their key and retries them across ownership changes. */
@@ -95,7 +95,6 @@ class LinkRouter implements ClusterRouter {
   #sessions: SessionFrames | null = null;
   #calls = 0;
   #notServed = 0;
-  readonly #stopListening: () => void;
 
   constructor(deps: RouterDeps) {
     this.#deps = deps;
@@ -113,7 +112,7 @@ class LinkRouter implements ClusterRouter {
     });
     this.#served = new ServedMethods(deps.catalogue ?? CATALOGUE);
     this.#run = Buffer.from(deps.randomBytes(12)).toString('base64url');
-    this.#stopListening = deps.ownership.onChange(() => this.#changed());
+    deps.scope.own(deps.ownership.onChange(() => this.#changed()));
     this.handler = {
       ask: (from, method, args, context) => this.#asked(from, method, args, context),
       notified: (from, frames) => this.#receiveNotifications(from, frames),
@@ -213,12 +212,6 @@ class LinkRouter implements ClusterRouter {
 
   sessions(frames: SessionFrames): void {
     this.#sessions = frames;
-  }
-
-  close(): void {
-    this.#stopListening();
-    this.#tells.close();
-    this.#retries.close();
   }
 
   /** An id for one call, unique across all runs of all shards. */

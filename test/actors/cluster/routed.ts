@@ -10,6 +10,7 @@ import type {
   ServedContext,
   ShardInfo,
 } from '../../../actors/placement/ports.ts';
+import { Lifetime } from '../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { Catalogue, Method } from '../../../protocol/link.ts';
@@ -54,7 +55,7 @@ const METHODS = new Map<string, Method>([
 ]);
 
 /** A router whose methods are those above instead of the catalogue's. */
-interface AnyRouter extends Pick<ClusterRouter, 'handler' | 'sessions' | 'metrics' | 'close'> {
+interface AnyRouter extends Pick<ClusterRouter, 'handler' | 'sessions' | 'metrics'> {
   askOwner<T>(
     method: string,
     key: string,
@@ -72,6 +73,7 @@ interface AnyRouter extends Pick<ClusterRouter, 'handler' | 'sessions' | 'metric
 /** The router of shard `a` among `a`, `b` and `c`; the test says who owns what, and what links do. */
 export function routerOf(waitingMax?: number, catalogue: Catalogue = METHODS) {
   const clock = new VirtualClock();
+  const scope = new Lifetime(clock);
   const owners = new Map<string, string>();
   const listeners: ((change: OwnershipChange) => void)[] = [];
   const asked: Asked[] = [];
@@ -126,7 +128,7 @@ export function routerOf(waitingMax?: number, catalogue: Catalogue = METHODS) {
     return scene.isLast;
   };
   const router = createRouter({
-    ...{ ownership, links, clock, catalogue, wheel: new TimerWheel(clock) },
+    ...{ ownership, links, clock, catalogue, wheel: new TimerWheel(clock), scope },
     randomBytes: (size) => Buffer.alloc(size, 128),
     deadlineMs: DEADLINE_MS,
     answers: (key) => owners.get(key) === 'a' && isLast(),
@@ -134,7 +136,7 @@ export function routerOf(waitingMax?: number, catalogue: Catalogue = METHODS) {
     ...(waitingMax !== undefined && { waitingMax }),
   });
   const placement = { ownership, router, routing: routingOver({ ownership, router }) };
-  return { ...scene, scene, placement, router: router as unknown as AnyRouter };
+  return { ...scene, scene, scope, placement, router: router as unknown as AnyRouter };
 }
 
 /** The state of a promise once everything that waits on nothing has run. */

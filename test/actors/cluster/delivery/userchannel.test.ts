@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { LocalSession } from '../../../../actors/cluster/delivery/peer.ts';
 import { type UserChannelPorts, UserChannels } from '../../../../actors/cluster/delivery/userchannel.ts';
 import type { Owner, Ownership, OwnershipChange } from '../../../../actors/placement/ports.ts';
+import { Lifetime } from '../../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
 import { LinkFault, NotServed } from '../../../../protocol/faults.ts';
@@ -29,6 +30,7 @@ function arrange() {
   const state = { failures: 0, reopens: 0, answering: Promise.resolve() };
   const line = new UserChannels({
     ...{ ownership, wheel: new TimerWheel(clock), nowMs: () => clock.monotonic(), resumeWindowMs: 1000 },
+    scope: new Lifetime(clock),
     cursors: () => [],
     userBackend: {
       async reopenAtOwner() {
@@ -70,6 +72,7 @@ function arrangeFar() {
       },
     },
     ...{ wheel: new TimerWheel(clock), nowMs: () => clock.monotonic(), resumeWindowMs: 1000 },
+    scope: new Lifetime(clock),
     ...{ cursors: () => [], peer: () => peer, isCurrent: () => true, reference: () => ({}) },
     ...{ reopened: () => undefined, onFault: () => undefined },
   } as unknown as UserChannelPorts);

@@ -1,15 +1,17 @@
 // Goal: calls to an owner are repeated as soon as ownership changes, at growing delays otherwise, and end in time.
 import { describe, expect, it } from 'vitest';
 import { OwnerRetries } from '../../../../actors/cluster/routing/ownerretries.ts';
+import { Lifetime } from '../../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
 import { LinkFault, NotServed } from '../../../../protocol/faults.ts';
 
 function arrange({ waitingMax = 10 } = {}) {
   const clock = new VirtualClock();
+  const scope = new Lifetime(clock);
   const ends: unknown[] = [];
   const retries = new OwnerRetries({
-    ...{ clock, wheel: new TimerWheel(clock, 1), random: () => 0.5, waitingMax },
+    ...{ clock, wheel: new TimerWheel(clock, 1), scope, random: () => 0.5, waitingMax },
     retryMs: { first: 100, most: 400 },
     refusal(message, kind, last) {
       ends.push([kind, last]);
@@ -26,7 +28,7 @@ function arrange({ waitingMax = 10 } = {}) {
     attempts.push(clock.monotonic());
     return { fault: null };
   };
-  return { clock, retries, ends, pass, attempts, noOwner };
+  return { clock, retries, scope, ends, pass, attempts, noOwner };
 }
 
 describe('calls to an owner', () => {
@@ -72,12 +74,12 @@ describe('calls to an owner', () => {
   });
 
   it('end at once with what an attempt throws, when too many wait, and when the shard has ended', async () => {
-    const { retries, pass, noOwner, ends } = arrange({ waitingMax: 1 });
+    const { retries, scope, pass, noOwner, ends } = arrange({ waitingMax: 1 });
     await expect(retries.run(1_000, () => Promise.reject(new Error('A bug.')))).rejects.toThrow('A bug.');
     const waiting = expect(retries.run(1_000, noOwner)).rejects.toThrow('This shard has ended.');
     await pass();
     await expect(retries.run(1_000, noOwner)).rejects.toThrow('Too many calls wait for their owner.');
-    retries.close();
+    await scope.close();
     await waiting;
     expect(ends.map((end) => (end as [string])[0])).toEqual(['overloaded', 'unreachable']);
   });

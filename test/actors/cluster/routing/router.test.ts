@@ -84,11 +84,11 @@ describe('a call', () => {
   });
 
   test('is answered NotServed at once when too many wait, and when the shard ends', async () => {
-    const { router, give } = routerOf(2);
+    const { router, scope, give } = routerOf(2);
     const waiting = [router.askOwner('once', 'k', [], nobody), router.askOwner('once', 'k', [], nobody)];
     expect(await outcome(router.askOwner('once', 'k', [], nobody))).toBeInstanceOf(NotServed);
     expect(router.metrics.waiting).toBe(2);
-    router.close();
+    await scope.close();
     for (const call of waiting) expect(await outcome(call)).toBeInstanceOf(NotServed);
     give('k', 'a');
     expect(await outcome(router.askOwner('once', 'k', [], async () => 'ours'))).toBe('ours');
