@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { type Logger, pino } from 'pino';
+import { systemClock } from '../actors/runtime/clock.ts';
 import { adminTokens, type Config, shownConfig } from '../config/config.ts';
 import type { Addresses, Engine, EngineOptions } from '../embedding.ts';
 import { createLogTail, type LogTail } from '../protocol/logtail.ts';
@@ -108,7 +109,7 @@ export async function serve(
   function openAdmin(running: Engine, { admin_host: host, admin_port: port, admin_token: token }: Config) {
     const names = adminNames(config);
     const tokens = adminTokens(config);
-    const about = { version: world.version, settings: shownConfig(config), log };
+    const about = { version: world.version, settings: shownConfig(config), log, clock: systemClock };
     const options = { engine: running, host, port, token, tokens, names, logger, drain, ...about };
     return openAdminServer(options).catch((error: Error) => {
       throw portTaken('admin', host, port, '--admin-port 0', error);

@@ -1,3 +1,4 @@
+import { systemClock } from '../actors/runtime/clock.ts';
 import { adminTokens, type Config } from '../config/config.ts';
 import type { Addresses } from '../embedding.ts';
 import {
@@ -74,7 +75,7 @@ export async function supervise(
 }
 
 function openPort({ listen_host: host, listen_port: port }: Config, served: () => boolean): Promise<Standby> {
-  return openStandby({ host, port, served }).catch((error: Error) => {
+  return openStandby({ host, port, served, clock: systemClock }).catch((error: Error) => {
     throw portTaken('server', host, port, '--port 0', error);
   });
 }

@@ -123,7 +123,7 @@ function openActivities(
   if (activities === null) return null;
   const { baseUrl, port, allowsLoopback, localPages } = activities;
   return openActivityProxy({
-    ...{ host: config.listen_host, baseUrl, server },
+    ...{ host: config.listen_host, baseUrl, server, clock },
     targetOf: activityTargets({ storage, clock }),
     port,
     embedders: [...originsOf(config.activities_embedders), ...localPages],

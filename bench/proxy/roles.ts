@@ -1,5 +1,6 @@
 import uws from 'uWebSockets.js';
 import { Pool } from 'undici';
+import { systemClock } from '../../actors/runtime/clock.ts';
 import { mappedTargets } from '../../engine/application/mappings.ts';
 import { recently } from '../../services/recently.ts';
 import { openActivityProxy } from '../../transports/activities/proxy.ts';
@@ -21,7 +22,12 @@ export async function serve(role: string, target: number, bytes: number): Promis
   const proxy = await openActivityProxy({
     ...{ host: '127.0.0.1', port: 0, baseUrl: 'http://localhost', server: () => 'http://127.0.0.1:1' },
     ...{ embedders: [], privateOrigins: new Set<string>(), allowsLoopback: true, extraCa: null },
-    ...{ trustProxy: false, requestBytesMax: 1 << 20, onFault: (error: unknown) => console.error(error) },
+    ...{
+      trustProxy: false,
+      requestBytesMax: 1 << 20,
+      clock: systemClock,
+      onFault: (error: unknown) => console.error(error),
+    },
     targetOf: (id, path) => {
       const known = mappings.peek([id]);
       return known ? known(path) : mappings.read([id]).then((targetOf) => targetOf(path));

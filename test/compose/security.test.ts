@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { systemClock } from '../../actors/runtime/clock.ts';
 import { watchAddresses } from '../../compose/api.ts';
 import { createEngine } from '../../compose/engine.ts';
 import { type AdminServer, openAdminServer } from '../../transports/admin/server.ts';
@@ -21,7 +22,7 @@ beforeAll(async () => {
   });
   api = `${(await engine.listen()).api}`;
   const port = { host: '127.0.0.1', port: 0 } as const;
-  admin = await openAdminServer({ engine, ...port, token: ADMIN, tokens: [OPERATOR] });
+  admin = await openAdminServer({ engine, clock: systemClock, ...port, token: ADMIN, tokens: [OPERATOR] });
 }, 60_000);
 afterAll(async () => {
   await admin.close();

@@ -1,4 +1,5 @@
 import { rootCertificates } from 'node:tls';
+import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import { checkedLookup, type Resolve, resolveBySystem } from '../outgoing/connection.ts';
 import { mayContact, mayContactAt, type Permitted } from '../outgoing/endpoints.ts';
 import { Pool, type Ticks, Total, type Way } from './pool.ts';
@@ -7,6 +8,7 @@ export interface SiteSettings extends Permitted {
   /** CA certificates, PEM, trusted besides the usual ones. */
   readonly extraCa: string | null;
   readonly resolve?: Resolve;
+  readonly clock: Pick<Clock, 'setTimer'>;
 }
 
 /** A host of targets that may be contacted. */
@@ -35,7 +37,7 @@ export class Sites {
   readonly #ca: string[] | null;
   readonly #sites = new Map<string, Site | null>();
   readonly #ticks: Ticks & { now: number };
-  readonly #timer: NodeJS.Timeout;
+  #timer: Timer;
   /** The pools of all sites, also of forgotten ones with requests under way. */
   readonly #pools = new Set<Pool>();
   readonly #total: Total;
@@ -47,7 +49,7 @@ export class Sites {
     const [quietMax, exchangeMax] = [Math.ceil(targetMs / ms), Math.ceil(exchangeMs / ms)];
     this.#ticks = { now: 0, ms, quietMax, exchangeMax };
     this.#total = new Total(targetConnections, () => this.#closeIdle());
-    this.#timer = setInterval(() => this.#tick(), ms).unref();
+    this.#timer = this.#nextTick();
   }
 
   /** The site of a host with an optional port; null for one that may not be contacted. */
@@ -66,7 +68,7 @@ export class Sites {
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    this.#timer.cancel();
     for (const pool of this.#pools) pool.destroy();
     this.#pools.clear();
     this.#sites.clear();
@@ -96,7 +98,12 @@ export class Sites {
     return false;
   }
 
+  #nextTick(): Timer {
+    return this.#settings.clock.setTimer(() => this.#tick(), this.#ticks.ms);
+  }
+
   #tick(): void {
+    this.#timer = this.#nextTick();
     this.#ticks.now += 1;
     for (const pool of this.#pools) {
       pool.sweep();

@@ -1,9 +1,10 @@
+import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import { type Sample, sampleOf } from './sample.ts';
 
 interface HistoryPorts {
   /** All metrics as Prometheus text. */
   read(): Promise<string>;
-  nowMs(): number;
+  readonly clock: Pick<Clock, 'now' | 'setTimer'>;
 }
 
 const EVERY_MS = 10_000;
@@ -11,12 +12,14 @@ const EVERY_MS = 10_000;
 const SAMPLES_MAX = 360;
 
 /** Keeps the last hour of the chosen metrics, a sample each ten seconds, until it is closed. */
-export function keepHistory({ read, nowMs }: HistoryPorts): { samples(): readonly Sample[]; close(): void } {
+export function keepHistory({ read, clock }: HistoryPorts): { samples(): readonly Sample[]; close(): void } {
   const samples: Sample[] = [];
+  let timer: Timer;
   const take = (): void => {
+    timer = clock.setTimer(take, EVERY_MS);
     read().then(
       (text) => {
-        samples.push(sampleOf(text, nowMs()));
+        samples.push(sampleOf(text, clock.now()));
         if (samples.length > SAMPLES_MAX) samples.shift();
       },
       // A reading that fails leaves a gap.
@@ -24,7 +27,5 @@ export function keepHistory({ read, nowMs }: HistoryPorts): { samples(): readonl
     );
   };
   take();
-  const timer = setInterval(take, EVERY_MS);
-  timer.unref();
-  return { samples: () => samples, close: () => clearInterval(timer) };
+  return { samples: () => samples, close: () => timer.cancel() };
 }

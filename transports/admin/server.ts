@@ -1,3 +1,4 @@
+import type { Clock } from '../../actors/runtime/clock.ts';
 import type { Engine } from '../../embedding.ts';
 import { isSnowflake } from '../../protocol/ids.ts';
 import { createLogTail, type LogTail } from '../../protocol/logtail.ts';
@@ -22,6 +23,7 @@ export type { AdminServer } from './port.ts';
 interface AdminServerOptions
   extends Pick<AdminPortOptions, 'host' | 'port' | 'token' | 'tokens' | 'names' | 'logger'> {
   readonly engine: Operated & Pick<Engine, 'metrics' | 'unready'> & Partial<Pick<Engine, 'security'>>;
+  readonly clock: Clock;
   readonly version?: string;
   /** Settings in force, secrets masked; for the console. */
   readonly settings?: Readonly<Record<string, unknown>>;
@@ -44,13 +46,13 @@ export interface ConsoleServer extends AdminServer {
  * @throws Error when the port cannot be bound.
  */
 export async function openAdminServer(options: AdminServerOptions): Promise<ConsoleServer> {
-  const { engine, version = '', settings = {}, log = createLogTail() } = options;
-  const page = createConsole(() => performance.now());
+  const { engine, clock, version = '', settings = {}, log = createLogTail() } = options;
+  const page = createConsole(() => clock.monotonic());
   const trail = createLogTail();
-  const history = keepHistory({ read: async () => engine.metrics(), nowMs: () => Date.now() });
+  const history = keepHistory({ read: async () => engine.metrics(), clock });
   const watching: Watched = { engine, version, history, settings, log, trail };
   const security: SecurityTrail = (event, fields) => {
-    trail.add(JSON.stringify({ time: Date.now(), event, ...fields }));
+    trail.add(JSON.stringify({ time: clock.now(), event, ...fields }));
     engine.security?.(event, fields);
   };
   const server = await openAdminPort({

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { connect, createServer, isIPv4, Server, type Socket } from 'node:net';
+import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import { portOf } from '../../protocol/addresses.ts';
 import { uWS } from './uws.ts';
 
@@ -12,6 +13,7 @@ export interface StandbyOptions {
   readonly port: number;
   /** Whether at least one shard listens on the port. */
   readonly served: () => boolean;
+  readonly clock: Pick<Clock, 'monotonic' | 'setTimer'>;
   /** Connections at one time, waiting or passed on; further ones are closed. */
   readonly connectionsMax?: number;
   /** How long a connection may wait for a shard that listens. */
@@ -64,7 +66,7 @@ export async function openStandby(options: StandbyOptions): Promise<Standby> {
   const held = await listenShared(`::ffff:${host}`, found);
   let server: Server;
   try {
-    server = await asServer(await descriptorOf(found));
+    server = await asServer(await descriptorOf(found), options.clock);
   } finally {
     uWS.us_listen_socket_close(held);
   }
@@ -123,10 +125,10 @@ process.on('message', () => process.exit());
 server.listen({ fd: 4 }, () => process.send('listening', server));`;
 
 /** Converts a listener of the native library to a Node server, whose connections can be forwarded. */
-async function asServer(descriptor: number): Promise<Server> {
+async function asServer(descriptor: number, clock: StandbyOptions['clock']): Promise<Server> {
   const stdio = ['ignore', 'ignore', 'ignore', 'ipc', descriptor] as const;
   const helper = spawn(process.execPath, ['-e', HELPER], { stdio: [...stdio] });
-  const timer = setTimeout(() => helper.kill('SIGKILL'), HELPER_TIMEOUT_MS);
+  const timer = clock.setTimer(() => helper.kill('SIGKILL'), HELPER_TIMEOUT_MS);
   try {
     const failed = once(helper, 'exit').then(() => {
       throw new Error('The helper process exited before it returned the listening socket.');
@@ -138,7 +140,7 @@ async function asServer(descriptor: number): Promise<Server> {
     if (server instanceof Server) return server;
     throw new Error('The helper process did not return a listening socket.');
   } finally {
-    clearTimeout(timer);
+    timer.cancel();
   }
 }
 
@@ -153,7 +155,7 @@ class WaitingRoom implements Standby {
   readonly #waiting = new Map<Socket, number>();
   /** Local ports of the forwarding connections to shards; one that arrives here shows that no shard listened. */
   readonly #outgoing = new Set<number>();
-  #retry: NodeJS.Timeout | null = null;
+  #retry: Timer | null = null;
 
   constructor(server: Server, port: number, options: StandbyOptions) {
     this.port = port;
@@ -168,11 +170,11 @@ class WaitingRoom implements Standby {
   }
 
   changed(): void {
-    if (this.#retry) clearTimeout(this.#retry);
+    this.#retry?.cancel();
     this.#retry = null;
     for (const [socket, untilMs] of [...this.#waiting]) {
       if (this.#options.served()) this.#pass(socket);
-      else if (performance.now() >= untilMs) socket.destroy();
+      else if (this.#options.clock.monotonic() >= untilMs) socket.destroy();
     }
     if (this.#waiting.size > 0) this.#lookAgain();
   }
@@ -180,15 +182,15 @@ class WaitingRoom implements Standby {
   async close(): Promise<void> {
     this.#server.close();
     for (const socket of this.#sockets) socket.destroy();
-    if (this.#retry) clearTimeout(this.#retry);
+    this.#retry?.cancel();
   }
 
   #lookAgain(): void {
-    this.#retry ??= setTimeout(() => this.changed(), RETRY_MS);
+    this.#retry ??= this.#options.clock.setTimer(() => this.changed(), RETRY_MS);
   }
 
   #take(socket: Socket): void {
-    const { served, connectionsMax = CONNECTIONS_MAX, waitMs = WAIT_MS } = this.#options;
+    const { served, clock, connectionsMax = CONNECTIONS_MAX, waitMs = WAIT_MS } = this.#options;
     if (this.#sockets.size >= connectionsMax) {
       socket.destroy();
       return;
@@ -204,7 +206,7 @@ class WaitingRoom implements Standby {
       this.#pass(socket);
       return;
     }
-    this.#waiting.set(socket, performance.now() + waitMs);
+    this.#waiting.set(socket, clock.monotonic() + waitMs);
     this.#lookAgain();
   }
 

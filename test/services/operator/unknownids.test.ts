@@ -1,6 +1,7 @@
 // Goal: an id of the admin API that nobody has is answered 404 with the id, whichever route it is given to, and nothing is written.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Guilds } from '../../../actors/guild/guilds.ts';
+import { systemClock } from '../../../actors/runtime/clock.ts';
 import { DEFAULTS } from '../../../config/config.ts';
 import { SYSTEM } from '../../../engine/kernel/authority.ts';
 import type { GuildId, UserId } from '../../../protocol/ids.ts';
@@ -27,7 +28,7 @@ beforeAll(async () => {
     ...{ api: {} as never, interact: () => Promise.reject(new Error('none')) },
     ...{ metrics: async () => '', unready: async () => ({}) },
   };
-  server = await openAdminServer({ engine, host: '127.0.0.1', port: 0, token: TOKEN });
+  server = await openAdminServer({ engine, clock: systemClock, host: '127.0.0.1', port: 0, token: TOKEN });
   guilds = (await everyGuild()).length;
   userId = (await house.operator.createUser({ username: 'juniper' })).user.id;
 }, 60_000);

@@ -2,6 +2,7 @@
 import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { systemClock } from '../../../actors/runtime/clock.ts';
 import { type ActivityProxy, openActivityProxy } from '../../../transports/activities/proxy.ts';
 
 const APP = '1574520440439701504';
@@ -19,6 +20,7 @@ beforeAll(async () => {
     ...{ host: '127.0.0.1', port: 0, baseUrl: 'http://localhost', server: () => 'http://127.0.0.1:1' },
     ...{ embedders: [], privateOrigins: new Set<string>(), allowsLoopback: true, extraCa: null },
     ...{ trustProxy: false, requestBytesMax: BODY_MAX, onFault: (error: unknown) => faults.push(error) },
+    clock: systemClock,
     targetOf: async (_, path) => ({ host: `127.0.0.1:${(target.address() as AddressInfo).port}`, path }),
   });
 });

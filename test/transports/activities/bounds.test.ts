@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
+import { systemClock } from '../../../actors/runtime/clock.ts';
 import { type ActivityProxy, openActivityProxy } from '../../../transports/activities/proxy.ts';
 
 const [APP, OTHER] = ['1574520440439701504', '1574520440439701505'];
@@ -25,6 +26,7 @@ const openProxy = (
     ...{ host: '127.0.0.1', port: 0, baseUrl: 'http://localhost', server: () => 'http://127.0.0.1:1' },
     ...{ embedders: [], privateOrigins: new Set<string>(), allowsLoopback: true, extraCa: null },
     ...{ trustProxy, bounds, requestBytesMax: 1_000, onFault: (error: unknown) => faults.push(error) },
+    clock: systemClock,
     targetOf: async (_, path) => ({ host: `127.0.0.1:${(target.address() as AddressInfo).port}`, path }),
   });
 const hostOf = ({ port }: ActivityProxy = proxy) => `${APP}.localhost:${port}`;

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createSecureServer } from 'node:tls';
 import { generate } from 'selfsigned';
 import { afterEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../../actors/runtime/clock.ts';
 import { type ActivityProxy, openActivityProxy } from '../../../transports/activities/proxy.ts';
 
 const APP = '1574520440439701504';
@@ -47,6 +48,7 @@ async function openProxy(hostOf: (path: string) => string, options: Options = {}
     ...{ host: '127.0.0.1', port: 0, baseUrl: 'http://localhost', server: () => 'http://127.0.0.1:1' },
     ...{ embedders: [], privateOrigins: new Set<string>(), allowsLoopback: true, extraCa: null },
     ...{ trustProxy: false, requestBytesMax: 1 << 20, onFault: (error: unknown) => faults.push(error) },
+    clock: systemClock,
     targetOf: (_, path) => ({ host: hostOf(path), path }),
     ...options,
   });

@@ -9,6 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
+import { systemClock } from '../../../actors/runtime/clock.ts';
 import { mappedTargets } from '../../../engine/application/mappings.ts';
 import type { UrlMapping } from '../../../engine/user/facts.ts';
 import { type ActivityProxy, openActivityProxy } from '../../../transports/activities/proxy.ts';
@@ -36,6 +37,7 @@ beforeAll(async () => {
   proxy = await openActivityProxy({
     ...{ host: '127.0.0.1', port: 0, baseUrl: 'http://localhost', server: () => 'http://127.0.0.1:1' },
     ...{ embedders: ['http://127.0.0.1:*'], privateOrigins: new Set<string>(), allowsLoopback: true },
+    clock: systemClock,
     ...{
       trustProxy: false,
       extraCa: null,

@@ -2,6 +2,7 @@
 import { hostname } from 'node:os';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../../actors/runtime/clock.ts';
 import { DEFAULTS } from '../../../config/config.ts';
 import type { Admin, ClusterStatus, ShardStatus } from '../../../embedding.ts';
 import type { SecurityTrail } from '../../../protocol/security.ts';
@@ -62,6 +63,7 @@ async function openShard({
     dave: { version: 1, epoch: null, phase: 'plain' },
   });
   const server = await openAdminServer({
+    clock: systemClock,
     engine: {
       admin: { listUsers: async () => [{ id: '7', username: name }] } as unknown as Admin,
       config: DEFAULTS,

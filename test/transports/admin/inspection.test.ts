@@ -1,6 +1,7 @@
 // Goal: the operator pages through sessions, lobbies, queues and logs, sees what each session was sent, and sees no secret.
 // The pages of a supervisor can name a shard.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { systemClock } from '../../../actors/runtime/clock.ts';
 import { ReplayConnection } from '../../../cli/replayconnection.ts';
 import type { Engine } from '../../../embedding.ts';
 import { createEngine } from '../../../main.ts';
@@ -20,7 +21,7 @@ beforeAll(async () => {
     config: { listen_port: 0, admin_port: 0, voice: false, log_level: 'silent', rate_limits: false },
   });
   const { gateway } = await engine.listen();
-  admin = await openAdminServer({ engine, host: '127.0.0.1', port: 0, token: TOKEN });
+  admin = await openAdminServer({ engine, clock: systemClock, host: '127.0.0.1', port: 0, token: TOKEN });
   const { user, token } = await engine.admin.createUser({ username: 'keeper' });
   [ownerId, userToken] = [user.id, token];
   guildId = (await engine.admin.createGuild({ name: 'Harbour', ownerId: user.id })).id;

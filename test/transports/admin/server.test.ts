@@ -2,6 +2,7 @@
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../../actors/runtime/clock.ts';
 import { DEFAULTS } from '../../../config/config.ts';
 import type { Admin, CallListing } from '../../../embedding.ts';
 import { NotServed } from '../../../protocol/faults.ts';
@@ -75,8 +76,7 @@ async function arrange(
       unready: async () => options.reasons ?? {},
       ...(options.security && { security: options.security }),
     },
-    host: '127.0.0.1',
-    port: 0,
+    ...{ clock: systemClock, host: '127.0.0.1', port: 0 },
     token: options.token === undefined ? TOKEN : options.token,
     tokens: options.tokens ?? [],
   });

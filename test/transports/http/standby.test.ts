@@ -2,6 +2,7 @@
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../../actors/runtime/clock.ts';
 import { type HttpServer, startServer } from '../../../transports/http/server.ts';
 import { openStandby, type Standby, type StandbyOptions } from '../../../transports/http/standby.ts';
 
@@ -13,7 +14,13 @@ afterEach(async () => {
 
 async function arrange(options: Partial<StandbyOptions> = {}) {
   const state = { served: 0 };
-  const standby = await openStandby({ host: HOST, port: 0, served: () => state.served > 0, ...options });
+  const standby = await openStandby({
+    host: HOST,
+    port: 0,
+    served: () => state.served > 0,
+    clock: systemClock,
+    ...options,
+  });
   closing.push(() => standby.close());
   const shard = async (name: string): Promise<HttpServer> => {
     const server = await startServer({
@@ -101,14 +108,14 @@ describe('the port of shards', () => {
     );
     const taken = await startServer({ host: HOST, port: 0, installers: [] });
     closing.push(() => taken.close());
-    await expect(openStandby({ host: HOST, port: taken.port, served: () => false })).rejects.toThrow(
-      'Cannot listen',
-    );
+    await expect(
+      openStandby({ host: HOST, port: taken.port, served: () => false, clock: systemClock }),
+    ).rejects.toThrow('Cannot listen');
     const { standby: other, shard } = await arrange();
     await shard('one');
-    const second = openStandby({ host: HOST, port: other.port, served: () => false });
+    const second = openStandby({ host: HOST, port: other.port, served: () => false, clock: systemClock });
     await expect(second).rejects.toThrow('Cannot listen');
-    const six = await openStandby({ host: '::1', port: 0, served: () => false });
+    const six = await openStandby({ host: '::1', port: 0, served: () => false, clock: systemClock });
     expect([six.accepts, six.port > 0]).toEqual([false, true]);
   });
 });
