@@ -81,11 +81,11 @@ function pagesOf(
 ): (index: number) => Promise<readonly Member[]> {
   const most = LIMITS.member_chunk_max;
   let after: UserId | null = null;
-  let over = false;
+  let isComplete = false;
   return async (index) => {
-    if (over) return [];
+    if (isComplete) return [];
     const page = await store.membersAfter(guildId, after, index === count - 1 ? 2 * most : most);
-    over = page.length < most;
+    isComplete = page.length < most;
     after = page.at(-1)?.user.id ?? after;
     return page;
   };

@@ -35,7 +35,7 @@ const NO_SHARD = [1, 1] as const;
 interface HeadlessSession extends UserSession {
   readonly token: string;
   readonly key: string;
-  over: boolean;
+  state: 'open' | 'ended';
   timer: Timer;
 }
 
@@ -49,7 +49,7 @@ export function createHeadlessSessions(
   const keyOf = ({ userId, authorization }: Person) => keyFor(userId, authorization?.applicationId ?? '');
 
   function end(session: HeadlessSession): void {
-    session.over = true;
+    session.state = 'ended';
     session.timer.cancel();
     byKey.delete(session.key);
     joinSecrets.end(session.sessionId);
@@ -124,7 +124,10 @@ const newSession = (
   bot: false,
   authorization,
   shard: NO_SHARD,
-  over: false,
+  state: 'open',
+  get over() {
+    return this.state === 'ended';
+  },
   deliver: () => {},
   timer: { cancel: () => {} },
 });
