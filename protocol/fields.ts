@@ -13,17 +13,17 @@ export interface Value<T> {
 export const flag: Value<boolean> = { request: Bool(), reply: reply.flag, link: link.flag };
 
 /** A whole number from `min` to `max`, both included. */
-export const whole = (min: number, max: number): Value<number> => ({
+export const integer = (min: number, max: number): Value<number> => ({
   request: Int(min, max),
-  reply: reply.whole,
-  link: link.whole,
+  reply: reply.integer,
+  link: link.integer,
 });
 
 /** One of these numbers, such as bits of which one is known. */
 export const oneOf = (...numbers: number[]): Value<number> => ({
   request: Choice(...numbers),
-  reply: reply.whole,
-  link: link.whole,
+  reply: reply.integer,
+  link: link.integer,
 });
 
 export const text = (charsMin: number, charsMax: number): Value<string> => ({

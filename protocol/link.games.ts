@@ -17,6 +17,7 @@ import {
   fields,
   flag,
   given,
+  integer,
   is,
   list,
   nullable,
@@ -29,14 +30,13 @@ import {
   text,
   union,
   variants,
-  whole,
 } from './linkschema.ts';
 import { LOBBY_FIELDS, LOBBY_SETTINGS } from './lobbyfields.ts';
 
 /** Values of lobbies, matchmaking, activities, relationships, voice and premium between shards; see `link.ts`. */
 
 const lobbyChange = partial(linksOf(LOBBY_FIELDS));
-const member = fields({ metadata: given(metadata), flags: given(whole), additional_name: given(text) });
+const member = fields({ metadata: given(metadata), flags: given(integer), additional_name: given(text) });
 const settings = partial(linksOf(LOBBY_SETTINGS));
 export const lobbyJoin = fields({ secret: text, lobby: lobbyChange, member });
 export const openLobby = fields({ change: lobbyChange, settings, password: given(text), member });
@@ -49,7 +49,7 @@ export const entrant = fields({
   ...{ user, full: flag, allSessions: optional(is(true)) },
   sessions: list(
     fields({
-      ...{ sessionId: text, userId, intents: whole, bot: flag },
+      ...{ sessionId: text, userId, intents: integer, bot: flag },
       authorization: given(authorization),
     }),
   ),
@@ -57,8 +57,8 @@ export const entrant = fields({
 /** The lobby of a secret, and the reply to the command by which a user joined it. */
 export const secretJoin = fields({ lobbyId, reply: reply(commandValue) });
 export const lobby = fields({
-  ...{ id: lobbyId, application_id: text, flags: whole, metadata: nullable(metadata) },
-  members: list(fields({ id: userId, flags: whole })),
+  ...{ id: lobbyId, application_id: text, flags: integer, metadata: nullable(metadata) },
+  members: list(fields({ id: userId, flags: integer })),
 });
 
 export const ticketDraft = fields({

@@ -16,6 +16,7 @@ import {
   fields,
   flag,
   given,
+  integer,
   is,
   list,
   nullable,
@@ -25,7 +26,6 @@ import {
   some,
   text,
   union,
-  whole,
   word,
 } from './linkschema.ts';
 
@@ -33,7 +33,7 @@ import {
 
 const embed = fields({
   ...{ title: given(text), description: given(text), url: given(text), timestamp: given(text) },
-  color: given(whole),
+  color: given(integer),
   footer: given(fields({ text: given(text), icon_url: given(text) })),
   image: given(fields({ url: given(text), description: given(text) })),
   thumbnail: given(fields({ url: given(text), description: given(text) })),
@@ -44,12 +44,12 @@ const emoji = fields({ id: given(text), name: given(text) });
 const poll = fields({
   question: fields({ text: given(text) }),
   answers: list(fields({ poll_media: fields({ text: given(text), emoji: given(emoji) }) })),
-  ...{ duration: given(number), allow_multiselect: given(flag), layout_type: given(whole) },
+  ...{ duration: given(number), allow_multiselect: given(flag), layout_type: given(integer) },
 });
 const mentioned = given(list(nullable(text)));
 const content = {
   ...{ content: given(text), embeds: given(list(embed)), components: given(list(clientInput)) },
-  ...{ flags: given(whole), poll: given(poll), sticker_ids: given(list(text)) },
+  ...{ flags: given(integer), poll: given(poll), sticker_ids: given(list(text)) },
   allowed_mentions: given(
     fields({ parse: mentioned, users: mentioned, roles: mentioned, replied_user: given(flag) }),
   ),
@@ -60,7 +60,7 @@ const draft = fields({
   ...{ nonce: given(union(text, number)), enforce_nonce: given(flag), tts: given(flag) },
   message_reference: given(
     fields({
-      ...{ type: given(whole), message_id: text, channel_id: given(text), guild_id: given(text) },
+      ...{ type: given(integer), message_id: text, channel_id: given(text), guild_id: given(text) },
       fail_if_not_exists: given(flag),
     }),
   ),
@@ -72,7 +72,7 @@ export const directDraft = fields({
   ...{
     content: given(text),
     metadata: given(metadata),
-    flags: given(whole),
+    flags: given(integer),
     nonce: given(union(text, number)),
   },
   activity: given(fields({ type: union(is(1), is(5)), sessionId: nullable(text), partyId: nullable(text) })),
@@ -111,7 +111,7 @@ export const messageEdit = fields({
 
 export const appCommand = fields({
   ...{ id: text, application_id: applicationId, guild_id: nullable(guildId), version: text },
-  ...{ type: whole, name: text },
+  ...{ type: integer, name: text },
 });
 export const writtenCommand = fields({ command: appCommand, created: flag });
 /** A command, and the member who changes who may use it. */
@@ -121,7 +121,7 @@ export const permissionTarget = fields({
 });
 export const commandPermissions = fields({
   ...{ id: text, application_id: applicationId, guild_id: guildId },
-  permissions: list(fields({ id: text, type: whole, permission: flag })),
+  permissions: list(fields({ id: text, type: integer, permission: flag })),
 });
 export const emojiDraft = fields({ id: text, name: text, animated: flag, user });
 export const storedEmoji = fields({ id: text, name: text, user });

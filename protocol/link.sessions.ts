@@ -6,6 +6,7 @@ import {
   fields,
   flag,
   given,
+  integer,
   is,
   list,
   named,
@@ -20,7 +21,6 @@ import {
   tuple,
   union,
   variants,
-  whole,
   wireObject,
   word,
 } from './linkschema.ts';
@@ -40,13 +40,13 @@ export const presence = fields({
 });
 
 const sessionShape = {
-  ...{ intents: whole, shard: tuple(whole, whole), largeThreshold: whole },
+  ...{ intents: integer, shard: tuple(integer, integer), largeThreshold: integer },
 };
 /** A session of another shard, as its host describes it. */
 export const session = fields({
   home: text,
-  talk: whole,
-  session: fields({ handle: whole, sessionId: text, principal, ...sessionShape }),
+  talk: integer,
+  session: fields({ handle: integer, sessionId: text, principal, ...sessionShape }),
 });
 export const wantedGuild = fields({ session, after: nullable(number) });
 /** Result of a session's subscription. */
@@ -60,7 +60,7 @@ const relations = fields({
 export const opening = fields({
   user,
   application: nullable(
-    fields({ id: applicationId, flags: whole, name: optional(text), parentId: given(applicationId) }),
+    fields({ id: applicationId, flags: integer, name: optional(text), parentId: given(applicationId) }),
   ),
   ...{ guildIds: list(guildId), privateChannels: list(clientObject), relations: nullable(relations) },
   lobbies: list(clientObject),
@@ -73,13 +73,13 @@ export const requestInput = named('session request', anything);
 export const streamer = fields({ userId, sessionId: text });
 
 const plainPrincipal = fields({
-  ...{ userId, bot: flag, applicationId: nullable(applicationId), applicationFlags: whole },
+  ...{ userId, bot: flag, applicationId: nullable(applicationId), applicationFlags: integer },
   authorization: nullable(fields({ id: text, applicationId, scopes: list(scope), expiresMs: number })),
   tokenId: optional(text),
 });
 /** A claim of a session that another shard may have. */
 export const sessionClaim = fields({
-  claim: fields({ sessionId: text, principal: plainPrincipal, seq: whole }),
+  claim: fields({ sessionId: text, principal: plainPrincipal, seq: integer }),
   key: text,
 });
 /** A position in a stream, as a dispatch carries it. */
@@ -91,7 +91,7 @@ const sessionRecord = fields({
     ...sessionShape,
   }),
   manner: fields({ presence: nullable(presenceUpdate), wantsAuthorizeRequests: flag }),
-  seq: whole,
+  seq: integer,
   missed: list(fields({ ageMs: number, t: text, json: text, origin: nullable(origin) })),
   cursors,
 });
@@ -115,10 +115,10 @@ export const deliveryTarget = tuple(
 
 export const startVerdict = oneOf('ok', 'tooSoon', 'tooMany');
 export const startLimit = fields({
-  total: whole,
-  remaining: whole,
+  total: integer,
+  remaining: integer,
   reset_after: number,
-  max_concurrency: whole,
+  max_concurrency: integer,
 });
 /** A user with the application that acts for the user. */
 export const applicationUser = fields({ userId, applicationId: nullable(applicationId) });

@@ -131,6 +131,7 @@ import {
   fields,
   flag,
   id,
+  integer,
   is,
   list,
   mapOf,
@@ -149,7 +150,6 @@ import {
   union,
   type ValueOf,
   type ValuesOf,
-  whole,
 } from './linkschema.ts';
 import { SESSION_REQUESTS } from './sessionrequests.ts';
 
@@ -232,10 +232,10 @@ const tellsAll = <const A extends Schemas>(args: A, since = 1) => ({
 /** A command of an aggregate: the aggregate's id, and the command's type, input and authority. */
 const command = (kind: string) => [id(kind), text, commandInput, authority] as const;
 /** Number of a connection period between two shards; messages of an earlier period are ignored. */
-const period = whole;
+const period = integer;
 const shardState = oneOf('joining', 'serving', 'suspended', 'draining', 'left');
 /** Counts by name. */
-const countByName = record(whole);
+const countByName = record(integer);
 
 /**
  * Every method between shards. Callers, receivers, the validation of incoming calls and the golden packets are made
@@ -275,34 +275,38 @@ const LINK = {
   'users.repeatPresences': asksShard([states(userId, guildId, is(null))], list(text)),
 
   // Sessions whose user or guild another shard owns.
-  'remoteSessions.subscribe': asksShard([guildId, list(wantedGuild), whole], list(subscribed)),
+  'remoteSessions.subscribe': asksShard([guildId, list(wantedGuild), integer], list(subscribed)),
   'remoteSessions.open': asksShard([session], opening),
   'remoteSessions.reopen': asksShard([session, nullable(presenceUpdate), cursors], reopened),
   'remoteSessions.ask': asksShard([session, text, tuple(requestInput)], nothing),
   'remoteSessions.members': asksShard([session, SESSION_REQUESTS.members.input], nothing),
   'remoteSessions.channelInfo': asksShard([session, guildId, list(text)], nothing),
-  'remoteSessions.ended': tellsShard([text, period, whole, flag]),
-  'remoteSessions.writable': tellsShard([text, period, whole]),
-  'localSessions.whenWritable': tellsShard([period, whole, whole]),
-  'localSessions.replaced': tellsShard([period, whole, nullable(guildId), whole]),
-  'localSessions.join': tellsShard([period, whole, guildId]),
+  'remoteSessions.ended': tellsShard([text, period, integer, flag]),
+  'remoteSessions.writable': tellsShard([text, period, integer]),
+  'localSessions.whenWritable': tellsShard([period, integer, integer]),
+  'localSessions.replaced': tellsShard([period, integer, nullable(guildId), integer]),
+  'localSessions.join': tellsShard([period, integer, guildId]),
 
   // Gateway sessions that move, and their journals.
   'sessions.take': asksShard([sessionClaim], claimAnswer),
   'sessions.takeCopy': asksShard([sessionClaim], claimAnswer),
-  'sessions.held': asksShard([list(text), optional(list(whole))], list(text)),
+  'sessions.held': asksShard([list(text), optional(list(integer))], list(text)),
   'sessions.reassert': asksShard([list(text)], nothing),
   'sessions.wantAuthorizeRequests': asksShard([applicationUser, text, flag], flag),
-  'sessions.requestAuthorization': asksShard([userId, applicationId, text], whole),
-  'sessionStarts.take': once('user', [userId, text, nullable(whole)], startVerdict),
+  'sessions.requestAuthorization': asksShard([userId, applicationId, text], integer),
+  'sessionStarts.take': once('user', [userId, text, nullable(integer)], startVerdict),
   'sessionStarts.limitOf': once('user', [userId], startLimit),
   'journals.location': asksShard([], text),
-  'journals.append': asksShard([text, text, whole, whole, bytes], flag),
+  'journals.append': asksShard([text, text, integer, integer, bytes], flag),
   'shard.status': asksShard(
     [],
     fields({
-      ...{ state: shardState, sessions: nullable(whole), epoch_lag_ms: nullable(whole) },
-      ...{ journal_bytes: nullable(whole), link_bytes: nullable(whole), residents: nullable(countByName) },
+      ...{ state: shardState, sessions: nullable(integer), epoch_lag_ms: nullable(integer) },
+      ...{
+        journal_bytes: nullable(integer),
+        link_bytes: nullable(integer),
+        residents: nullable(countByName),
+      },
     }),
   ),
 

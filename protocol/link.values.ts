@@ -7,6 +7,7 @@ import {
   flag,
   given,
   id,
+  integer,
   is,
   list,
   named,
@@ -21,7 +22,6 @@ import {
   type Shape,
   setOf,
   text,
-  whole,
   wireObject,
   word,
 } from './linkschema.ts';
@@ -58,7 +58,7 @@ export const scope = word<Scope>('scope', 'identify');
 /** The caller and the permissions that the call requires. */
 export const authority = fields({
   by: fields({
-    ...{ userId, bot: flag, applicationId: nullable(applicationId), applicationFlags: whole },
+    ...{ userId, bot: flag, applicationId: nullable(applicationId), applicationFlags: integer },
     ...{ reason: nullable(text), system: optional(is(true)) },
     secondFactor: optional(oneOf('unknown', 'none', 'set')),
   }),
@@ -72,7 +72,7 @@ export const authorization = fields({ id: text, applicationId, scopes: setOf(sco
 export const person = fields({ userId, authorization: nullable(authorization) });
 /** The owner of a session's token. */
 export const principal = fields({
-  ...{ userId, bot: flag, applicationId: nullable(applicationId), applicationFlags: whole },
+  ...{ userId, bot: flag, applicationId: nullable(applicationId), applicationFlags: integer },
   ...{ authorization: nullable(authorization), tokenId: optional(text) },
 });
 
@@ -85,12 +85,12 @@ export const metadata = record(text);
 const applicationShape = {
   ...{ id: applicationId, bot_id: nullable(userId), owner_id: userId, name: text },
   ...{ icon: nullable(text), cover_image: nullable(text), description: text },
-  ...{ bot_public: flag, bot_require_code_grant: flag, flags: whole, verify_key: text, tags: list(text) },
+  ...{ bot_public: flag, bot_require_code_grant: flag, flags: integer, verify_key: text, tags: list(text) },
   ...{ interactions_endpoint_url: nullable(text), role_connections_verification_url: nullable(text) },
   ...{ custom_install_url: nullable(text), redirect_uris: list(text) },
   ...{ install_params: nullable(clientObject), integration_types_config: nullable(clientObject) },
-  ...{ event_webhooks_url: nullable(text), event_webhooks_status: whole, event_webhooks_types: list(text) },
-  ...{ max_participants: nullable(whole), explicit_content_filter: whole, team_id: given(text) },
+  ...{ event_webhooks_url: nullable(text), event_webhooks_status: integer, event_webhooks_types: list(text) },
+  ...{ max_participants: nullable(integer), explicit_content_filter: integer, team_id: given(text) },
   oauth2: optional(
     fields({ publicClient: flag, approvedScopes: list(scope), rpcOrigins: optional(list(text)) }),
   ),
@@ -106,21 +106,21 @@ export const userChange = partial({
 });
 
 const templateRole = fields({
-  ...{ id: whole, name: text, permissions: text, color: whole, hoist: flag, mentionable: flag },
+  ...{ id: integer, name: text, permissions: text, color: integer, hoist: flag, mentionable: flag },
   ...{ icon: is(null), unicode_emoji: nullable(text) },
   colors: fields({
-    ...{ primary_color: whole, secondary_color: nullable(whole), tertiary_color: nullable(whole) },
+    ...{ primary_color: integer, secondary_color: nullable(integer), tertiary_color: nullable(integer) },
   }),
 });
 const templateChannel = fields({
-  ...{ id: whole, type: whole, name: nullable(text), position: whole, parent_id: nullable(text) },
+  ...{ id: integer, type: integer, name: nullable(text), position: integer, parent_id: nullable(text) },
   available_tags: nullable(list(clientObject)),
-  permission_overwrites: list(fields({ id: text, type: whole, allow: text, deny: text })),
+  permission_overwrites: list(fields({ id: text, type: integer, allow: text, deny: text })),
 });
 /** The choices of the founder of a guild. */
 export const foundingChoice = partial({
-  ...{ icon: nullable(text), verification_level: whole, default_message_notifications: whole },
-  ...{ explicit_content_filter: whole, system_channel_flags: whole, afk_timeout: whole },
+  ...{ icon: nullable(text), verification_level: integer, default_message_notifications: integer },
+  ...{ explicit_content_filter: integer, system_channel_flags: integer, afk_timeout: integer },
   template: fields({
     ...{ name: text, afk_channel_id: nullable(text), system_channel_id: nullable(text) },
     ...{ roles: list(templateRole), channels: list(templateChannel) },
@@ -128,7 +128,7 @@ export const foundingChoice = partial({
 });
 
 /** A private channel as it is stored. */
-export const privateChannel = fields({ id: channelId, type: whole, recipientIds: list(userId) });
+export const privateChannel = fields({ id: channelId, type: integer, recipientIds: list(userId) });
 /** The settings of a group. */
 export const groupSettings = fields({
   ...{ ownerId: userId, name: nullable(text), icon: nullable(text) },

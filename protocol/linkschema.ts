@@ -29,7 +29,7 @@ export const id = <T extends string>(kind: string): Schema<T> =>
 export const text: Schema<string> = schema('text', 'text', (value) => typeof value === 'string');
 export const flag: Schema<boolean> = schema('flag', true, (value) => typeof value === 'boolean');
 /** A whole number. */
-export const whole: Schema<number> = schema('whole', 7, (value) => Number.isSafeInteger(value));
+export const integer: Schema<number> = schema('integer', 7, (value) => Number.isSafeInteger(value));
 /** A finite number. */
 export const decimal: Schema<number> = schema('decimal', 0.5, (value) => Number.isFinite(value));
 export const bytes: Schema<Uint8Array> = schema(
@@ -108,7 +108,7 @@ export const word = <T extends string>(name: string, example: string): Schema<T>
 
 /** A number of a vocabulary that grows, as `word`. */
 export const code = <T extends number>(name: string, example: number): Schema<T> =>
-  schema<T>(name, example, whole.accepts);
+  schema<T>(name, example, integer.accepts);
 
 export const oneOf = <const T extends string>(...values: readonly [T, ...T[]]): Schema<T> =>
   schema<T>(values.join(' or '), values[0], (value) => values.some((each) => each === value));
@@ -245,8 +245,8 @@ export const record = <T>(inner: Schema<T>): Schema<Readonly<Record<string, T>>>
 export type ValuesOf<S extends readonly Schema<unknown>[]> = { readonly [I in keyof S]: ValueOf<S[I]> };
 
 export const refusal: Schema<Refusal> = wireObject<Refusal>('refusal', {
-  status: whole,
-  code: whole,
+  status: integer,
+  code: integer,
   message: text,
 });
 

@@ -3,12 +3,12 @@ import {
   type FieldsOf,
   flag,
   ids,
+  integer,
   oneOf,
   type Rows,
   text,
   texts,
   url,
-  whole,
 } from './fields.ts';
 import type { UserId } from './ids.ts';
 import { LIMITS } from './limits.ts';
@@ -27,7 +27,7 @@ export const LOBBY_FIELDS = {
   override_event_webhooks_url: { value: url(512), initial: null, shownTo: 'server' },
   /** Seconds without a connected member after which the lobby ends. */
   idle_timeout_seconds: {
-    value: whole(LIMITS.lobby_idle_sec_min, LIMITS.lobby_idle_sec_max),
+    value: integer(LIMITS.lobby_idle_sec_min, LIMITS.lobby_idle_sec_max),
     initial: LIMITS.lobby_idle_sec_default,
     shownTo: 'nobody',
     onNull: 'initial',
@@ -41,7 +41,7 @@ export const LOBBY_SETTINGS = {
   /** Search finds the lobby, and users may join it without a secret. */
   listed: { value: flag, initial: false, shownTo: 'everyone' },
   /** Below the platform's own bound; null for that bound, which is then shown. */
-  max_members: { value: whole(1, LIMITS.lobby_members_max), initial: null, shownTo: 'everyone' },
+  max_members: { value: integer(1, LIMITS.lobby_members_max), initial: null, shownTo: 'everyone' },
   /** Only the application's server adds members. */
   locked: { value: flag, initial: false, shownTo: 'everyone' },
   /** Keyed hash, hexadecimal. Required from users who join without the secret. Replies show whether there is one. */
@@ -50,7 +50,7 @@ export const LOBBY_SETTINGS = {
   invited: { value: ids<UserId>('user', LIMITS.lobby_members_max), initial: null, shownTo: 'everyone' },
   /** The lobby has a host; the next one is elected when the host is disconnected for this long. Null for no host. */
   host_grace_seconds: {
-    value: whole(0, LIMITS.lobby_host_grace_sec_max),
+    value: integer(0, LIMITS.lobby_host_grace_sec_max),
     initial: null,
     shownTo: 'everyone',
   },

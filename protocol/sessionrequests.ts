@@ -3,13 +3,13 @@ import { channelId, guildId, lobbyId, userId } from './link.values.ts';
 import {
   fields,
   flag,
+  integer,
   list,
   nullable,
   type Schema,
   text,
   type ValueOf,
   variants,
-  whole,
 } from './linkschema.ts';
 import type { Scope } from './scopes.ts';
 
@@ -34,7 +34,7 @@ export const SESSION_REQUESTS = {
    */
   members: {
     input: fields({
-      ...{ guildId, query: nullable(text), userIds: nullable(list(userId)), limit: whole },
+      ...{ guildId, query: nullable(text), userIds: nullable(list(userId)), limit: integer },
       ...{ presences: flag, nonce: nullable(text) },
     }),
     scopes: [],

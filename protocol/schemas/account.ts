@@ -6,6 +6,7 @@ import {
   dict,
   flag,
   id,
+  integer,
   json,
   link,
   list,
@@ -13,7 +14,6 @@ import {
   object,
   optional,
   text,
-  whole,
 } from './schema.ts';
 import { User } from './user.ts';
 
@@ -44,7 +44,7 @@ export const AccessTokens = object(
   {
     token_type: choice('Bearer'),
     access_token: text,
-    expires_in: whole,
+    expires_in: integer,
     scope: text,
     refresh_token: optional(text),
     id_token: optional(text),
@@ -61,8 +61,8 @@ export const DeviceCodes = object(
     user_code: text,
     verification_uri: link,
     verification_uri_complete: link,
-    expires_in: whole,
-    interval: whole,
+    expires_in: integer,
+    interval: integer,
   },
   'DeviceCodes',
 );

@@ -5,6 +5,7 @@ import {
   dict,
   flag,
   id,
+  integer,
   link,
   list,
   nullable,
@@ -14,7 +15,6 @@ import {
   text,
   time,
   type ValueOf,
-  whole,
 } from './schema.ts';
 import { User } from './user.ts';
 
@@ -29,9 +29,9 @@ const applicationFields = {
   bot_public: flag,
   bot_require_code_grant: flag,
   verify_key: text,
-  flags: whole,
+  flags: integer,
   flags_new: text,
-  max_participants: nullable(whole),
+  max_participants: nullable(integer),
   tags: list(text),
 };
 const application = object({ ...applicationFields, bot: optional(User) }, 'Application');
@@ -206,9 +206,9 @@ const ownApplication = object(
     interactions_endpoint_url: nullable(link),
     role_connections_verification_url: nullable(link),
     owner: User,
-    approximate_guild_count: whole,
-    approximate_user_install_count: whole,
-    approximate_user_authorization_count: whole,
+    approximate_guild_count: integer,
+    approximate_user_install_count: integer,
+    approximate_user_authorization_count: integer,
     event_webhooks_url: nullable(link),
     event_webhooks_status: choice(1, 2, 3),
     event_webhooks_types: list(text),
@@ -238,12 +238,12 @@ const playerTokens = object(
   {
     token_type: text,
     access_token: text,
-    expires_in: whole,
+    expires_in: integer,
     scope: text,
     id_token: text,
     refresh_token: optional(nullable(text)),
     scopes: nullable(list(text)),
-    expires_at_s: nullable(whole),
+    expires_at_s: nullable(integer),
   },
   'PlayerTokens',
 );

@@ -8,6 +8,7 @@ import {
   anything,
   dict,
   id,
+  integer,
   list,
   nullable,
   object,
@@ -15,7 +16,6 @@ import {
   type Schema,
   text,
   type ValueOf,
-  whole,
 } from './schema.ts';
 import { User } from './user.ts';
 import { Webhook } from './webhook.ts';
@@ -32,7 +32,7 @@ const auditLogObjectChange = object(
 const auditLogEntry = object(
   {
     id: id(),
-    action_type: whole,
+    action_type: integer,
     user_id: nullable(id<UserId>()),
     target_id: nullable(id()),
     changes: optional(list(auditLogObjectChange)),

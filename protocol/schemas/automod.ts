@@ -3,6 +3,7 @@ import {
   choice,
   flag,
   id,
+  integer,
   list,
   object,
   oneOf,
@@ -10,7 +11,6 @@ import {
   type Schema,
   text,
   type ValueOf,
-  whole,
 } from './schema.ts';
 
 const blockMessageActionMetadata = object(
@@ -55,7 +55,7 @@ const quarantineUserAction = object(
 
 const userCommunicationDisabledActionMetadata = object(
   {
-    duration_seconds: whole,
+    duration_seconds: integer,
   },
   'UserCommunicationDisabledActionMetadata',
 );
@@ -124,7 +124,7 @@ const keywordRule = object(
 
 const mentionSpamTriggerMetadata = object(
   {
-    mention_total_limit: whole,
+    mention_total_limit: integer,
     mention_raid_protection_enabled: flag,
   },
   'MentionSpamTriggerMetadata',

@@ -6,6 +6,7 @@ import {
   dict,
   flag,
   id,
+  integer,
   list,
   nullable,
   object,
@@ -14,7 +15,6 @@ import {
   type Schema,
   text,
   type ValueOf,
-  whole,
 } from './schema.ts';
 
 /** A name, with its translations. */
@@ -62,7 +62,7 @@ const channelOption = object(
 const integerOptionChoice = object(
   {
     ...namedFields,
-    value: whole,
+    value: integer,
   },
   'IntegerOptionChoice',
 );
@@ -73,8 +73,8 @@ const integerOption = object(
     ...optionFields,
     autocomplete: optional(flag),
     choices: optional(list(integerOptionChoice)),
-    min_value: optional(whole),
-    max_value: optional(whole),
+    min_value: optional(integer),
+    max_value: optional(integer),
   },
   'IntegerOption',
 );
@@ -129,8 +129,8 @@ const stringOption = object(
     ...optionFields,
     autocomplete: optional(flag),
     choices: optional(list(stringOptionChoice)),
-    min_length: optional(whole),
-    max_length: optional(whole),
+    min_length: optional(integer),
+    max_length: optional(integer),
   },
   'StringOption',
 );

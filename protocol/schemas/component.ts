@@ -4,6 +4,7 @@ import {
   choice,
   flag,
   id,
+  integer,
   link,
   list,
   nullable,
@@ -13,7 +14,6 @@ import {
   type Schema,
   text,
   type ValueOf,
-  whole,
 } from './schema.ts';
 
 const componentEmoji = object(
@@ -28,7 +28,7 @@ const componentEmoji = object(
 const buttonComponent = object(
   {
     type: choice(2),
-    id: whole,
+    id: integer,
     custom_id: optional(text),
     style: choice(1, 2, 3, 4, 5, 6),
     label: optional(text),
@@ -51,11 +51,11 @@ const channelSelectDefaultValue = object(
 const channelSelectComponent = object(
   {
     type: choice(8),
-    id: whole,
+    id: integer,
     custom_id: text,
     placeholder: optional(text),
-    min_values: whole,
-    max_values: whole,
+    min_values: integer,
+    max_values: integer,
     disabled: optional(flag),
     channel_types: optional(list(channelType)),
     default_values: optional(list(channelSelectDefaultValue)),
@@ -84,11 +84,11 @@ const mentionableDefaultValue = oneOf(roleSelectDefaultValue, userSelectDefaultV
 const mentionableSelectComponent = object(
   {
     type: choice(7),
-    id: whole,
+    id: integer,
     custom_id: text,
     placeholder: optional(text),
-    min_values: whole,
-    max_values: whole,
+    min_values: integer,
+    max_values: integer,
     disabled: optional(flag),
     default_values: optional(list(mentionableDefaultValue)),
   },
@@ -98,11 +98,11 @@ const mentionableSelectComponent = object(
 const roleSelectComponent = object(
   {
     type: choice(6),
-    id: whole,
+    id: integer,
     custom_id: text,
     placeholder: optional(text),
-    min_values: whole,
-    max_values: whole,
+    min_values: integer,
+    max_values: integer,
     disabled: optional(flag),
     default_values: optional(list(roleSelectDefaultValue)),
   },
@@ -123,11 +123,11 @@ const stringSelectOption = object(
 const stringSelectComponent = object(
   {
     type: choice(3),
-    id: whole,
+    id: integer,
     custom_id: text,
     placeholder: optional(text),
-    min_values: whole,
-    max_values: whole,
+    min_values: integer,
+    max_values: integer,
     disabled: optional(flag),
     options: list(stringSelectOption),
   },
@@ -137,11 +137,11 @@ const stringSelectComponent = object(
 const userSelectComponent = object(
   {
     type: choice(5),
-    id: whole,
+    id: integer,
     custom_id: text,
     placeholder: optional(text),
-    min_values: whole,
-    max_values: whole,
+    min_values: integer,
+    max_values: integer,
     disabled: optional(flag),
     default_values: optional(list(userSelectDefaultValue)),
   },
@@ -160,7 +160,7 @@ const rowComponent = oneOf(
 const actionRowComponent = object(
   {
     type: choice(1),
-    id: whole,
+    id: integer,
     components: list(rowComponent),
   },
   'ActionRowComponent',
@@ -171,13 +171,13 @@ const unfurledMedia = object(
     id: id(),
     url: text,
     proxy_url: text,
-    width: nullable(whole),
-    height: nullable(whole),
+    width: nullable(integer),
+    height: nullable(integer),
     content_type: optional(nullable(text)),
     attachment_id: optional(id<AttachmentId>()),
-    flags: whole,
-    loading_state: whole,
-    size: optional(whole),
+    flags: integer,
+    loading_state: integer,
+    size: optional(integer),
   },
   'UnfurledMedia',
 );
@@ -185,10 +185,10 @@ const unfurledMedia = object(
 const fileComponent = object(
   {
     type: choice(13),
-    id: whole,
+    id: integer,
     file: unfurledMedia,
     name: nullable(text),
-    size: nullable(whole),
+    size: nullable(integer),
     spoiler: flag,
   },
   'FileComponent',
@@ -206,7 +206,7 @@ const mediaGalleryItem = object(
 const mediaGalleryComponent = object(
   {
     type: choice(12),
-    id: whole,
+    id: integer,
     items: list(mediaGalleryItem),
   },
   'MediaGalleryComponent',
@@ -215,7 +215,7 @@ const mediaGalleryComponent = object(
 const textDisplayComponent = object(
   {
     type: choice(10),
-    id: whole,
+    id: integer,
     content: text,
   },
   'TextDisplayComponent',
@@ -224,7 +224,7 @@ const textDisplayComponent = object(
 const thumbnailComponent = object(
   {
     type: choice(11),
-    id: whole,
+    id: integer,
     media: unfurledMedia,
     description: nullable(text),
     spoiler: flag,
@@ -235,7 +235,7 @@ const thumbnailComponent = object(
 const sectionComponent = object(
   {
     type: choice(9),
-    id: whole,
+    id: integer,
     components: list(textDisplayComponent),
     accessory: oneOf(buttonComponent, thumbnailComponent),
   },
@@ -245,7 +245,7 @@ const sectionComponent = object(
 const separatorComponent = object(
   {
     type: choice(14),
-    id: whole,
+    id: integer,
     spacing: choice(1, 2),
     divider: flag,
   },
@@ -264,8 +264,8 @@ const containedComponent = oneOf(
 const containerComponent = object(
   {
     type: choice(17),
-    id: whole,
-    accent_color: nullable(whole),
+    id: integer,
+    accent_color: nullable(integer),
     components: list(containedComponent),
     spoiler: flag,
   },

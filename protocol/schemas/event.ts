@@ -5,6 +5,7 @@ import {
   dict,
   flag,
   id,
+  integer,
   json,
   list,
   nullable,
@@ -15,13 +16,12 @@ import {
   text,
   time,
   type ValueOf,
-  whole,
 } from './schema.ts';
 import { User } from './user.ts';
 
 const byNWeekday = object(
   {
-    n: whole,
+    n: integer,
     day: choice(0, 1, 2, 3, 4, 5, 6),
   },
   'ByNWeekday',
@@ -53,13 +53,13 @@ const recurrenceRule = object(
     start: time,
     end: nullable(time),
     frequency: choice(3, 2, 1, 0),
-    interval: whole,
+    interval: integer,
     by_weekday: nullable(list(choice(0, 1, 2, 3, 4, 5, 6))),
     by_n_weekday: nullable(list(byNWeekday)),
     by_month: nullable(list(choice(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12))),
-    by_month_day: nullable(list(whole)),
-    by_year_day: nullable(list(whole)),
-    count: nullable(whole),
+    by_month_day: nullable(list(integer)),
+    by_year_day: nullable(list(integer)),
+    count: nullable(integer),
   },
   'RecurrenceRule',
 );
@@ -78,7 +78,7 @@ export const scheduledEventFields = {
   status: choice(1, 2, 3, 4),
   entity_id: nullable(id()),
   recurrence_rule: nullable(recurrenceRule),
-  user_count: optional(whole),
+  user_count: optional(integer),
   privacy_level: choice(2),
   guild_scheduled_event_exceptions: list(GuildScheduledEventException),
 };
@@ -133,8 +133,8 @@ export const ScheduledEventUser: Schema<ScheduledEventUser> = scheduledEventUser
 
 const scheduledEventUserCount = object(
   {
-    guild_scheduled_event_count: whole,
-    guild_scheduled_event_exception_counts: dict(whole),
+    guild_scheduled_event_count: integer,
+    guild_scheduled_event_exception_counts: dict(integer),
   },
   'ScheduledEventUserCount',
 );

@@ -4,6 +4,7 @@ import {
   decimal,
   flag,
   id,
+  integer,
   list,
   nullable,
   object,
@@ -12,7 +13,6 @@ import {
   type Schema,
   text,
   type ValueOf,
-  whole,
 } from './schema.ts';
 import { User } from './user.ts';
 
@@ -92,7 +92,7 @@ const standardSticker = object(
     format_type: nullable(choice(1, 2, 3, 4)),
     description: nullable(text),
     pack_id: id(),
-    sort_value: whole,
+    sort_value: integer,
   },
   'StandardSticker',
 );

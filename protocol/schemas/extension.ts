@@ -12,6 +12,7 @@ import {
   dict,
   flag,
   id,
+  integer,
   json,
   link,
   list,
@@ -23,7 +24,6 @@ import {
   text,
   time,
   type ValueOf,
-  whole,
 } from './schema.ts';
 import { User } from './user.ts';
 
@@ -49,7 +49,7 @@ const openLobby = object(
     ...lobbyFields,
     ...repliesOf(LOBBY_SETTINGS),
     /** The bound in effect. */
-    max_members: whole,
+    max_members: integer,
     has_password: flag,
     host_id: nullable(id<UserId>()),
     ready_check: nullable(ReadyCheck),
@@ -63,8 +63,8 @@ const lobbyListing = object(
   {
     id: id<ChannelId>(),
     application_id: id<ApplicationId>(),
-    members: whole,
-    capacity: whole,
+    members: integer,
+    capacity: integer,
     locked: flag,
     has_password: flag,
     invite_only: flag,
@@ -97,8 +97,8 @@ export const GuildProfile = object(
     icon_hash: nullable(text),
     description: nullable(text),
     features: list(text),
-    member_count: whole,
-    online_count: whole,
+    member_count: integer,
+    online_count: integer,
     tag: nullable(text),
     badge_hash: nullable(text),
   },
@@ -113,8 +113,8 @@ export const OnboardingAnswers = object(
     guild_id: id<GuildId>(),
     user_id: id<UserId>(),
     onboarding_responses: list(id()),
-    onboarding_prompts_seen: dict(whole),
-    onboarding_responses_seen: dict(whole),
+    onboarding_prompts_seen: dict(integer),
+    onboarding_responses_seen: dict(integer),
   },
   'OnboardingAnswers',
 );
@@ -145,10 +145,10 @@ const skuFields = {
   type: choice(2, 3, 5, 6),
   name: text,
   slug: text,
-  flags: whole,
-  access_type: whole,
+  flags: integer,
+  access_type: integer,
   dependent_sku_id: nullable(id()),
-  features: list(whole),
+  features: list(integer),
   manifest_labels: nullable(list(text)),
   premium: flag,
   release_date: nullable(time),
@@ -158,7 +158,7 @@ export const Sku = object(skuFields, 'Sku');
 
 /** As the owner of the application sees it. */
 export const PricedSku = object(
-  { ...skuFields, price: nullable(object({ amount: whole, currency: text })) },
+  { ...skuFields, price: nullable(object({ amount: integer, currency: text })) },
   'PricedSku',
 );
 
@@ -181,7 +181,7 @@ const embeddedActivity = object(
 export const ChannelActivities = object({ activities: list(embeddedActivity) });
 export const JoinedActivity = object({
   activity: embeddedActivity,
-  heartbeat_interval: whole,
+  heartbeat_interval: integer,
   origin: nullable(link),
   permissions: text,
 });
@@ -223,6 +223,6 @@ export const DirectMessage: Schema<DirectMessage> = directMessage;
 export const EventSubscription = object({
   guild_scheduled_event_id: id(),
   user_id: id<UserId>(),
-  response: whole,
+  response: integer,
   guild_scheduled_event_exception_id: optional(id()),
 });

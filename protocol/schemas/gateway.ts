@@ -1,4 +1,4 @@
-import { flag, link, object, type Schema, text, type ValueOf, whole } from './schema.ts';
+import { flag, integer, link, object, type Schema, text, type ValueOf } from './schema.ts';
 
 const gateway = object(
   {
@@ -11,10 +11,10 @@ export const Gateway: Schema<Gateway> = gateway;
 
 const gatewayBotSessionStartLimit = object(
   {
-    max_concurrency: whole,
-    remaining: whole,
-    reset_after: whole,
-    total: whole,
+    max_concurrency: integer,
+    remaining: integer,
+    reset_after: integer,
+    total: integer,
   },
   'GatewayBotSessionStartLimit',
 );
@@ -23,7 +23,7 @@ const gatewayBot = object(
   {
     url: link,
     session_start_limit: gatewayBotSessionStartLimit,
-    shards: whole,
+    shards: integer,
   },
   'GatewayBot',
 );

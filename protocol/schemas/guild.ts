@@ -4,6 +4,7 @@ import {
   choice,
   flag,
   id,
+  integer,
   list,
   nullable,
   object,
@@ -12,7 +13,6 @@ import {
   text,
   time,
   type ValueOf,
-  whole,
 } from './schema.ts';
 
 const incidentsData = object(
@@ -27,9 +27,9 @@ export const IncidentsData: Schema<IncidentsData> = incidentsData;
 
 const roleColors = object(
   {
-    primary_color: whole,
-    secondary_color: nullable(whole),
-    tertiary_color: nullable(whole),
+    primary_color: integer,
+    secondary_color: nullable(integer),
+    tertiary_color: nullable(integer),
   },
   'RoleColors',
 );
@@ -49,8 +49,8 @@ const role = object(
     id: id<RoleId>(),
     name: text,
     permissions: text,
-    position: whole,
-    color: whole,
+    position: integer,
+    color: integer,
     colors: RoleColors,
     hoist: flag,
     managed: flag,
@@ -58,7 +58,7 @@ const role = object(
     icon: nullable(text),
     unicode_emoji: nullable(text),
     tags: optional(roleTags),
-    flags: whole,
+    flags: integer,
   },
   'Role',
 );
@@ -81,7 +81,7 @@ const guildFields = {
   afk_channel_id: nullable(id<ChannelId>()),
   afk_timeout: choice(60, 300, 900, 1800, 3600),
   system_channel_id: nullable(id<ChannelId>()),
-  system_channel_flags: whole,
+  system_channel_flags: integer,
   widget_enabled: flag,
   widget_channel_id: nullable(id<ChannelId>()),
   verification_level: choice(0, 1, 2, 3, 4),
@@ -89,13 +89,13 @@ const guildFields = {
   default_message_notifications: choice(0, 1),
   mfa_level: choice(0, 1),
   explicit_content_filter: choice(0, 1, 2),
-  max_presences: nullable(whole),
-  max_members: whole,
-  max_stage_video_channel_users: whole,
-  max_video_channel_users: whole,
+  max_presences: nullable(integer),
+  max_members: integer,
+  max_stage_video_channel_users: integer,
+  max_video_channel_users: integer,
   vanity_url_code: nullable(text),
   premium_tier: choice(0, 1, 2, 3),
-  premium_subscription_count: whole,
+  premium_subscription_count: integer,
   preferred_locale: text,
   rules_channel_id: nullable(id<ChannelId>()),
   safety_alerts_channel_id: nullable(id<ChannelId>()),
@@ -114,8 +114,8 @@ export const Guild: Schema<Guild> = guild;
 const countedGuild = object(
   {
     ...guildFields,
-    approximate_member_count: optional(nullable(whole)),
-    approximate_presence_count: optional(nullable(whole)),
+    approximate_member_count: optional(nullable(integer)),
+    approximate_presence_count: optional(nullable(integer)),
   },
   'CountedGuild',
 );
@@ -132,8 +132,8 @@ const guildPreview = object(
     splash: nullable(text),
     discovery_splash: nullable(text),
     features: list(text),
-    approximate_member_count: whole,
-    approximate_presence_count: whole,
+    approximate_member_count: integer,
+    approximate_presence_count: integer,
     emojis: list(Emoji),
     stickers: list(GuildSticker),
     banner: nullable(text),
@@ -152,8 +152,8 @@ const ownGuild = object(
     owner: flag,
     permissions: text,
     features: list(text),
-    approximate_member_count: optional(nullable(whole)),
-    approximate_presence_count: optional(nullable(whole)),
+    approximate_member_count: optional(nullable(integer)),
+    approximate_presence_count: optional(nullable(integer)),
   },
   'OwnGuild',
 );
@@ -163,7 +163,7 @@ export const OwnGuild: Schema<OwnGuild> = ownGuild;
 const vanityUrl = object(
   {
     code: nullable(text),
-    uses: whole,
+    uses: integer,
   },
   'VanityUrl',
 );

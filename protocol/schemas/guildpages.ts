@@ -4,6 +4,7 @@ import {
   dict,
   flag,
   id,
+  integer,
   link,
   list,
   nullable,
@@ -13,7 +14,6 @@ import {
   text,
   time,
   type ValueOf,
-  whole,
 } from './schema.ts';
 
 const guildWelcomeScreenChannel = object(
@@ -126,8 +126,8 @@ export const Onboarding: Schema<Onboarding> = onboarding;
 const ownOnboarding = object(
   {
     ...onboardingFields,
-    onboarding_prompts_seen: optional(dict(whole)),
-    onboarding_responses_seen: optional(dict(whole)),
+    onboarding_prompts_seen: optional(dict(integer)),
+    onboarding_responses_seen: optional(dict(integer)),
     responses: optional(list(id())),
   },
   'OwnOnboarding',
@@ -138,8 +138,8 @@ export const OwnOnboarding: Schema<OwnOnboarding> = ownOnboarding;
 const targetUsersJobStatus = object(
   {
     status: choice(0, 1, 2, 3),
-    total_users: whole,
-    processed_users: whole,
+    total_users: integer,
+    processed_users: integer,
     created_at: nullable(time),
     completed_at: nullable(time),
     error_message: nullable(text),
@@ -153,7 +153,7 @@ const widgetChannel = object(
   {
     id: id(),
     name: text,
-    position: whole,
+    position: integer,
   },
   'WidgetChannel',
 );
@@ -191,7 +191,7 @@ const widget = object(
     instant_invite: nullable(text),
     channels: list(widgetChannel),
     members: list(widgetMember),
-    presence_count: whole,
+    presence_count: integer,
   },
   'Widget',
 );

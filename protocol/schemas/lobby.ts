@@ -6,6 +6,7 @@ import { MessageLobbyMember } from './message.ts';
 import {
   dict,
   id,
+  integer,
   list,
   nullable,
   object,
@@ -13,7 +14,6 @@ import {
   type Schema,
   text,
   type ValueOf,
-  whole,
 } from './schema.ts';
 import { User } from './user.ts';
 
@@ -21,7 +21,7 @@ const lobbyMember = object(
   {
     id: id<UserId>(),
     metadata: nullable(dict(text)),
-    flags: whole,
+    flags: integer,
     additional_name: optional(text),
   },
   'LobbyMember',
@@ -52,7 +52,7 @@ export const LobbyGuildInvite: Schema<LobbyGuildInvite> = lobbyGuildInvite;
 const lobbyMessage = object(
   {
     id: id<MessageId>(),
-    type: whole,
+    type: integer,
     content: text,
     lobby_id: id<ChannelId>(),
     channel_id: id<ChannelId>(),
@@ -60,7 +60,7 @@ const lobbyMessage = object(
     lobby_member: optional(MessageLobbyMember),
     metadata: optional(dict(text)),
     moderation_metadata: optional(dict(text)),
-    flags: whole,
+    flags: integer,
     application_id: optional(id<ApplicationId>()),
   },
   'LobbyMessage',

@@ -2,6 +2,7 @@ import type { ChannelId, GuildId, RoleId, UserId } from '../ids.ts';
 import {
   flag,
   id,
+  integer,
   list,
   nullable,
   object,
@@ -10,7 +11,6 @@ import {
   text,
   time,
   type ValueOf,
-  whole,
 } from './schema.ts';
 import { User, UserAvatarDecoration, UserCollectibles } from './user.ts';
 
@@ -40,7 +40,7 @@ const memberFields = {
   avatar_decoration_data: optional(nullable(UserAvatarDecoration)),
   banner: nullable(text),
   communication_disabled_until: nullable(time),
-  flags: whole,
+  flags: integer,
   joined_at: time,
   nick: nullable(text),
   pending: flag,
@@ -67,7 +67,7 @@ export const Member: Schema<Member> = member;
 
 const pruneResult = object(
   {
-    pruned: nullable(whole),
+    pruned: nullable(integer),
   },
   'PruneResult',
 );
@@ -79,7 +79,7 @@ const threadMember = object(
     id: id(),
     user_id: id<UserId>(),
     join_timestamp: time,
-    flags: whole,
+    flags: integer,
     member: optional(Member),
   },
   'ThreadMember',

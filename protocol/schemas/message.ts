@@ -9,6 +9,7 @@ import {
   dict,
   flag,
   id,
+  integer,
   link,
   list,
   nullable,
@@ -19,7 +20,6 @@ import {
   text,
   time,
   type ValueOf,
-  whole,
 } from './schema.ts';
 import { User, WebhookAuthor } from './user.ts';
 
@@ -27,16 +27,16 @@ const attachment = object(
   {
     id: id(),
     filename: text,
-    size: whole,
+    size: integer,
     url: link,
     proxy_url: link,
-    width: optional(whole),
-    height: optional(whole),
+    width: optional(integer),
+    height: optional(integer),
     duration_secs: optional(decimal),
     waveform: optional(text),
     description: optional(text),
     content_type: optional(text),
-    flags: optional(whole),
+    flags: optional(integer),
     title: optional(nullable(text)),
   },
   'Attachment',
@@ -94,8 +94,8 @@ const embedImage = object(
   {
     url: text,
     proxy_url: optional(link),
-    width: optional(whole),
-    height: optional(whole),
+    width: optional(integer),
+    height: optional(integer),
     content_type: optional(text),
   },
   'EmbedImage',
@@ -107,7 +107,7 @@ const embed = object(
     url: optional(link),
     title: optional(text),
     description: optional(text),
-    color: optional(whole),
+    color: optional(integer),
     timestamp: optional(time),
     fields: optional(list(embedField)),
     author: optional(embedAuthor),
@@ -183,8 +183,8 @@ export const MessageLobbyMember: Schema<MessageLobbyMember> = messageLobbyMember
 
 const messageReactionCountDetails = object(
   {
-    burst: whole,
-    normal: whole,
+    burst: integer,
+    normal: integer,
   },
   'MessageReactionCountDetails',
 );
@@ -192,7 +192,7 @@ const messageReactionCountDetails = object(
 const messageReaction = object(
   {
     emoji: ReactionEmoji,
-    count: whole,
+    count: integer,
     count_details: messageReactionCountDetails,
     burst_colors: list(text),
     me_burst: flag,
@@ -203,7 +203,7 @@ const messageReaction = object(
 
 const messageReference = object(
   {
-    type: whole,
+    type: integer,
     channel_id: id<ChannelId>(),
     message_id: optional(id<MessageId>()),
     guild_id: optional(id<GuildId>()),
@@ -222,7 +222,7 @@ const messageStickerItem = object(
 
 const snapshotContent = object(
   {
-    type: whole,
+    type: integer,
     content: text,
     mentions: list(User),
     mention_roles: list(id<RoleId>()),
@@ -230,7 +230,7 @@ const snapshotContent = object(
     embeds: list(embed),
     timestamp: time,
     edited_timestamp: nullable(time),
-    flags: whole,
+    flags: integer,
     components: list(Component),
     sticker_items: optional(list(messageStickerItem)),
   },
@@ -245,7 +245,7 @@ const messageSnapshot = object(
 );
 
 const referencedMessageFields = {
-  type: whole,
+  type: integer,
   content: text,
   mentions: list(User),
   mention_roles: list(id<RoleId>()),
@@ -253,7 +253,7 @@ const referencedMessageFields = {
   embeds: list(embed),
   timestamp: time,
   edited_timestamp: nullable(time),
-  flags: whole,
+  flags: integer,
   components: list(Component),
   sticker_items: optional(list(messageStickerItem)),
   id: id<MessageId>(),
@@ -265,11 +265,11 @@ const referencedMessageFields = {
   call: optional(messageCall),
   application_id: optional(id<ApplicationId>()),
   interaction: optional(messageInteraction),
-  nonce: optional(oneOf(whole, text)),
+  nonce: optional(oneOf(integer, text)),
   webhook_id: optional(id<WebhookId>()),
   message_reference: optional(messageReference),
   thread: optional(Thread),
-  position: optional(whole),
+  position: optional(integer),
   poll: optional(Poll),
   interaction_metadata: optional(interactionMetadata),
   message_snapshots: optional(list(messageSnapshot)),
@@ -299,7 +299,7 @@ const messageSearch = object(
   {
     messages: list(list(searchMessage)),
     doing_deep_historical_index: flag,
-    total_results: whole,
+    total_results: integer,
     threads: nullable(list(Thread)),
     members: nullable(list(ThreadMember)),
   },
@@ -329,9 +329,9 @@ export const PinnedMessages: Schema<PinnedMessages> = pinnedMessages;
 const searchIndexNotReady = object(
   {
     message: text,
-    code: whole,
-    documents_indexed: whole,
-    retry_after: whole,
+    code: integer,
+    documents_indexed: integer,
+    retry_after: integer,
   },
   'SearchIndexNotReady',
 );

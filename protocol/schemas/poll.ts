@@ -2,6 +2,7 @@ import {
   choice,
   flag,
   id,
+  integer,
   list,
   nullable,
   object,
@@ -10,7 +11,6 @@ import {
   text,
   time,
   type ValueOf,
-  whole,
 } from './schema.ts';
 import { User } from './user.ts';
 
@@ -35,7 +35,7 @@ const pollMedia = object(
 
 const pollAnswer = object(
   {
-    answer_id: whole,
+    answer_id: integer,
     poll_media: pollMedia,
   },
   'PollAnswer',
@@ -43,8 +43,8 @@ const pollAnswer = object(
 
 const pollResultsEntry = object(
   {
-    id: whole,
-    count: whole,
+    id: integer,
+    count: integer,
     me_voted: flag,
   },
   'PollResultsEntry',

@@ -32,7 +32,7 @@ export const time = typed<string>({ type: 'string', format: 'date-time' });
 export const link = typed<string>({ type: 'string', format: 'uri' });
 export const flag = typed<boolean>({ type: 'boolean' });
 /** A whole number. */
-export const whole = typed<number>({ type: 'integer' });
+export const integer = typed<number>({ type: 'integer' });
 export const decimal = typed<number>({ type: 'number' });
 /** The bytes of a file. */
 export const bytes = typed<Uint8Array>({ type: 'string', format: 'binary' });

@@ -3,6 +3,7 @@ import {
   choice,
   flag,
   id,
+  integer,
   list,
   nullable,
   object,
@@ -12,7 +13,6 @@ import {
   text,
   time,
   type ValueOf,
-  whole,
 } from './schema.ts';
 import { User } from './user.ts';
 
@@ -23,7 +23,7 @@ const multipleChoiceFormField = object(
     description: optional(text),
     required: optional(flag),
     choices: list(text),
-    response: optional(whole),
+    response: optional(integer),
   },
   'MultipleChoiceFormField',
 );
@@ -87,7 +87,7 @@ export const JoinRequest: Schema<JoinRequest> = joinRequest;
 
 const joinRequestList = object(
   {
-    total: optional(whole),
+    total: optional(integer),
     guild_join_requests: optional(list(JoinRequest)),
   },
   'JoinRequestList',

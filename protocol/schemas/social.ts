@@ -1,12 +1,12 @@
 import type { ApplicationId, UserId } from '../ids.ts';
-import { flag, id, nullable, object, type Schema, text, time, type ValueOf, whole } from './schema.ts';
+import { flag, id, integer, nullable, object, type Schema, text, time, type ValueOf } from './schema.ts';
 import { User } from './user.ts';
 
 /** @source https://docs.discord.food/resources/relationships#relationship-structure */
 const relationship = object(
   {
     id: id<UserId>(),
-    type: whole,
+    type: integer,
     user: User,
     nickname: nullable(text),
     since: time,
@@ -24,10 +24,10 @@ const gameRelationship = object(
   {
     id: id<UserId>(),
     application_id: id<ApplicationId>(),
-    type: whole,
+    type: integer,
     user: User,
     since: time,
-    dm_access_type: whole,
+    dm_access_type: integer,
     user_id: id<UserId>(),
   },
   'GameRelationship',

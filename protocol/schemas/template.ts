@@ -4,6 +4,7 @@ import {
   choice,
   flag,
   id,
+  integer,
   list,
   nullable,
   object,
@@ -11,13 +12,12 @@ import {
   text,
   time,
   type ValueOf,
-  whole,
 } from './schema.ts';
 import { User } from './user.ts';
 
 const templateChannelTag = object(
   {
-    id: nullable(whole),
+    id: nullable(integer),
     name: text,
     emoji_id: nullable(id()),
     emoji_name: nullable(text),
@@ -28,45 +28,45 @@ const templateChannelTag = object(
 
 const templateChannel = object(
   {
-    id: nullable(whole),
+    id: nullable(integer),
     type: choice(0, 2, 4, 15),
     name: nullable(text),
-    position: nullable(whole),
+    position: nullable(integer),
     topic: nullable(text),
-    bitrate: whole,
-    user_limit: whole,
+    bitrate: integer,
+    user_limit: integer,
     nsfw: flag,
-    rate_limit_per_user: whole,
+    rate_limit_per_user: integer,
     parent_id: nullable(id<ChannelId>()),
     default_auto_archive_duration: nullable(choice(60, 1440, 4320, 10080)),
     permission_overwrites: list(ChannelPermissionOverwrite),
     available_tags: nullable(list(templateChannelTag)),
     template: text,
     default_reaction_emoji: nullable(DefaultReactionEmoji),
-    default_thread_rate_limit_per_user: nullable(whole),
+    default_thread_rate_limit_per_user: nullable(integer),
     default_sort_order: nullable(choice(0, 1)),
     default_forum_layout: nullable(choice(0, 1, 2)),
     default_tag_setting: nullable(choice('match_all', 'match_some')),
-    theme_color: nullable(whole),
+    theme_color: nullable(integer),
   },
   'TemplateChannel',
 );
 
 const templateRoleColors = object(
   {
-    primary_color: whole,
-    secondary_color: nullable(whole),
-    tertiary_color: nullable(whole),
+    primary_color: integer,
+    secondary_color: nullable(integer),
+    tertiary_color: nullable(integer),
   },
   'TemplateRoleColors',
 );
 
 const templateRole = object(
   {
-    id: whole,
+    id: integer,
     name: text,
     permissions: text,
-    color: whole,
+    color: integer,
     colors: nullable(templateRoleColors),
     hoist: flag,
     mentionable: flag,
@@ -88,7 +88,7 @@ const templateSnapshot = object(
     afk_channel_id: nullable(id<ChannelId>()),
     afk_timeout: choice(60, 300, 900, 1800, 3600),
     system_channel_id: nullable(id<ChannelId>()),
-    system_channel_flags: whole,
+    system_channel_flags: integer,
     roles: list(templateRole),
     channels: list(templateChannel),
   },
@@ -100,7 +100,7 @@ const template = object(
     code: text,
     name: text,
     description: nullable(text),
-    usage_count: whole,
+    usage_count: integer,
     creator_id: id<UserId>(),
     creator: nullable(User),
     created_at: time,

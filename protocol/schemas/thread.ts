@@ -5,6 +5,7 @@ import { Message } from './message.ts';
 import {
   flag,
   id,
+  integer,
   list,
   nullable,
   object,
@@ -12,7 +13,6 @@ import {
   type Schema,
   time,
   type ValueOf,
-  whole,
 } from './schema.ts';
 
 const createdThread = object(
@@ -20,7 +20,7 @@ const createdThread = object(
     ...threadFields,
     last_message_id: nullable(id<MessageId>()),
     last_pin_timestamp: nullable(time),
-    rate_limit_per_user: whole,
+    rate_limit_per_user: integer,
     member: ThreadMember,
     message: optional(Message),
   },
@@ -46,7 +46,7 @@ const threadSearch = object(
     members: list(ThreadMember),
     has_more: flag,
     first_messages: optional(list(Message)),
-    total_results: whole,
+    total_results: integer,
   },
   'ThreadSearch',
 );

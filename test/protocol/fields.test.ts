@@ -5,6 +5,7 @@ import {
   flag,
   ids,
   initialOf,
+  integer,
   linksOf,
   namesShown,
   oneOf,
@@ -14,7 +15,6 @@ import {
   text,
   texts,
   url,
-  whole,
 } from '../../protocol/fields.ts';
 import { partial } from '../../protocol/linkschema.ts';
 import { Obj } from '../../protocol/schemas/request.ts';
@@ -22,7 +22,7 @@ import { object } from '../../protocol/schemas/schema.ts';
 
 const rows = {
   open: { value: flag, initial: false, shownTo: 'everyone' },
-  seats: { value: whole(1, 9), initial: 4, shownTo: 'everyone', onNull: 'initial' },
+  seats: { value: integer(1, 9), initial: 4, shownTo: 'everyone', onNull: 'initial' },
   flags: { value: oneOf(0, 1), initial: 0, shownTo: 'nobody', onNull: 'unchanged' },
   name: { value: text(1, 3), initial: null, shownTo: 'everyone' },
   link: { value: url(100), initial: null, shownTo: 'server' },

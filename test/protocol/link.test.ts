@@ -21,6 +21,7 @@ import {
   flag,
   given,
   id,
+  integer,
   is,
   list,
   mapOf,
@@ -41,7 +42,6 @@ import {
   tuple,
   union,
   variants,
-  whole,
 } from '../../protocol/linkschema.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { Secret } from '../../protocol/secret.ts';
@@ -178,7 +178,7 @@ describe('a schema', () => {
   const schemas: readonly (readonly [Schema<unknown>, accepts: (value: unknown) => boolean])[] = [
     [text, (value) => typeof value === 'string'],
     [flag, (value) => typeof value === 'boolean'],
-    [whole, (value) => Number.isSafeInteger(value)],
+    [integer, (value) => Number.isSafeInteger(value)],
     [decimal, (value) => Number.isFinite(value)],
     [nothing, (value) => value === null],
     [anything, () => true],
@@ -195,7 +195,7 @@ describe('a schema', () => {
     [bytes, () => false],
     [fields({ a: flag }), (value) => typeof (value as { a?: unknown } | null)?.a === 'boolean'],
     [
-      record(whole),
+      record(integer),
       (value) =>
         typeof value === 'object' && value !== null && Object.values(value).every(Number.isSafeInteger),
     ],
@@ -212,7 +212,7 @@ describe('a schema', () => {
   test('chooses a variant by its tag alone, and tells absent fields from null ones', () => {
     const step = variants('kind', {
       done: { id: id('user') },
-      failed: { why: optional(text), code: given(whole) },
+      failed: { why: optional(text), code: given(integer) },
     });
     expect(step.accepts({ kind: 'done', id: '7' })).toBe(true);
     expect(step.accepts({ kind: 'failed' })).toBe(true);
@@ -229,19 +229,19 @@ describe('a schema', () => {
   });
 
   test('accepts as a set, a map, a union or a list with a first element exactly those', () => {
-    expect(setOf(whole).accepts(new Set([1, 2]))).toBe(true);
+    expect(setOf(integer).accepts(new Set([1, 2]))).toBe(true);
     expect(mapOf(text, flag).accepts(new Map([['a', true]]))).toBe(true);
     expect(union(text, is(7)).accepts(7)).toBe(true);
-    expect(some(whole).accepts([1])).toBe(true);
-    expect(partial({ a: whole }).accepts({})).toBe(true);
+    expect(some(integer).accepts([1])).toBe(true);
+    expect(partial({ a: integer }).accepts({})).toBe(true);
     for (const [schema, value] of [
-      [setOf(whole), new Set([1, 'a'])],
-      [setOf(whole), [1]],
+      [setOf(integer), new Set([1, 'a'])],
+      [setOf(integer), [1]],
       [mapOf(text, flag), new Map([['a', 1]])],
       [mapOf(text, flag), {}],
       [union(text, is(7)), 8],
-      [some(whole), []],
-      [partial({ a: whole }), { a: null }],
+      [some(integer), []],
+      [partial({ a: integer }), { a: null }],
       [number, Number.NaN],
       [bigint, 1],
       [secret, 'secret'],

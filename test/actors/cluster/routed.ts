@@ -14,7 +14,7 @@ import { Lifetime } from '../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { Catalogue, Method } from '../../../protocol/link.ts';
-import { anything, optional, whole } from '../../../protocol/linkschema.ts';
+import { anything, integer, optional } from '../../../protocol/linkschema.ts';
 
 const shard = (id: string): ShardInfo => ({
   id,
@@ -41,13 +41,13 @@ export const DEADLINE_MS = 10_000;
 
 const once: Method = {
   ...{ kind: 'ask', by: 'name', repeat: 'once', since: 1, reads: false },
-  ...{ args: [optional(whole)], reply: anything },
+  ...{ args: [optional(integer)], reply: anything },
 };
 /** A method of each kind; the first argument is a number, and no reply is malformed except that of `typed`. */
 const METHODS = new Map<string, Method>([
   ['once', once],
   ['other', once],
-  ['typed', { ...once, reply: whole }],
+  ['typed', { ...once, reply: integer }],
   ['keyed', { ...once, repeat: 'keyed' }],
   ['repeatable', { ...once, repeat: 'repeatable' }],
   ['reading', { ...once, reads: true }],

@@ -110,15 +110,15 @@ async function callbackBody(
   callbackType: number,
   { presentMessages }: Services,
 ): Promise<object> {
-  const told = { id, type };
+  const named = { id, type };
   if (activityInstanceId !== null) {
     const activity = { id: activityInstanceId };
     return {
-      interaction: { ...told, activity_instance_id: activityInstanceId },
+      interaction: { ...named, activity_instance_id: activityInstanceId },
       resource: { type: callbackType, activity_instance: activity },
     };
   }
-  if (!written) return { interaction: told };
+  if (!written) return { interaction: named };
   const { message, ownerId, guildId } = written;
   const caller = {
     kind: 'bot',
@@ -128,7 +128,7 @@ async function callbackBody(
   const [body] = await presentMessages(view, [message]);
   return {
     interaction: {
-      ...told,
+      ...named,
       response_message_id: message.id,
       response_message_loading: isLoading,
       response_message_ephemeral: isEphemeral,

@@ -19,7 +19,7 @@ import {
   type Static,
   Str,
 } from '../../../protocol/schemas/request.ts';
-import { dict, list, none, whole } from '../../../protocol/schemas/schema.ts';
+import { dict, integer, list, none } from '../../../protocol/schemas/schema.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
 import { type Bucket, op, resource } from '../operation.ts';
@@ -162,7 +162,7 @@ export const roles = resource({
     auth: 'any',
     bucket: READ,
     status: 200,
-    reply: dict(whole),
+    reply: dict(integer),
     handle: async ({ params, authority }, { guilds, read }) => {
       const guildId = params.guild_id;
       const roles = await guilds.call(guildId, 'listRoles', {}, authority);
