@@ -50,7 +50,7 @@ export async function openCluster(
   ports: ClusterPorts,
 ): Promise<OpenCluster> {
   const { config } = foundation;
-  if (directory === null) return openAlone(config);
+  if (directory === null) return openStandalone(config);
   const opened = new Lifetime(foundation.clock);
   opened.own(() => directory.close());
   return opened.openAll(() => openShard(foundation, directory, ports, opened));
@@ -93,7 +93,7 @@ async function openShard(
   };
 }
 
-const openAlone = (config: Config): OpenCluster => ({
+const openStandalone = (config: Config): OpenCluster => ({
   ...standaloneCluster(),
   id: null,
   partitions: config.partitions,

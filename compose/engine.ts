@@ -41,25 +41,25 @@ export async function assembleEngine(options: EngineOptions = {}) {
   const { lifetime } = foundation;
   const directory = await directoryOf(foundation, options);
   /** The stores close last, because background work of the foundation's lifetime uses them. */
-  const whole = new Lifetime(systemClock);
-  return whole.openAll(async () => {
-    const stores = await openStores(foundation, options, whole);
-    whole.own(() => lifetime.close());
+  const engineLifetime = new Lifetime(systemClock);
+  return engineLifetime.openAll(async () => {
+    const stores = await openStores(foundation, options, engineLifetime);
+    engineLifetime.own(() => lifetime.close());
     const cluster = await openCluster(foundation, directory, stores);
     // For a failure of the next step; a running engine closes the cluster before its actors.
     lifetime.own(() => cluster.close());
-    return engineOver({ ...foundation, stores, cluster, whole }, options);
+    return engineOver({ ...foundation, stores, cluster, engineLifetime }, options);
   });
 }
 
 interface EnginePorts extends Foundation {
   readonly stores: Stores;
   readonly cluster: OpenCluster;
-  readonly whole: Lifetime;
+  readonly engineLifetime: Lifetime;
 }
 
 /** Connects stores and network. All background work ends with the foundation's lifetime. */
-function engineOver({ stores, cluster, whole, ...foundation }: EnginePorts, options: EngineOptions) {
+function engineOver({ stores, cluster, engineLifetime, ...foundation }: EnginePorts, options: EngineOptions) {
   const { config, clock, nextId, randomBytes } = foundation;
   const { storage, blobs, secret } = stores;
   const signer = createUrlSigner(Buffer.from(secret));
@@ -110,7 +110,7 @@ function engineOver({ stores, cluster, whole, ...foundation }: EnginePorts, opti
       updateApplication: services.applications.update,
       appCommands: services.appCommands,
     }),
-    ...lifeOf({ ...foundation, ...{ cluster, network, actors, voice, storage, whole } }),
+    ...lifeOf({ ...foundation, ...{ cluster, network, actors, voice, storage, engineLifetime } }),
     ...{ calls: callControl(voice), chaos: foundation.chaos, inspect: inspectionOf(actors, storage) },
     lobbies: lobbyControl(actors.features),
     cluster: cluster.parts.control({ cluster, clock, sessions }),
@@ -144,7 +144,7 @@ interface Living extends Foundation {
   readonly actors: ReturnType<typeof createActors>;
   readonly voice: Voice | null;
   readonly storage: Storage;
-  readonly whole: Lifetime;
+  readonly engineLifetime: Lifetime;
 }
 
 function lifeOf({
@@ -157,7 +157,7 @@ function lifeOf({
   actors,
   voice,
   storage,
-  whole,
+  engineLifetime,
 }: Living): Pick<Engine, 'listen' | 'drain' | 'close'> {
   // In reverse order: the sockets close first, then the services that they use.
   lifetime.own(() => actors.close());
@@ -171,7 +171,7 @@ function lifeOf({
         ...{ clock, onFault, network, timeoutMs: config.drain_timeout_ms },
         ...{ ownership: cluster.ownership, writer: storage.writer, accounts: actors.features.accounts },
       }),
-    close: () => whole.close(),
+    close: () => engineLifetime.close(),
   };
 }
 

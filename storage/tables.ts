@@ -81,7 +81,7 @@ const ephemeral: StatementTable<
   commandIndexChanged: none,
   typingStarted: none,
   presenceChanged: none,
-  presenceHeard: none,
+  presenceReceived: none,
   voiceStateChanged: none,
   voiceStateRepeated: none,
   voiceStatusChanged: none,

@@ -104,7 +104,7 @@ export class Call implements CallShellEffects, CallSessionHost {
   }
 
   hears(userId: UserId): boolean {
-    return this.members.get(userId)?.speech.heard ?? false;
+    return this.members.get(userId)?.speech.isReceived ?? false;
   }
 
   run<N extends keyof CallCommands>(type: N, input: CallCommands[N]['input']): void {
@@ -219,7 +219,7 @@ export class Call implements CallShellEffects, CallSessionHost {
   }
 
   #happenedTo(userId: UserId, event: MediaEvent & { readonly ssrc: number }): void {
-    if (event.type === 'speaking') this.run('hear', { userId, heard: event.speaking });
+    if (event.type === 'speaking') this.run('hear', { userId, isReceived: event.speaking });
     else if (event.type === 'exhausted') this.run('exhaustKey', { userId });
     else {
       const isReached = event.type === 'connected';

@@ -17,14 +17,14 @@ export interface Quantiles {
 /** Sessions in one process, with the arrival time of each message at each session. */
 export class Crowd {
   readonly clients: readonly ResumingClient[];
-  readonly #heard: { readonly index: number; readonly sentMs: number; readonly arrivedMs: number }[] = [];
+  readonly #received: { readonly index: number; readonly sentMs: number; readonly arrivedMs: number }[] = [];
   ready = 0;
   resumed = 0;
 
   constructor({ gateway, tokens }: Arena, sessions: number) {
     this.clients = Array.from({ length: sessions }, (_, index) => {
       const message = (content: string, arrivedMs: number): void =>
-        void this.#heard.push({ index, sentMs: Number.parseFloat(content), arrivedMs });
+        void this.#received.push({ index, sentMs: Number.parseFloat(content), arrivedMs });
       const opened = (isNew: boolean): void => {
         if (isNew) this.ready += 1;
         else this.resumed += 1;
@@ -48,7 +48,7 @@ export class Crowd {
   /** Latencies of messages at these sessions, from sending to arrival, in milliseconds. */
   latencies(isOf: (index: number, sentMs: number) => boolean): Quantiles {
     const latencies = new Latencies();
-    for (const { index, sentMs, arrivedMs } of this.#heard)
+    for (const { index, sentMs, arrivedMs } of this.#received)
       if (isOf(index, sentMs)) latencies.record((arrivedMs - sentMs) * 1000);
     return { p50: latencies.millisAt(50), p99: latencies.millisAt(99) };
   }

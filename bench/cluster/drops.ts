@@ -32,8 +32,8 @@ export async function measureDrops(disconnects: number, seed: number): Promise<D
   const arena = await openArena(2, 8);
   const random = seeded(seed);
   let ready = 0;
-  const told = Array.from({ length: SESSIONS }, (): string[] => []);
-  const clients = told.map(
+  const received = Array.from({ length: SESSIONS }, (): string[] => []);
+  const clients = received.map(
     (seen, index) =>
       new ResumingClient({
         ...{
@@ -71,13 +71,13 @@ export async function measureDrops(disconnects: number, seed: number): Promise<D
     isOver = true;
     await Promise.all(writing);
     await until('all have everything', LONG_MS, () =>
-      told.every((seen) => new Set(seen).size >= written.length),
+      received.every((seen) => new Set(seen).size >= written.length),
     ).catch(() => undefined);
     return {
       sessions: SESSIONS,
       disconnects,
       messages: written.length,
-      ...judged(told, written),
+      ...judged(received, written),
       identified: ready - SESSIONS,
     };
   } finally {
@@ -87,9 +87,9 @@ export async function measureDrops(disconnects: number, seed: number): Promise<D
 }
 
 /** Checks the order per writer, because each writer waits for its answers. */
-function judged(told: readonly (readonly string[])[], written: readonly string[]) {
+function judged(received: readonly (readonly string[])[], written: readonly string[]) {
   let [lost, doubled, reordered, deliveries] = [0, 0, 0, 0];
-  for (const seen of told) {
+  for (const seen of received) {
     const own = new Set(seen);
     deliveries += seen.length;
     lost += written.filter((content) => !own.has(content)).length;

@@ -23,7 +23,7 @@ const INTENTS = 1 | 512;
 export function openSession(
   gateway: string,
   token: string,
-  heard: (t: string, d: Payload['d']) => void,
+  received: (t: string, d: Payload['d']) => void,
 ): Promise<Session> {
   return new Promise((resolve, reject) => {
     const socket = new WebSocket(`${gateway}/?v=10&encoding=json`);
@@ -44,7 +44,7 @@ export function openSession(
         socket.send(JSON.stringify({ op: IDENTIFY, d: { token, intents: INTENTS, properties } }));
       }
       if (t === null) return;
-      heard(t, d);
+      received(t, d);
       if (t === 'READY') {
         resolve({ id: String(d.session_id), close });
       }

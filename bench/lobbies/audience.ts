@@ -31,7 +31,7 @@ interface AudiencePlan {
 }
 
 /** Deliveries of a kind since `follow`. */
-interface Heard {
+interface Delivered {
   /** Latencies from the intended sending to each receipt. */
   readonly each: Latencies;
   /** Latencies from the intended sending to the receipt at the lobby's last member. */
@@ -115,7 +115,7 @@ export class Audience {
   }
 
   /** @param confirmed For each event, 1 if its request succeeded, so that it must have been delivered. */
-  heard(confirmed: Uint8Array): Heard {
+  delivered(confirmed: Uint8Array): Delivered {
     const following = present(this.#following);
     const { tallies, reached, each, last, deliveries, timeline } = following;
     let lost = 0;

@@ -300,17 +300,19 @@ async function part(run: Run, kind: Kind, asked: number | null): Promise<Part> {
   await sleep(options.settleMs);
   const after = pid === null ? null : usageOf(pid);
   const seconds = (nowNs() - startNs) / 1e9;
-  const { each, last, ...heard } = audience.heard(confirmed);
+  const { each, last, ...received } = audience.delivered(confirmed);
   return {
     ...tally,
-    ...heard,
+    ...received,
     perSecond,
     answerMs: percentilesOf(answers),
     deliveryMs: percentilesOf(each),
     lastMs: percentilesOf(last),
     curve: CURVE.map((percentile) => ({ percentile, ms: last.millisAt(percentile) })),
     server:
-      before && after && useOf(after.cpuMicros - before.cpuMicros, after.rssBytes, heard.deliveries, seconds),
+      before &&
+      after &&
+      useOf(after.cpuMicros - before.cpuMicros, after.rssBytes, received.deliveries, seconds),
   };
 }
 

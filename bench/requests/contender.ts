@@ -111,12 +111,12 @@ export async function openSession({ gateway, tokens }: SpawnedServer): Promise<W
     socket.once('error', reject);
     socket.once('close', (code) => reject(new Error(`The session was closed with ${code}.`)));
     socket.once('open', () => say(OP.IDENTIFY, { token: tokens[0], intents: INTENTS, properties }));
-    const heard = (bytes: Buffer): void => {
+    const received = (bytes: Buffer): void => {
       if (!bytes.includes('"t":"READY"')) return;
-      socket.off('message', heard);
+      socket.off('message', received);
       resolve();
     };
-    socket.on('message', heard);
+    socket.on('message', received);
   });
   const timer = setInterval(() => say(OP.HEARTBEAT, null), HEARTBEAT_MS);
   socket.once('close', () => clearInterval(timer));

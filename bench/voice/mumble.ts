@@ -179,12 +179,12 @@ export class MumbleClient implements VoiceClient {
       const type = this.#unread.readUInt16BE(0);
       const end = 6 + this.#unread.readUInt32BE(2);
       if (this.#unread.length < end) return;
-      this.#heard(type, this.#unread.subarray(6, end));
+      this.#receive(type, this.#unread.subarray(6, end));
       this.#unread = this.#unread.subarray(end);
     }
   }
 
-  #heard(type: number, message: Buffer): void {
+  #receive(type: number, message: Buffer): void {
     const fields = fieldsOf(message);
     const [key, nonce] = [fields.get(1), fields.get(2)];
     if (type === CRYPT_SETUP && key && nonce) this.#sealer = new Ocb2Sealer(key, nonce);

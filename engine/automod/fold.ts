@@ -104,11 +104,11 @@ interface Hidden {
 }
 
 /** The brackets of a link before its text, and all that follows the text. */
-function linkParts({ 0: whole, 1: label = '', index }: RegExpExecArray): readonly Hidden[] {
+function linkParts({ 0: match, 1: label = '', index }: RegExpExecArray): readonly Hidden[] {
   const shownTo = label.length + 1;
   return [
     { index, length: 1 },
-    { index: index + shownTo, length: whole.length - shownTo },
+    { index: index + shownTo, length: match.length - shownTo },
   ];
 }
 

@@ -27,7 +27,7 @@ export type CallFacts = {
   /** Op 5 of a client. */
   speakingClaimed: Of & { readonly flags: number };
   /** Audio of the member begins or stops to arrive. */
-  audioHeard: Of & { readonly heard: boolean };
+  audioReceived: Of & { readonly isReceived: boolean };
   /** `pauseMs`: for how long no other flags are announced. */
   speakingAnnounced: Of & { readonly flags: number; readonly atMs: number; readonly pauseMs: number };
   /** Op 12 of a client. The others see it when `videoShown` follows. */

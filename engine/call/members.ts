@@ -37,7 +37,7 @@ const newMember = ({ voiceMember, audience, ssrc, layers, mediaSessionId }: Ente
   transport: null,
   selections: 0,
   attempts: 0,
-  speech: { claimed: null, heard: false },
+  speech: { claimed: null, isReceived: false },
   announced: null,
   video: NO_VIDEO,
   codecs: [],

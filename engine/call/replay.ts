@@ -48,7 +48,7 @@ export class FrameRing {
   /** The numbers have restarted at least once. */
   #wrapped = false;
   /** No frame was dropped yet. */
-  #whole = true;
+  #isComplete = true;
 
   constructor(limits: RingLimits) {
     this.#limits = limits;
@@ -97,7 +97,7 @@ export class FrameRing {
 
   #missedBy(seq: number): number | null {
     if (!Number.isInteger(seq) || seq > SEQ_CYCLE) return null;
-    if (seq <= 0) return this.#whole ? this.size : null;
+    if (seq <= 0) return this.#isComplete ? this.size : null;
     if (!this.#wrapped && seq > this.#lastSeq) return null;
     const missed = seqSteps(seq, this.#lastSeq);
     return missed <= this.size ? missed : null;
@@ -107,7 +107,7 @@ export class FrameRing {
     this.#weightBytes -= this.#frames[this.#head]?.weightBytes ?? 0;
     this.#frames[this.#head] = undefined;
     this.#head += 1;
-    this.#whole = false;
+    this.#isComplete = false;
     if (this.#head < 64 || this.#head * 2 < this.#frames.length) return;
     this.#frames = this.#frames.slice(this.#head);
     this.#head = 0;

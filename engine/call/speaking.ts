@@ -8,7 +8,7 @@ export interface Speech {
   /** Flags of the client's last op 5; null before the first. */
   readonly claimed: number | null;
   /** Audio arrives from the member. */
-  readonly heard: boolean;
+  readonly isReceived: boolean;
 }
 
 /**
@@ -17,7 +17,7 @@ export interface Speech {
  */
 export function speakingFlags(speech: Speech, rights: Rights): number {
   if (rights.silenced) return 0;
-  const inferred = speech.claimed === null && speech.heard ? SPEAKING.MICROPHONE : 0;
+  const inferred = speech.claimed === null && speech.isReceived ? SPEAKING.MICROPHONE : 0;
   const flags = ((speech.claimed ?? 0) & KNOWN) | inferred;
   return rights.mayPrioritize ? flags : flags & ~SPEAKING.PRIORITY;
 }

@@ -8,7 +8,7 @@ type SpeechCommands = {
   /** Op 5 of a client. */
   speak: ForMember<{ readonly flags: number }>;
   /** Media: audio of the member begins or stops to arrive. */
-  hear: ForMember<{ readonly heard: boolean }>;
+  hear: ForMember<{ readonly isReceived: boolean }>;
   /** The pause after an announcement is over. */
   announceSpeaking: ForMember;
 };
@@ -29,7 +29,7 @@ export function announcement(member: CallMember, nowMs: number): CallFact[] {
 }
 
 /** Speech of members, as clients claim it and as media hear it. */
-export const speech: CallTopic<SpeechCommands, 'speakingClaimed' | 'audioHeard' | 'speakingAnnounced'> = {
+export const speech: CallTopic<SpeechCommands, 'speakingClaimed' | 'audioReceived' | 'speakingAnnounced'> = {
   commands: {
     speak: {
       decide: ofMember((member, { userId, flags }, _state, { nowMs }) => {
@@ -38,9 +38,9 @@ export const speech: CallTopic<SpeechCommands, 'speakingClaimed' | 'audioHeard' 
       }),
     },
     hear: {
-      decide: ofMember((member, { userId, heard }, _state, { nowMs }) => {
-        const changed = { ...member, speech: { ...member.speech, heard } };
-        return [{ type: 'audioHeard', userId, heard }, ...announcement(changed, nowMs)];
+      decide: ofMember((member, { userId, isReceived }, _state, { nowMs }) => {
+        const changed = { ...member, speech: { ...member.speech, isReceived } };
+        return [{ type: 'audioReceived', userId, isReceived }, ...announcement(changed, nowMs)];
       }),
     },
     announceSpeaking: {
@@ -54,10 +54,10 @@ export const speech: CallTopic<SpeechCommands, 'speakingClaimed' | 'audioHeard' 
         change(state, fact, { speech: { ...memberOf(state, fact).speech, claimed: fact.flags } }),
       dispatches: (_state, { userId, flags }) => (flags === 0 ? [] : [{ kind: 'spoke', userId }]),
     },
-    audioHeard: {
+    audioReceived: {
       durable: false,
       apply: (state, fact) =>
-        change(state, fact, { speech: { ...memberOf(state, fact).speech, heard: fact.heard } }),
+        change(state, fact, { speech: { ...memberOf(state, fact).speech, isReceived: fact.isReceived } }),
       dispatches: (_state, { userId }) => [{ kind: 'spoke', userId }],
     },
     speakingAnnounced: {

@@ -6,8 +6,8 @@ const UNPAIRED = /\p{Surrogate}/gu;
 const NUL = '\u0000';
 
 export function cleanText(text: string): string {
-  const whole = text.includes(NUL) ? text.replaceAll(NUL, '') : text;
-  return whole.replace(UNPAIRED, '\ufffd');
+  const withoutNul = text.includes(NUL) ? text.replaceAll(NUL, '') : text;
+  return withoutNul.replace(UNPAIRED, '\ufffd');
 }
 
 /** Cleans every string of a JSON value, keys included. The caller bounds the value's depth. */

@@ -199,7 +199,7 @@ function finalized(message: PollMessage, guildId: GuildId | null, env: Env) {
     ...message,
     poll: { ...poll, results: { is_finalized: true, answer_counts: counts } },
   };
-  const told = newMessage(env, {
+  const resultMessage = newMessage(env, {
     channel_id: message.channel_id,
     type: MessageType.PollResult,
     author: message.author,
@@ -214,7 +214,7 @@ function finalized(message: PollMessage, guildId: GuildId | null, env: Env) {
   });
   const facts: EndFact[] = [
     { type: 'messageUpdated', message: final },
-    { type: 'messageCreated', message: told, nonce: null, referenced: null, enforceNonce: false },
+    { type: 'messageCreated', message: resultMessage, nonce: null, referenced: null, enforceNonce: false },
   ];
   return { final, facts };
 }
@@ -227,7 +227,7 @@ function resultsOf({ question, answers, results }: Poll): APIEmbed {
   // Nobody wins a tie, or a poll without votes.
   const victor = first.length === 1 ? answers.find(({ answer_id }) => answer_id === first[0]?.id) : undefined;
   const { text, emoji } = victor?.poll_media ?? {};
-  const told: Readonly<Record<string, string | number | null | undefined>> = {
+  const values: Readonly<Record<string, string | number | null | undefined>> = {
     poll_question_text: question.text,
     victor_answer_votes: most,
     total_votes: counts.reduce((sum, { count }) => sum + count, 0),
@@ -236,7 +236,7 @@ function resultsOf({ question, answers, results }: Poll): APIEmbed {
     victor_answer_emoji_id: emoji?.id,
     victor_answer_emoji_name: emoji?.name,
   };
-  const fields = Object.entries(told).flatMap(([name, value]) =>
+  const fields = Object.entries(values).flatMap(([name, value]) =>
     value == null ? [] : [{ name, value: String(value), inline: false }],
   );
   return { type: EmbedType.PollResult, fields };

@@ -77,7 +77,7 @@ export function consequences(occasion: Occasion, hits: readonly Hit[]): Conseque
       const done = carriedOut(occasion, hit, action, { member, isBlocked });
       if (!done) continue;
       member = done.member ?? member;
-      facts.push(...done.facts, ...told(occasion, hit, action, isBlocked, done.alertId));
+      facts.push(...done.facts, ...executionFacts(occasion, hit, action, isBlocked, done.alertId));
     }
   }
   const own = blocks.find((text) => text !== '');
@@ -132,7 +132,7 @@ function carriedOut(
 }
 
 /** The audit entry and the dispatch of an action. */
-function told(
+function executionFacts(
   { env, user, channel, text, messageId }: Occasion,
   { rule, keyword, matched }: Hit,
   action: RuleAction,

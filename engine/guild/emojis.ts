@@ -134,7 +134,7 @@ function deleteEmoji(
   ]);
 }
 
-const told = (guild: Guild): readonly Dispatch[] => [
+const emojisDispatches = (guild: Guild): readonly Dispatch[] => [
   { t: 'GUILD_EMOJIS_UPDATE', d: { guild_id: guild.id, emojis: emojisOf(guild) }, to: { kind: 'guild' } },
 ];
 
@@ -171,13 +171,13 @@ export const emojis: GuildTopic<EmojiCommands, keyof EmojiFacts> = {
       apply: (guild, { emoji }) => {
         guild.expressions.emojis.set(emoji.id, emoji);
       },
-      dispatches: told,
+      dispatches: emojisDispatches,
     },
     emojiDeleted: {
       apply: (guild, { emojiId }) => {
         guild.expressions.emojis.delete(emojiId);
       },
-      dispatches: told,
+      dispatches: emojisDispatches,
     },
   },
 };

@@ -31,75 +31,77 @@ type EphemeralCommands = {
   };
 };
 
-export const ephemeral: GuildTopic<EphemeralCommands, 'typingStarted' | 'presenceChanged' | 'presenceHeard'> =
-  {
-    commands: {
-      startTyping: {
-        decide: (guild, { channelId }, by, env) => {
-          const channel = channelIn(guild, channelId);
-          if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
-          if (!WITH_MESSAGES.has(channel.type)) return refused(refusal('CANNOT_SEND_IN_NON_TEXT_CHANNEL'));
-          return accepted(null, [{ type: 'typingStarted', channelId, userId: by.userId, atMs: env.nowMs }]);
-        },
-      },
-      setPresence: {
-        repeatable: true,
-        background: true,
-        needs: ({ userId }) => ({ members: [userId] }),
-        decide: (guild, { userId, presence, n, again = false }) => {
-          if (!guild.members.get(userId)) return accepted(null);
-          const heard = guild.presenceNumbers.get(userId);
-          if (n !== undefined && heard !== undefined && n <= heard) return accepted(null);
-          const facts: GuildFact[] = n === undefined ? [] : [{ type: 'presenceHeard', userId, n }];
-          const next = presence === null ? null : presenceUpdate(guild, userId, presence);
-          const isUnheard = again && next === null && heard === undefined;
-          if (isUnheard || !sameValue(guild.presences.get(userId) ?? null, next))
-            facts.push({ type: 'presenceChanged', userId, presence: next });
-          return accepted(null, facts);
-        },
+export const ephemeral: GuildTopic<
+  EphemeralCommands,
+  'typingStarted' | 'presenceChanged' | 'presenceReceived'
+> = {
+  commands: {
+    startTyping: {
+      decide: (guild, { channelId }, by, env) => {
+        const channel = channelIn(guild, channelId);
+        if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
+        if (!WITH_MESSAGES.has(channel.type)) return refused(refusal('CANNOT_SEND_IN_NON_TEXT_CHANNEL'));
+        return accepted(null, [{ type: 'typingStarted', channelId, userId: by.userId, atMs: env.nowMs }]);
       },
     },
-    facts: {
-      typingStarted: {
-        durable: false,
-        apply: () => {},
-        dispatches: (guild, { channelId, userId, atMs }) => {
-          const member = guild.members.get(userId);
-          const d = {
-            channel_id: channelId,
-            guild_id: guild.id,
-            user_id: userId,
-            timestamp: Math.floor(atMs / 1000),
-            ...(member ? { member } : {}),
-          };
-          return [{ t: 'TYPING_START', d, to: { kind: 'channel', channelId } }];
-        },
-      },
-      presenceChanged: {
-        durable: false,
-        apply: (guild, { userId, presence }) => {
-          if (presence) guild.presences.set(userId, presence);
-          else guild.presences.delete(userId);
-        },
-        dispatches: (guild, { userId, presence }) => [
-          { t: 'PRESENCE_UPDATE', d: presence ?? offline(guild, userId), to: { kind: 'guild' } },
-        ],
-      },
-      presenceHeard: {
-        durable: false,
-        apply: ({ presenceNumbers: numbers, presences }, { userId, n }) => {
-          numbers.delete(userId);
-          numbers.set(userId, n);
-          // The least recently updated first.
-          for (const oldest of numbers.keys()) {
-            if (numbers.size <= presences.size + NUMBERS_MAX) break;
-            numbers.delete(oldest);
-          }
-        },
-        dispatches: () => [],
+    setPresence: {
+      repeatable: true,
+      background: true,
+      needs: ({ userId }) => ({ members: [userId] }),
+      decide: (guild, { userId, presence, n, again = false }) => {
+        if (!guild.members.get(userId)) return accepted(null);
+        const received = guild.presenceNumbers.get(userId);
+        if (n !== undefined && received !== undefined && n <= received) return accepted(null);
+        const facts: GuildFact[] = n === undefined ? [] : [{ type: 'presenceReceived', userId, n }];
+        const next = presence === null ? null : presenceUpdate(guild, userId, presence);
+        const isUnknownOffline = again && next === null && received === undefined;
+        if (isUnknownOffline || !sameValue(guild.presences.get(userId) ?? null, next))
+          facts.push({ type: 'presenceChanged', userId, presence: next });
+        return accepted(null, facts);
       },
     },
-  };
+  },
+  facts: {
+    typingStarted: {
+      durable: false,
+      apply: () => {},
+      dispatches: (guild, { channelId, userId, atMs }) => {
+        const member = guild.members.get(userId);
+        const d = {
+          channel_id: channelId,
+          guild_id: guild.id,
+          user_id: userId,
+          timestamp: Math.floor(atMs / 1000),
+          ...(member ? { member } : {}),
+        };
+        return [{ t: 'TYPING_START', d, to: { kind: 'channel', channelId } }];
+      },
+    },
+    presenceChanged: {
+      durable: false,
+      apply: (guild, { userId, presence }) => {
+        if (presence) guild.presences.set(userId, presence);
+        else guild.presences.delete(userId);
+      },
+      dispatches: (guild, { userId, presence }) => [
+        { t: 'PRESENCE_UPDATE', d: presence ?? offline(guild, userId), to: { kind: 'guild' } },
+      ],
+    },
+    presenceReceived: {
+      durable: false,
+      apply: ({ presenceNumbers: numbers, presences }, { userId, n }) => {
+        numbers.delete(userId);
+        numbers.set(userId, n);
+        // The least recently updated first.
+        for (const oldest of numbers.keys()) {
+          if (numbers.size <= presences.size + NUMBERS_MAX) break;
+          numbers.delete(oldest);
+        }
+      },
+      dispatches: () => [],
+    },
+  },
+};
 
 function presenceUpdate(guild: Guild, userId: UserId, presence: Presence): GatewayPresenceUpdate {
   const update = {

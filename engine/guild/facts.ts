@@ -276,7 +276,7 @@ export type EphemeralFacts = {
   /** Null when the user went offline. */
   presenceChanged: { readonly userId: UserId; readonly presence: GatewayPresenceUpdate | null };
   /** The number of the latest update of the user's presence. */
-  presenceHeard: { readonly userId: UserId; readonly n: number };
+  presenceReceived: { readonly userId: UserId; readonly n: number };
   voiceStateChanged: { readonly userId: UserId; readonly voiceState: GatewayVoiceState };
   /** The user asked for the state that holds already: the voice server is sent again. */
   voiceStateRepeated: { readonly userId: UserId };

@@ -228,7 +228,11 @@ const put = (guild: Guild, { event }: { readonly event: ScheduledEvent }): void 
   guild.scheduledEvents.byId.set(event.id, event);
 };
 
-const told = (t: Dispatch['t'], event: ScheduledEvent, to: Dispatch['to'] = audienceOf(event)): Dispatch => ({
+const eventDispatch = (
+  t: Dispatch['t'],
+  event: ScheduledEvent,
+  to: Dispatch['to'] = audienceOf(event),
+): Dispatch => ({
   t,
   d: eventPayload(event),
   to,
@@ -242,12 +246,12 @@ const updated = noting({
   },
   apply: put,
   dispatches: (guild, { event }, before) => {
-    const update = told('GUILD_SCHEDULED_EVENT_UPDATE', event);
+    const update = eventDispatch('GUILD_SCHEDULED_EVENT_UPDATE', event);
     if (before === null) return [update];
     const now = new Set(viewersOf(guild, event));
     const userIds = before.viewers.filter((userId) => !now.has(userId));
     if (userIds.length === 0) return [update];
-    return [told('GUILD_SCHEDULED_EVENT_DELETE', before.was, { kind: 'users', userIds }), update];
+    return [eventDispatch('GUILD_SCHEDULED_EVENT_DELETE', before.was, { kind: 'users', userIds }), update];
   },
 });
 
@@ -317,13 +321,13 @@ export const scheduledEvents: GuildTopic<EventCommands, keyof ScheduledEventFact
   facts: {
     scheduledEventCreated: {
       apply: put,
-      dispatches: (_, { event }) => [told('GUILD_SCHEDULED_EVENT_CREATE', event)],
+      dispatches: (_, { event }) => [eventDispatch('GUILD_SCHEDULED_EVENT_CREATE', event)],
     },
     scheduledEventUpdated: updated,
     scheduledEventTimed: { apply: put, dispatches: () => [] },
     scheduledEventDeleted: {
       apply: (guild, { event }) => drop(guild, event.id),
-      dispatches: (_, { event }) => [told('GUILD_SCHEDULED_EVENT_DELETE', event)],
+      dispatches: (_, { event }) => [eventDispatch('GUILD_SCHEDULED_EVENT_DELETE', event)],
     },
     scheduledEventForgotten: {
       apply: (guild, { eventId }) => drop(guild, eventId),

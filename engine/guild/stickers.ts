@@ -123,7 +123,7 @@ function deleteSticker(
   ]);
 }
 
-const told = (guild: Guild): readonly Dispatch[] => [
+const stickersDispatches = (guild: Guild): readonly Dispatch[] => [
   {
     t: 'GUILD_STICKERS_UPDATE',
     d: { guild_id: guild.id, stickers: stickersOf(guild) },
@@ -154,13 +154,13 @@ export const stickers: GuildTopic<StickerCommands, keyof StickerFacts> = {
       apply: (guild, { sticker }) => {
         guild.expressions.stickers.set(sticker.id, sticker);
       },
-      dispatches: told,
+      dispatches: stickersDispatches,
     },
     stickerDeleted: {
       apply: (guild, { stickerId }) => {
         guild.expressions.stickers.delete(stickerId);
       },
-      dispatches: told,
+      dispatches: stickersDispatches,
     },
   },
 };

@@ -4,7 +4,7 @@ import type { Interaction } from './interaction.ts';
 import type { Described } from './place.ts';
 
 /** Fields of the interaction object that are not stored with the interaction. */
-export interface Told {
+export interface InteractionPayload {
   readonly described: Described;
   readonly token: string;
   readonly data: object;
@@ -26,7 +26,7 @@ export interface Told {
  */
 export function interactionObject(
   { id, applicationId, type, channelId, locales: [locale] }: Interaction,
-  { described, token, data, message, owners, context, entitlements, fileBytesMax }: Told,
+  { described, token, data, message, owners, context, entitlements, fileBytesMax }: InteractionPayload,
 ): object {
   const { guild, channel, member, user, appPermissions } = described;
   return {
@@ -49,7 +49,7 @@ export function interactionObject(
 /** `interaction_metadata` of the messages that answer an interaction. */
 export const metadataOf = (
   { id, type }: Pick<Interaction, 'id' | 'type'>,
-  { described: { user }, owners }: Pick<Told, 'described' | 'owners'>,
+  { described: { user }, owners }: Pick<InteractionPayload, 'described' | 'owners'>,
   more: object,
 ) => ({ id, type, user, authorizing_integration_owners: owners, ...more });
 

@@ -29,7 +29,7 @@ const untilOf = ({ state, paidUntilMs }: Billing): number =>
 const checkAt = (billing: Billing, nowMs: number): number =>
   nowMs < billing.paidUntilMs ? billing.paidUntilMs : untilOf(billing);
 
-const told = (subscription: Subscription, news: 'CREATE' | 'UPDATE' | null): PremiumFact => ({
+const subscriptionWritten = (subscription: Subscription, news: 'CREATE' | 'UPDATE' | null): PremiumFact => ({
   type: 'subscriptionWritten',
   subscription,
   news,
@@ -54,7 +54,10 @@ export function begun(
   const endsMs = shownEnd(periodEndMs, env);
   const given = { ...entitlement, subscriptionId: id, endsMs, untilMs: untilOf(billing) };
   return {
-    facts: [told(subscription, 'CREATE'), { type: 'entitlementWritten', entitlement: given, news: 'CREATE' }],
+    facts: [
+      subscriptionWritten(subscription, 'CREATE'),
+      { type: 'entitlementWritten', entitlement: given, news: 'CREATE' },
+    ],
     subscriptionId: id,
   };
 }
@@ -92,7 +95,7 @@ export function follow({ order, subscription, entitlement }: Shelf, billing: Bil
   const begun: Entitlement = { ...entitlement, id: env.nextId(), skuId, startsMs, endsMs, untilMs };
   const entitlementIds = [...subscription.entitlementIds, begun.id].slice(-NAMED_MAX);
   return accepted(null, [
-    told({ ...next, entitlementIds }, 'UPDATE'),
+    subscriptionWritten({ ...next, entitlementIds }, 'UPDATE'),
     ...(wasOver ? [] : [ended(entitlement, startsMs)]),
     { type: 'entitlementWritten', entitlement: begun, news: 'CREATE' },
   ]);
@@ -101,8 +104,8 @@ export function follow({ order, subscription, entitlement }: Shelf, billing: Bil
 /** Facts of a change; its application is notified unless only the time of the next check changed. */
 function changed(before: Subscription, next: Subscription): PremiumFact[] {
   const isVisible = JSON.stringify({ ...before, checkMs: 0 }) !== JSON.stringify({ ...next, checkMs: 0 });
-  if (isVisible) return [told(next, 'UPDATE')];
-  return before.checkMs === next.checkMs ? [] : [told(next, null)];
+  if (isVisible) return [subscriptionWritten(next, 'UPDATE')];
+  return before.checkMs === next.checkMs ? [] : [subscriptionWritten(next, null)];
 }
 
 /** Access ended when it was to end, or earlier when the provider ended the subscription at once. */
@@ -115,7 +118,7 @@ function over(subscription: Subscription, entitlement: Entitlement, billing: Bil
   const endsMs = Math.max(atMs, entitlement.startsMs ?? 0);
   const canceledMs = subscription.canceledMs ?? endsMs;
   const last = { ...subscription, status: STATUS.INACTIVE, renewalSkuId: null, canceledMs };
-  return [told(last, 'UPDATE'), ended(entitlement, endsMs)];
+  return [subscriptionWritten(last, 'UPDATE'), ended(entitlement, endsMs)];
 }
 
 /** Without the provider that sold the subscription, it lasts until the end of the paid period. */
@@ -125,10 +128,10 @@ export function lapse(subscription: Subscription, entitlement: Entitlement, { no
   if (nowMs >= untilMs) {
     const last = { ...subscription, status: STATUS.INACTIVE, renewalSkuId: null };
     return accepted(null, [
-      told({ ...last, canceledMs: subscription.canceledMs ?? untilMs }, 'UPDATE'),
+      subscriptionWritten({ ...last, canceledMs: subscription.canceledMs ?? untilMs }, 'UPDATE'),
       ended(entitlement, untilMs),
     ]);
   }
   if ((subscription.checkMs ?? 0) > nowMs) return accepted(null);
-  return accepted(null, [told({ ...subscription, checkMs: untilMs }, null)]);
+  return accepted(null, [subscriptionWritten({ ...subscription, checkMs: untilMs }, null)]);
 }

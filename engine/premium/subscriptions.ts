@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000;
 /** Entitlements that a subscription names; older ones remain, unnamed. */
 const NAMED_MAX = 100;
 
-const told = (subscription: Subscription): PremiumFact => ({
+const subscriptionWritten = (subscription: Subscription): PremiumFact => ({
   type: 'subscriptionWritten',
   subscription,
   news: 'UPDATE',
@@ -58,14 +58,14 @@ export function cancel(before: Subscription, last: Entitlement, atOnce: boolean,
   const next = { ...subscription, canceledMs, renewalSkuId: null };
   if (atOnce) {
     const endsMs = Math.max(nowMs, subscription.periodStartMs);
-    const over = told({ ...next, status: STATUS.INACTIVE, periodEndMs: endsMs });
+    const over = subscriptionWritten({ ...next, status: STATUS.INACTIVE, periodEndMs: endsMs });
     return accepted(null, [...due.facts, over, ended(entitlement, endsMs)]);
   }
   if (subscription.status === STATUS.ENDING) return accepted(null, due.facts);
   const until = { ...entitlement, untilMs: subscription.periodEndMs };
   return accepted(null, [
     ...due.facts,
-    told({ ...next, status: STATUS.ENDING }),
+    subscriptionWritten({ ...next, status: STATUS.ENDING }),
     // The application is told of the end when it has come.
     { type: 'entitlementWritten', entitlement: until, news: null },
   ]);
@@ -78,7 +78,7 @@ export function endedAtOnce(
 ): readonly PremiumFact[] {
   if (subscription.status === STATUS.INACTIVE) return [];
   return [
-    told({
+    subscriptionWritten({
       ...subscription,
       ...{ status: STATUS.INACTIVE, renewalSkuId: null, canceledMs: subscription.canceledMs ?? nowMs },
       periodEndMs: Math.max(nowMs, subscription.periodStartMs),
@@ -95,7 +95,7 @@ export function change(subscription: Subscription, sku: Sku): Decision {
   const renewalSkuId = sku.id === subscription.skuId ? null : sku.id;
   if (renewalSkuId !== null && (sku.flags & SKU_FLAG.AVAILABLE) === 0) return refused(refusal('INVALID_SKU'));
   if (renewalSkuId === subscription.renewalSkuId) return accepted(null);
-  return accepted(null, [told({ ...subscription, renewalSkuId })]);
+  return accepted(null, [subscriptionWritten({ ...subscription, renewalSkuId })]);
 }
 
 /** Applies what is due: the subscription is renewed or ends. */
@@ -117,7 +117,11 @@ function settled(subscription: Subscription, entitlement: Entitlement, env: Env)
   if (status === STATUS.INACTIVE || env.nowMs < periodEndMs) return { subscription, entitlement, facts: [] };
   if (status === STATUS.ENDING) {
     const over = { ...subscription, status: STATUS.INACTIVE };
-    return { subscription: over, entitlement, facts: [told(over), ended(entitlement, periodEndMs)] };
+    return {
+      subscription: over,
+      entitlement,
+      facts: [subscriptionWritten(over), ended(entitlement, periodEndMs)],
+    };
   }
   // Periods that passed unseen, as while no process ran, are renewed together.
   const passed = Math.floor((env.nowMs - periodEndMs) / periodMs);
@@ -129,7 +133,7 @@ function settled(subscription: Subscription, entitlement: Entitlement, env: Env)
     return {
       subscription: moved,
       entitlement: extended?.entitlement ?? entitlement,
-      facts: [told(moved), ...(extended ? [extended] : [])],
+      facts: [subscriptionWritten(moved), ...(extended ? [extended] : [])],
     };
   }
   const next: Entitlement = {
@@ -143,7 +147,7 @@ function settled(subscription: Subscription, entitlement: Entitlement, env: Env)
     subscription: changed,
     entitlement: next,
     facts: [
-      told(changed),
+      subscriptionWritten(changed),
       ended(entitlement, periodEndMs),
       { type: 'entitlementWritten', entitlement: next, news: 'CREATE' },
     ],

@@ -75,7 +75,7 @@ function within<Value>(
   return group ? rule({ user, group }) : refused(refusal('CANNOT_EXECUTE_ON_DM'));
 }
 
-const told = (
+const groupMessage = (
   { channel }: GroupChannel,
   type: MessageType,
   author: APIUser,
@@ -111,9 +111,9 @@ function update(
     return accepted(shown, [
       { type: 'groupUpdated', channelId, recipientIds, group: after },
       ...(isRenamed
-        ? [told(state, MessageType.ChannelNameChange, user, env, { content: after.name ?? '' })]
+        ? [groupMessage(state, MessageType.ChannelNameChange, user, env, { content: after.name ?? '' })]
         : []),
-      ...(isRedrawn ? [told(state, MessageType.ChannelIconChange, user, env)] : []),
+      ...(isRedrawn ? [groupMessage(state, MessageType.ChannelIconChange, user, env)] : []),
     ]);
   });
 }
@@ -134,7 +134,7 @@ function add(
         ...{ type: 'recipientAdded', channelId, recipientIds: [...recipientIds, user.id] },
         ...{ group: after, user },
       },
-      told(state, MessageType.RecipientAdd, author, env, { mentions: [user] }),
+      groupMessage(state, MessageType.RecipientAdd, author, env, { mentions: [user] }),
     ]);
   });
 }
@@ -156,7 +156,7 @@ function without(
     ...withoutCaller(state, gone.id, env),
     { type: 'recipientRemoved', channelId, recipientIds, group: { ...group, ownerId, nicks }, user: gone },
     ...(recipientIds.length > 0
-      ? [told(state, MessageType.RecipientRemove, author, env, { mentions: [gone] })]
+      ? [groupMessage(state, MessageType.RecipientRemove, author, env, { mentions: [gone] })]
       : []),
   ];
 }

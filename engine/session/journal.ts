@@ -236,9 +236,9 @@ function sumOfLists(words: Int32Array, at: number, listWords: number): number {
 
 /** Bytes as words; an incomplete last word is cut off. */
 export function wordsOf(bytes: Uint8Array): Int32Array {
-  const whole = bytes.length & ~3;
-  if ((bytes.byteOffset & 3) === 0) return new Int32Array(bytes.buffer, bytes.byteOffset, whole / 4);
-  return new Int32Array(Uint8Array.from(bytes.subarray(0, whole)).buffer);
+  const alignedBytes = bytes.length & ~3;
+  if ((bytes.byteOffset & 3) === 0) return new Int32Array(bytes.buffer, bytes.byteOffset, alignedBytes / 4);
+  return new Int32Array(Uint8Array.from(bytes.subarray(0, alignedBytes)).buffer);
 }
 
 /** Reads the batch at a word offset. Never throws, for any input. */

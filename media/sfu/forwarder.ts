@@ -140,7 +140,7 @@ export class Forwarder implements MediaForwarder {
     this.disconnect(ssrc);
     member.link = 'peer';
     member.room.version += 1;
-    this.#heard(member, nowMs);
+    this.#noteReceived(member, nowMs);
   }
 
   disconnect(ssrc: number): void {
@@ -270,14 +270,14 @@ export class Forwarder implements MediaForwarder {
   #count(member: Member, length: number, nowMs: number): void {
     member.packetsIn += 1;
     member.bytesIn += length;
-    this.#heard(member, nowMs);
+    this.#noteReceived(member, nowMs);
   }
 
   #event(member: Member, type: 'connected' | 'speaking' | 'silent' | 'unreachable'): void {
     this.#output.event(member.room.callId, { type, ssrc: member.ssrc });
   }
 
-  #heard(member: Member, nowMs: number): void {
+  #noteReceived(member: Member, nowMs: number): void {
     member.lastHeardMs = nowMs;
     member.isSilent = false;
     if (member.isConnected) return;

@@ -52,7 +52,7 @@ export function createPeers(options: PeerOptions, events: PeerEvents): PeerPort 
     drop(peer);
     events.state(peer.ssrc, 'failed');
   };
-  const heard = (peer: Peer, packet: Buffer): void => {
+  const received = (peer: Peer, packet: Buffer): void => {
     if (peers.get(peer.ssrc) !== peer || packet.length > PACKET_BYTES_MAX) return;
     const { allowance, translation, ssrc } = peer;
     if (allowance.take()) {
@@ -79,7 +79,7 @@ export function createPeers(options: PeerOptions, events: PeerEvents): PeerPort 
       if (turns.get(ssrc) !== turn) return null;
       turns.delete(ssrc);
       options.reservation?.release();
-      const peer = connect(native, options, { ssrc, offer, streams }, { fail, heard, stateChanged });
+      const peer = connect(native, options, { ssrc, offer, streams }, { fail, received, stateChanged });
       if (peer === null) return vacant();
       peers.set(ssrc, peer);
       const sdp = answer(peer.connection, options);
@@ -120,7 +120,7 @@ interface PeerSlot {
 
 interface Reactions {
   fail(peer: Peer): void;
-  heard(peer: Peer, packet: Buffer): void;
+  received(peer: Peer, packet: Buffer): void;
   stateChanged(peer: Peer, state: string): void;
 }
 
@@ -163,7 +163,7 @@ function connect(native: Native, options: PeerOptions, place: PeerSlot, on: Reac
     }
   };
   connection.onStateChange((state) => guarded(() => on.stateChanged(peer, state)));
-  track.onMessage((packet) => guarded(() => on.heard(peer, packet)));
+  track.onMessage((packet) => guarded(() => on.received(peer, packet)));
   return peer;
 }
 

@@ -328,7 +328,7 @@ export class Call {
   }
 
   /** A voice state in this lobby changed; it may be the current user's. */
-  heard({ userId, change, sessionId }: VoiceNews): void {
+  receive({ userId, change, sessionId }: VoiceNews): void {
     const { host } = this.#context;
     if (change !== 'changed') this.#participant.emit(userId, change === 'added');
     if (change !== 'removed') this.#voiceState.emit(userId);

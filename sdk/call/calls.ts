@@ -305,7 +305,7 @@ export class Calls {
     const { lobbyId, userId, change } = news;
     // The server removed the current user: op 17 must be sent again to rejoin.
     if (change === 'removed' && userId === this.#host.userId) this.#sentVoiceStates = '';
-    this.#calls.get(lobbyId)?.heard(news);
+    this.#calls.get(lobbyId)?.receive(news);
     if (change !== 'changed') this.#participant.emit(lobbyId, userId, change === 'added');
   }
 

@@ -137,15 +137,15 @@ const asking =
   async (body, { guildId, channelId }, files = [], sourceId = null) => {
     nonces += 1;
     const nonce = `${Date.now().toString(36)}${nonces.toString(36)}`.slice(-25);
-    const heard = answerTo(ports, { nonce, sourceId });
+    const answered = answerTo(ports, { nonce, sourceId });
     const place = { ...(guildId !== null && { guild_id: guildId }), channel_id: channelId };
     try {
       await ports.send({ ...body, ...place, session_id: ports.sessionId, nonce }, files);
     } catch (error) {
-      heard.cancel();
+      answered.cancel();
       throw error;
     }
-    return heard.answer;
+    return answered.answer;
   };
 
 export function createPerson(ports: PersonPorts): Person {

@@ -38,8 +38,8 @@ async function storePassword(
   await ports.identity.revokeAll(userId);
   ports.security('password_changed', { user_id: userId, by });
   if (email !== null) {
-    const told = emails.passwordChanged(email, ports.publicUrl(), loginName);
-    post.enqueue(async () => told, NO_CLIENT);
+    const notice = emails.passwordChanged(email, ports.publicUrl(), loginName);
+    post.enqueue(async () => notice, NO_CLIENT);
   }
   return { ok: true, value: null };
 }

@@ -31,8 +31,8 @@ export function createSecondFactor(
 
   function notifyOwner(email: string | null, loginName: string, on: boolean): void {
     if (email === null) return;
-    const told = emails.factorChanged(email, ports.publicUrl(), loginName, on);
-    context.mailQueue.enqueue(async () => told, { address: null, agent: '' });
+    const notice = emails.factorChanged(email, ports.publicUrl(), loginName, on);
+    context.mailQueue.enqueue(async () => notice, { address: null, agent: '' });
   }
 
   /** The secret of an offer that has not expired; null for any other text. */

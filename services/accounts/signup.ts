@@ -145,8 +145,8 @@ export function createSignUp(context: AccountContext): Pick<Accounts, SignUpOper
           ports.security('email_changed', { user_id: userId });
           const { email: earlier, loginName } = account;
           if (earlier !== null) {
-            const told = emails.emailChanged(earlier, loginName, email);
-            context.mailQueue.enqueue(async () => told, { address: null, agent: '' });
+            const notice = emails.emailChanged(earlier, loginName, email);
+            context.mailQueue.enqueue(async () => notice, { address: null, agent: '' });
           }
           return { ok: true, value: userId };
         });

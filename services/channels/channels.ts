@@ -49,16 +49,16 @@ export function channelCalls(ports: ChannelPorts): ChannelCall {
     const { messageId } = input as { readonly messageId?: MessageId };
     const carried =
       messageId && CHANGES.has(type) ? await carrierApplication(channelId, messageId, storage) : {};
-    const whole = { ...input, ...carried };
-    return inPrivate(channelId, type, whole, authority) as Promise<Reply<never>>;
+    const fullInput = { ...input, ...carried };
+    return inPrivate(channelId, type, fullInput, authority) as Promise<Reply<never>>;
   }
 
   return async (channelId, type, input, authority) => {
     const owner = await ports.channels.owner(channelId);
     if (!owner) return { ok: false, refusal: refusal('UNKNOWN_CHANNEL') };
-    const whole = { ...input, channelId } as never;
-    if ('private' in owner) return privately(channelId, type, whole, authority);
-    return guilds.call(owner.guildId, type, whole, { ...authority, channelId });
+    const fullInput = { ...input, channelId } as never;
+    if ('private' in owner) return privately(channelId, type, fullInput, authority);
+    return guilds.call(owner.guildId, type, fullInput, { ...authority, channelId });
   };
 }
 

@@ -8,7 +8,12 @@ import {
   type InteractionFact,
   wasChanged,
 } from '../../engine/interaction/interaction.ts';
-import { interactionObject, legacyOf, metadataOf, type Told } from '../../engine/interaction/object.ts';
+import {
+  type InteractionPayload,
+  interactionObject,
+  legacyOf,
+  metadataOf,
+} from '../../engine/interaction/object.ts';
 import { idIn } from '../../engine/interaction/resolved.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
@@ -123,7 +128,7 @@ export class InteractionOwner {
 
   async #begin(invocation: Invocation, application: InvokableApplication, prepared: Prepared): Promise<void> {
     const { open, nextId, nowMs, commitAsOwner } = this.#ports;
-    const { interaction, told } = begun(invocation, application, prepared, nextId(), nowMs());
+    const { interaction, payload } = begun(invocation, application, prepared, nextId(), nowMs());
     const facts: InteractionFact[] = [{ type: 'interactionWritten', interaction }];
     const { submitted } = prepared;
     if (submitted) facts.push(changed({ ...submitted, modal: null }));
@@ -142,12 +147,12 @@ export class InteractionOwner {
     const [tokens, entitlements, fileBytesMax] = await Promise.all([
       this.#ports.tokens(),
       this.#ports.lookups.entitlements(applicationId, userId, guildId),
-      this.#ports.fileBytesMax(told.described.premiumTier, userId),
+      this.#ports.fileBytesMax(payload.described.premiumTier, userId),
     ]);
     const object = interactionObject(interaction, {
-      ...{ ...told, token: tokens.of(interaction), entitlements, fileBytesMax },
+      ...{ ...payload, token: tokens.of(interaction), entitlements, fileBytesMax },
     });
-    void this.#deliver(interaction, application, object, { ...told.described, fileBytesMax });
+    void this.#deliver(interaction, application, object, { ...payload.described, fileBytesMax });
   }
 
   /**
@@ -319,10 +324,10 @@ function begun(
   createdMs: number,
 ): {
   readonly interaction: Interaction;
-  readonly told: Omit<Told, 'token' | 'entitlements' | 'fileBytesMax'>;
+  readonly payload: Omit<InteractionPayload, 'token' | 'entitlements' | 'fileBytesMax'>;
 } {
   const { type, ownerId, guildId, channelId, applicationId, userId, sessionId, nonce, locales } = invocation;
-  const told = { described, data, message, owners: installed.owners, context: installed.context };
+  const payload = { described, data, message, owners: installed.owners, context: installed.context };
   const interaction: Interaction = {
     ...{ id, type, ownerId, guildId, channelId, applicationId, userId, sessionId, nonce, locales, createdMs },
     botId: application.bot?.id ?? null,
@@ -330,7 +335,7 @@ function begun(
     applicationName: application.name,
     applicationIcon: application.icon,
     ...kept,
-    metadata: metadataOf({ id, type }, told, metadata),
+    metadata: metadataOf({ id, type }, payload, metadata),
     legacy: legacyOf({ id, type, command: kept.command }, described),
     isInstalledHere: installed.isHere,
     forcesEphemeral: installed.forcesEphemeral,
@@ -341,5 +346,5 @@ function begun(
     state: { kind: 'waiting' },
     followUps: 0,
   };
-  return { interaction, told };
+  return { interaction, payload };
 }

@@ -228,7 +228,7 @@ export class Links {
   /** Copies news of a linked channel to its lobby. */
   news({ lobbyId, applicationId, guildId, channelId, news }: LinkUpdate): void {
     const { onFault } = this.#ports;
-    const told = async (): Promise<unknown> => {
+    const publish = async (): Promise<unknown> => {
       const { call, application } = this.#ports;
       if (news.kind === 'gone') return call(lobbyId, 'unlinkLobby', { channelId }, SYSTEM);
       if (news.kind === 'changed')
@@ -238,7 +238,7 @@ export class Links {
       const unknown = !shown.ok && shown.refusal.code === refusal('UNKNOWN_LOBBY').code;
       return (shown.ok && !shown.value) || unknown ? this.#free(guildId, channelId, lobbyId) : null;
     };
-    this.#mutex(`news ${lobbyId}`, told).catch((fault) => onFault(fault, lobbyId));
+    this.#mutex(`news ${lobbyId}`, publish).catch((fault) => onFault(fault, lobbyId));
   }
 
   /** The lobby was deleted: unlinks its channel. */

@@ -302,12 +302,12 @@ function membership(context: LobbyContext): Pick<LobbyOperations, 'setMember' | 
       }),
     setMembers: (lobbyId, entries, authority) =>
       entering(entries, authority, (person) => {
-        const whole = entries.map(({ userId, draft, remove }) => ({
+        const completed = entries.map(({ userId, draft, remove }) => ({
           person: person(lobbyId, userId),
           draft,
           remove,
         }));
-        return call(lobbyId, 'setMembers', { entries: whole }, authority);
+        return call(lobbyId, 'setMembers', { entries: completed }, authority);
       }),
   };
 }

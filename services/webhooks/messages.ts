@@ -115,13 +115,13 @@ function targetOf(webhook: Webhook, { guilds, messages, forButtons }: WebhookMes
         ...(username === undefined ? {} : { name: username.trim() }),
         ...(avatar === undefined ? {} : { avatar }),
       });
-      const whole = {
+      const composed = {
         ...rest,
         ...permitted(webhook, draft, withComponents),
         allowed_mentions: draft.allowed_mentions ?? DEFAULT_MENTIONS,
       };
-      const skuIds = await forButtons(webhook.application_id, whole.components);
-      const sent = { draft: whole, skuIds, attachments, forward: null, from };
+      const skuIds = await forButtons(webhook.application_id, composed.components);
+      const sent = { draft: composed, skuIds, attachments, forward: null, from };
       const to = place.value.channelId;
       if (!post)
         return guilds.call(
@@ -140,14 +140,14 @@ function targetOf(webhook: Webhook, { guilds, messages, forButtons }: WebhookMes
       const message = await own(id, threadId);
       if (!message.ok) return message;
       const { components: _components, flags: _flags, ...rest } = edit;
-      const whole = {
+      const composed = {
         ...rest,
         ...permitted(webhook, edit, withComponents),
         allowed_mentions: edit.allowed_mentions ?? DEFAULT_MENTIONS,
       };
       const at = message.value.channel_id;
-      const skuIds = await forButtons(webhook.application_id, whole.components);
-      const input = { channelId: at, messageId: message.value.id, edit: whole, skuIds, keep, attachments };
+      const skuIds = await forButtons(webhook.application_id, composed.components);
+      const input = { channelId: at, messageId: message.value.id, edit: composed, skuIds, keep, attachments };
       const from = senderOf(webhook);
       return guilds.call(guildId, 'updateMessage', { ...input, from }, { ...authority, channelId: at });
     },

@@ -15,10 +15,10 @@ export async function copyBlobs(from: ListedBlobs, to: Blobs): Promise<CopiedBlo
     if (!head || !chunks) continue;
     const parts: Uint8Array[] = [];
     for await (const chunk of chunks) parts.push(chunk);
-    const whole = Buffer.concat(parts);
-    await to.put(key, whole, head.contentType);
+    const contents = Buffer.concat(parts);
+    await to.put(key, contents, head.contentType);
     count += 1;
-    bytes += whole.length;
+    bytes += contents.length;
   }
   return { count, bytes };
 }

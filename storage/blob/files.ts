@@ -45,10 +45,10 @@ export class LostFiles {
       this.#held.push(...files.slice(0, HELD_MAX - this.#held.length));
       return;
     }
-    const told = this.#listener(files);
+    const removed = this.#listener(files);
     const before = this.#settled;
-    this.#settled = told.then(() => before);
-    await told;
+    this.#settled = removed.then(() => before);
+    await removed;
   }
 
   /** Resolves when the listener is done with all files so far. */

@@ -53,6 +53,6 @@ function read(text: string, shown: (sample: string) => string, families: Map<str
 }
 
 const familyOf = (sample: string, known: ReadonlySet<string>): string => {
-  const whole = sample.replace(PARTS, '');
-  return !known.has(sample) && known.has(whole) ? whole : sample;
+  const family = sample.replace(PARTS, '');
+  return !known.has(sample) && known.has(family) ? family : sample;
 };

@@ -85,11 +85,11 @@ async function healthOf(path: string, options: FrontOptions): Promise<AdminAnswe
   }
   if (path !== '/readyz') return null;
   type Readiness = { readonly ready: boolean; readonly reasons: Readonly<Record<string, string>> };
-  const told = await ofAll(options, path, (response) => response.json() as Promise<Readiness>);
-  const ready = told.some(({ value }) => value?.ready === true);
+  const answers = await ofAll(options, path, (response) => response.json() as Promise<Readiness>);
+  const ready = answers.some(({ value }) => value?.ready === true);
   const reasonOf = (value: Readiness | null) =>
     value === null ? 'The shard did not answer.' : Object.values(value.reasons).join(' ');
-  const unready = told.filter(({ value }) => value?.ready !== true);
+  const unready = answers.filter(({ value }) => value?.ready !== true);
   const reasons = Object.fromEntries(unready.map(({ id, value }) => [id, reasonOf(value)]));
   // One ready shard is enough to serve; the reasons of the others are reported all the same.
   return { status: ready ? 200 : 503, body: { ready, reasons } };
@@ -199,8 +199,8 @@ async function callsOf(
 ): Promise<CallPage> {
   const { limit } = pageOf(query);
   const read = (response: Response) => response.json() as Promise<CallPage>;
-  const told = await ofAll(options, target, read, { authorization });
-  const pages = told.flatMap(({ value }) => (value?.calls ? [value] : []));
+  const answers = await ofAll(options, target, read, { authorization });
+  const pages = answers.flatMap(({ value }) => (value?.calls ? [value] : []));
   const calls = pages.flatMap((page) => page.calls);
   return {
     voice: pages.some(({ voice }) => voice),

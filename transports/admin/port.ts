@@ -216,8 +216,8 @@ function explained(error: unknown, logger: AdminPortOptions['logger']): AdminAns
   const refused = refusalOf(error);
   if (refused !== null) {
     const { status, code, errors } = refused;
-    const told = { code: String(code), message: refusalText(refused), ...(errors && { errors }) };
-    return { status, body: { error: told } };
+    const shown = { code: String(code), message: refusalText(refused), ...(errors && { errors }) };
+    return { status, body: { error: shown } };
   }
   logger?.error({ err: error }, 'An admin request failed.');
   return { status: 500, body: { error: { code: 'fault', message: 'The server failed; its log says why.' } } };

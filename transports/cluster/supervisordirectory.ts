@@ -103,21 +103,27 @@ class DirectoryState {
         return [answer()];
       case 'leave':
         connection.self = null;
-        return [...this.#told(this.#freed(self)), answer()];
+        return [...this.#ownersChanged(this.#freed(self)), answer()];
       case 'update':
         connection.self = { ...self, ...request.change };
-        return [...this.#told([]), answer()];
+        return [...this.#ownersChanged([]), answer()];
       case 'claim': {
         const taken = distinct(request.partitions).filter((partition) => this.#owners[partition] === null);
-        return [...this.#told(taken.map((partition) => [partition, ownerOf(self, 0)])), answer(taken)];
+        return [
+          ...this.#ownersChanged(taken.map((partition) => [partition, ownerOf(self, 0)])),
+          answer(taken),
+        ];
       }
       case 'publish': {
         const own = request.epochs.filter(([partition]) => this.#owns(self, partition));
-        return [...this.#told(own.map(([partition, epoch]) => [partition, ownerOf(self, epoch)])), answer()];
+        return [
+          ...this.#ownersChanged(own.map(([partition, epoch]) => [partition, ownerOf(self, epoch)])),
+          answer(),
+        ];
       }
       case 'release': {
         const own = distinct(request.partitions).filter((partition) => this.#owns(self, partition));
-        return [...this.#told(own.map((partition) => [partition, null])), answer()];
+        return [...this.#ownersChanged(own.map((partition) => [partition, null])), answer()];
       }
     }
   }
@@ -126,7 +132,7 @@ class DirectoryState {
   gone(from: number): AddressedMessage[] {
     const connection = this.#connections.get(from);
     this.#connections.delete(from);
-    return connection?.self ? this.#told(this.#freed(connection.self)) : [];
+    return connection?.self ? this.#ownersChanged(this.#freed(connection.self)) : [];
   }
 
   /** Extends all leases by the time during which the supervisor's directory could not read. The shards themselves do not rely on the extension. */
@@ -146,7 +152,7 @@ class DirectoryState {
       const reason = `${self.id} sent nothing for ${this.#settings.leaseTtlMs} ms.`;
       out.push({ to, message: { kind: 'lost', reason } });
     }
-    return out.length === 0 ? out : [...out, ...this.#told(freed)];
+    return out.length === 0 ? out : [...out, ...this.#ownersChanged(freed)];
   }
 
   #enter(
@@ -162,12 +168,12 @@ class DirectoryState {
     // A shard that joins again starts without partitions.
     const freed = connection.self ? this.#freed(connection.self) : [];
     connection.self = self;
-    const told = this.#told(freed).filter(({ to }) => to !== from);
-    return [...told, { to: from, message: { kind: 'view', view: this.view } }, answered];
+    const ownersChanged = this.#ownersChanged(freed).filter(({ to }) => to !== from);
+    return [...ownersChanged, { to: from, message: { kind: 'view', view: this.view } }, answered];
   }
 
   /** Applies the changes and sends them to all members, with the list of members. */
-  #told(owners: readonly Moved[]): AddressedMessage[] {
+  #ownersChanged(owners: readonly Moved[]): AddressedMessage[] {
     for (const [partition, owner] of owners) this.#owners[partition] = owner;
     this.#revision += 1;
     const message: DirectoryMessage = {

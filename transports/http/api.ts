@@ -327,18 +327,18 @@ const unread = (end: BodyEnd): Content =>
   end === 'complete' ? NO_CONTENT : { ok: false, refusal: refusalOf(end) };
 
 async function readJsonBody(body: BodyStream): Promise<Content> {
-  const whole = await readWhole(body);
-  if (!whole.ok) return whole;
-  if (whole.bytes === null) return NO_CONTENT;
-  const read = readJson(whole.bytes);
+  const received = await readWhole(body);
+  if (!received.ok) return received;
+  if (received.bytes === null) return NO_CONTENT;
+  const read = readJson(received.bytes);
   return read.ok ? { ok: true, body: read.value, files: [] } : read;
 }
 
 /** Reads a form body. A repeated field becomes a list, which no form schema accepts. @source RFC 6749, section 3.2 */
 async function readFormBody(body: BodyStream): Promise<Content<ReturnType<typeof readQuery>>> {
-  const whole = await readWhole(body);
-  if (!whole.ok) return whole;
-  const text = Buffer.from(whole.bytes ?? []).toString('utf8');
+  const received = await readWhole(body);
+  if (!received.ok) return received;
+  const text = Buffer.from(received.bytes ?? []).toString('utf8');
   return { ok: true, body: readQuery(text), files: [] };
 }
 

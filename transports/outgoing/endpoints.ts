@@ -221,7 +221,7 @@ function read(answer: http.IncomingMessage, { group, openForm }: Connection): Pr
   const isForm = /^multipart\/form-data\b/i.test(answer.headers['content-type'] ?? '');
   const form = isForm ? openForm(group) : null;
   let bytes = 0;
-  const whole = new Promise<Buffer>((resolve, reject) => {
+  const complete = new Promise<Buffer>((resolve, reject) => {
     const chunks: Buffer[] = [];
     answer.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
@@ -232,5 +232,5 @@ function read(answer: http.IncomingMessage, { group, openForm }: Connection): Pr
     answer.on('error', reject);
     answer.on('aborted', () => reject(new Error('The answer ended early.')));
   });
-  return whole.finally(() => form?.close());
+  return complete.finally(() => form?.close());
 }

@@ -84,7 +84,7 @@ export class Chat {
       run: (method, path, body) =>
         this.#run(() => this.#ask(path, body === undefined ? { method } : jsonBody(method, body))),
     });
-    this.#stop = options.listen((t, d) => this.#heard(t, d));
+    this.#stop = options.listen((t, d) => this.#receive(t, d));
     void this.#run(() => this.#load());
   }
 
@@ -194,7 +194,7 @@ export class Chat {
     this.store.set({ commands: commandsIn(indexes) });
   }
 
-  #heard(t: string, d: Json): void {
+  #receive(t: string, d: Json): void {
     const { guildId, channelId } = this.#options;
     if (t === 'GUILD_APPLICATION_COMMAND_INDEX_UPDATE' && d.guild_id === guildId)
       void this.#run(() => this.#readCommands());

@@ -100,7 +100,7 @@ const ROWS: Record<
   hear: [
     [
       'announces audio that arrives without a claim',
-      (world) => world.run('hear', { userId: ANN, heard: true }),
+      (world) => world.run('hear', { userId: ANN, isReceived: true }),
       ['spoke', 'toOthers 5', 'announceLater'],
     ],
   ],
@@ -278,7 +278,14 @@ describe.each(Object.entries(ROWS))('%s', (_, rows) => {
 it('every command for one member changes nothing for a user who is not connected', () => {
   const userId = '404' as UserId;
   const absent = {
-    ...{ userId, voiceMember: memberWith(userId), audience: null, flags: 1, heard: true, update: videoOf(1) },
+    ...{
+      userId,
+      voiceMember: memberWith(userId),
+      audience: null,
+      flags: 1,
+      isReceived: true,
+      update: videoOf(1),
+    },
     ...{
       wants: { any: 0, bySsrc: new Map() },
       codecs: [],

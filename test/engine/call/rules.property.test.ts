@@ -78,9 +78,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       },
   ),
   fc.tuple(user, fc.boolean()).map(
-    ([userId, heard]): Step =>
+    ([userId, isReceived]): Step =>
       (world) =>
-        world.run('hear', { userId, heard }),
+        world.run('hear', { userId, isReceived }),
   ),
   user.map(
     (userId): Step =>

@@ -39,23 +39,28 @@ describe('a gate', () => {
 
 describe('speaking', () => {
   it.each([
-    ['as the client claims', { claimed: 3, heard: false }, FREE, 3],
+    ['as the client claims', { claimed: 3, isReceived: false }, FREE, 3],
     [
       'as the microphone when the client sends audio without a claim',
-      { claimed: null, heard: true },
+      { claimed: null, isReceived: true },
       FREE,
       1,
     ],
-    ['as silent when the client claims to be silent', { claimed: 0, heard: true }, FREE, 0],
-    ['as silent when the member is silenced', { claimed: 1, heard: true }, { ...FREE, silenced: true }, 0],
-    ['without priority when the permission is missing', { claimed: 5, heard: true }, FREE, 1],
+    ['as silent when the client claims to be silent', { claimed: 0, isReceived: true }, FREE, 0],
+    [
+      'as silent when the member is silenced',
+      { claimed: 1, isReceived: true },
+      { ...FREE, silenced: true },
+      0,
+    ],
+    ['without priority when the permission is missing', { claimed: 5, isReceived: true }, FREE, 1],
     [
       'with priority when the permission is held',
-      { claimed: 5, heard: true },
+      { claimed: 5, isReceived: true },
       { ...FREE, mayPrioritize: true },
       5,
     ],
-    ['without unknown flags', { claimed: 0xff, heard: true }, { ...FREE, mayPrioritize: true }, 7],
+    ['without unknown flags', { claimed: 0xff, isReceived: true }, { ...FREE, mayPrioritize: true }, 7],
   ])('is reported %s', (_, speech, rights, flags) => {
     expect(speakingFlags(speech, rights)).toBe(flags);
   });

@@ -88,7 +88,11 @@ describe('presence', () => {
   it('keeps numbers of at most 4096 offline users', () => {
     const guild = arrange();
     for (let at = 0; at < 5000; at += 1)
-      ephemeral.facts.presenceHeard.apply(guild, { type: 'presenceHeard', userId: uid(`${at}`), n: at + 1 });
+      ephemeral.facts.presenceReceived.apply(guild, {
+        type: 'presenceReceived',
+        userId: uid(`${at}`),
+        n: at + 1,
+      });
     expect([guild.presenceNumbers.size, guild.presenceNumbers.has(uid('4999'))]).toEqual([4096, true]);
   });
 

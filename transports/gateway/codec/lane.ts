@@ -137,7 +137,7 @@ class StreamLane implements Lane {
 
   control(op: number, d: unknown): Uint8Array {
     const plain = this.#format.control(op, d);
-    return this.#splice ? this.#splice.whole(plain) : plain;
+    return this.#splice ? this.#splice.standalone(plain) : plain;
   }
 
   isBinary(): boolean {

@@ -12,7 +12,7 @@ export interface Splice {
   /** @param isShared Whether the bytes are sent to several recipients. */
   splice(prefix: Uint8Array, tail: Uint8Array, isShared: boolean): Uint8Array;
   /** Encodes a frame without a tail. */
-  whole(payload: Uint8Array): Uint8Array;
+  standalone(payload: Uint8Array): Uint8Array;
 }
 
 /**
@@ -72,7 +72,7 @@ export const ZLIB_STREAM: Splice = {
   header: Uint8Array.of(0x78, 0x9c),
   trailerBytes: SYNC_MARK.length,
   splice: (prefix, tail, isShared) => withTail(deflated(prefix, isShared), tail),
-  whole: (payload) => concat(deflated(payload, false)),
+  standalone: (payload) => concat(deflated(payload, false)),
 };
 
 /** As `ZLIB_STREAM.splice`, for streams whose last bytes, uncompressed, are those of `history`. */

@@ -64,7 +64,7 @@ const stream = (blocks: (payload: Uint8Array) => Uint8Array): Splice => ({
   header: HEADER,
   trailerBytes: 0,
   splice: (prefix, tail) => concat(blocks(prefix), stored(tail)),
-  whole: blocks,
+  standalone: blocks,
 });
 
 const { zstdCompressSync: compress } = runtime;
