@@ -1,8 +1,8 @@
-// Goal: what shards tell and ask each other reaches the right one in order, and what fails of it holds up nothing.
+// Goal: notifications and requests between shards reach their owner in order, and a failed one delays no other.
 import { describe, expect, test } from 'vitest';
-import type { LinkFrame, SessionFrame } from '../../../actors/placement/ports.ts';
-import { LinkFault, NotServed } from '../../../protocol/faults.ts';
-import { DEADLINE_MS, outcome, routerOf } from './routed.ts';
+import type { LinkFrame, SessionFrame } from '../../../../actors/placement/ports.ts';
+import { LinkFault, NotServed } from '../../../../protocol/faults.ts';
+import { DEADLINE_MS, outcome, routerOf } from '../routed.ts';
 
 describe('a notification to the owner of a key', () => {
   test('is sent to the owner, or runs on this shard when it is the owner, in order', () => {
@@ -115,14 +115,14 @@ describe('a request between shards', () => {
       runs += 1;
     });
     give('k', 'a');
-    const failed = { kind: 'failed', message: expect.stringContaining('argument 1 must be whole') };
+    const failed = { kind: 'failed', message: expect.stringContaining('argument 1 must be integer') };
     await expect(router.handler.ask('b', 'once', ['1'], context)).rejects.toMatchObject(failed);
     expect(runs).toBe(0);
     give('k', 'b');
     scene.answer = async () => 'text';
     await expect(router.askOwner('typed', 'k', [], async () => 1)).rejects.toMatchObject({
       kind: 'failed',
-      message: 'Malformed reply of typed: expected whole, got string.',
+      message: 'Malformed reply of typed: expected integer, got string.',
     });
   });
 
@@ -209,7 +209,7 @@ describe('a notification from another shard', () => {
     expect(heard).toEqual([1, 2, 3]);
     expect(faults.sort()).toEqual([
       'sessions: sessions',
-      'told: Malformed call of told: argument 1 must be whole or nothing, got string.',
+      'told: Malformed call of told: argument 1 must be integer or nothing, got string.',
       'told: one',
       'told: two',
       'unknown: This shard serves no method "unknown".',
