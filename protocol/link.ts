@@ -302,11 +302,8 @@ const LINK = {
     [],
     fields({
       ...{ state: shardState, sessions: nullable(integer), epoch_lag_ms: nullable(integer) },
-      ...{
-        journal_bytes: nullable(integer),
-        link_bytes: nullable(integer),
-        residents: nullable(countByName),
-      },
+      ...{ journal_bytes: nullable(integer), link_bytes: nullable(integer) },
+      residents: nullable(countByName),
     }),
   ),
 

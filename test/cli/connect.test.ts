@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { RECIPES } from '../../cli/connect.ts';
-import { chime } from '../support/chime.ts';
+import { chimeFile } from '../support/chimefile.ts';
 import { ROOT } from '../support/source.ts';
 import { run } from './arrange.ts';
 
@@ -62,7 +62,7 @@ test('prints the URL of a sound to play, whose file equals the output of its scr
   const { out } = await run(['connect', '@discordjs/voice', '--url', 'http://127.0.0.1:4000']);
   expect(out.join('\n')).toContain("fetch('http://127.0.0.1:4000/voice-room/chime.ogg')");
   const served = await readFile(join(ROOT, 'web/public/chime.ogg'));
-  expect(served.equals(chime())).toBe(true);
+  expect(served.equals(chimeFile())).toBe(true);
 });
 
 test('prints the other requirements of voice', async () => {

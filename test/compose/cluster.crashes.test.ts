@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { beforeAll, describe, it } from 'vitest';
 import type { UserId } from '../../protocol/ids.ts';
 import { openCluster } from '../support/cluster.ts';
-import { holdsOverMishaps, SHARDS } from '../support/ordeal.ts';
-import { Roamer } from '../support/roamer.ts';
+import { holdsOverFaults, SHARDS } from '../support/faultrun.ts';
+import { ResumingClient } from '../support/resumingclient.ts';
 
 beforeAll(async () => (await openCluster(1)).close(), 60_000);
 
@@ -15,7 +15,7 @@ async function arrange() {
   const folder = await mkdtemp(join(tmpdir(), 'guildhall-crashes-'));
   const cluster = await openCluster(SHARDS, { journal_dir: folder });
   const { guildId, ownerId, botId, botToken } = await cluster.found();
-  const clients = cluster.houses.map((home) => new Roamer(cluster, botToken, home));
+  const clients = cluster.houses.map((home) => new ResumingClient(cluster, botToken, home));
   for (const client of clients) await client.identify('GUILD_CREATE');
   const userId = ownerId as UserId;
   const by = { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
@@ -23,8 +23,8 @@ async function arrange() {
     ...{ cluster, clients, streamId: guildId, userIds: [botId] },
     say: (house: (typeof cluster.houses)[number], name: string) =>
       house.guilds.call(guildId, 'updateGuild', { draft: { name } }, { by, requires: 0n }),
-    textsOf: ({ heard }: Roamer) =>
-      heard.flatMap(({ t, d }) => (t === 'GUILD_UPDATE' ? [(d as { name: string }).name] : [])),
+    textsOf: ({ received }: ResumingClient) =>
+      received.flatMap(({ t, d }) => (t === 'GUILD_UPDATE' ? [(d as { name: string }).name] : [])),
     async close() {
       cluster.close();
       await rm(folder, { recursive: true });
@@ -35,7 +35,7 @@ async function arrange() {
 describe('clients of a cluster', () => {
   it(
     'receive every event once over crashes, ownership moves and broken links',
-    () => holdsOverMishaps(arrange),
+    () => holdsOverFaults(arrange),
     300_000,
   );
 });

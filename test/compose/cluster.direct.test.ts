@@ -6,8 +6,8 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { type ClusterHouse, openCluster, type TestCluster } from '../support/cluster.ts';
-import { holdsOverMishaps, inOrder, SHARDS } from '../support/ordeal.ts';
-import { Roamer } from '../support/roamer.ts';
+import { holdsOverFaults, inOrder, SHARDS } from '../support/faultrun.ts';
+import { ResumingClient } from '../support/resumingclient.ts';
 
 beforeAll(async () => (await openCluster(1)).close(), 60_000);
 
@@ -69,11 +69,11 @@ const say = (
   return house.inPrivate(channelId, 'createMessage', input as never, authority);
 };
 
-const contents = ({ heard }: Roamer): string[] =>
-  heard.flatMap(({ t, d }) => (t === 'MESSAGE_CREATE' ? [(d as { content: string }).content] : []));
+const contents = ({ received }: ResumingClient): string[] =>
+  received.flatMap(({ t, d }) => (t === 'MESSAGE_CREATE' ? [(d as { content: string }).content] : []));
 
-async function roamer({ token }: Person, home: ClusterHouse): Promise<Roamer> {
-  const made = new Roamer(cluster, token, home);
+async function resumingClient({ token }: Person, home: ClusterHouse): Promise<ResumingClient> {
+  const made = new ResumingClient(cluster, token, home);
   await made.identify('READY');
   return made;
 }
@@ -83,7 +83,7 @@ async function reading() {
   await open(3);
   const [first, second, third] = cluster.houses as [ClusterHouse, ClusterHouse, ClusterHouse];
   const { ann, bob, channelId } = await pair(first, second, third);
-  const client = await roamer(bob, first);
+  const client = await resumingClient(bob, first);
   await wait(say(third, channelId, 'text 0', ann));
   await cluster.until(() => contents(client).length === 1, 'the first');
   return { first, second, third, ann, channelId, client };
@@ -97,7 +97,7 @@ describe('a direct message', () => {
     await open(3);
     const [first, second, third] = cluster.houses as [ClusterHouse, ClusterHouse, ClusterHouse];
     const { ann, bob, channelId } = await pair(first, second, third);
-    const clients = [await roamer(ann, first), await roamer(bob, first), await roamer(bob, second)];
+    const clients = [await resumingClient(ann, first), await resumingClient(bob, first), await resumingClient(bob, second)];
     await wait(say(first, channelId, 'text 0', ann));
     await cluster.until(() => clients.every((each) => contents(each).length === 1), 'the first');
     // From here on no frame of the channel's owner shard arrives.
@@ -149,7 +149,7 @@ describe('a direct message', () => {
     const { ann, bob, channelId } = await pair();
     for (const text of texts(2)) await wait(say(cluster.house(0), channelId, text, ann));
     await cluster.pass(5000);
-    const client = await roamer(bob, cluster.house(0));
+    const client = await resumingClient(bob, cluster.house(0));
     await cluster.move(bob.userId, cluster.strangerTo(bob.userId));
     await cluster.move(channelId, cluster.strangerTo(channelId));
     await cluster.pass(500);
@@ -173,7 +173,7 @@ describe('a direct message', () => {
   it('is delivered before its edit and its deletion when the reader’s owner shard dies in between', async () => {
     await open(2);
     const { ann, bob, channelId } = await pair();
-    const client = await roamer(bob, cluster.strangerTo(bob.userId));
+    const client = await resumingClient(bob, cluster.strangerTo(bob.userId));
     const said = await wait(say(cluster.house(0), channelId, 'text 0', ann));
     if (!said.ok) throw new Error(said.refusal.message);
     const messageId = (said.value as { message: { id: string } }).message.id as never;
@@ -191,7 +191,7 @@ describe('a direct message', () => {
     expect(await wait(edited)).toMatchObject({ ok: true });
     const gone = house.inPrivate(channelId, 'deleteMessage', { channelId, messageId }, ann.authority);
     expect(await wait(gone)).toMatchObject({ ok: true });
-    const names = () => client.heard.flatMap(({ t }) => (t.startsWith('MESSAGE') ? [t] : []));
+    const names = () => client.received.flatMap(({ t }) => (t.startsWith('MESSAGE') ? [t] : []));
     await cluster.until(() => names().length === 3, 'the changes');
     expect(names()).toEqual(['MESSAGE_CREATE', 'MESSAGE_UPDATE', 'MESSAGE_DELETE']);
     inOrder(client);
@@ -202,9 +202,9 @@ describe('a direct message', () => {
 async function arrange() {
   await open(SHARDS);
   const { ann, bob, channelId } = await pair();
-  const clients: Roamer[] = [];
+  const clients: ResumingClient[] = [];
   for (const [index, house] of cluster.houses.entries())
-    clients.push(await roamer(index % 2 === 0 ? ann : bob, house));
+    clients.push(await resumingClient(index % 2 === 0 ? ann : bob, house));
   return {
     ...{ cluster, clients, streamId: channelId, userIds: [ann.userId, bob.userId], textsOf: contents, close },
     say: (house: ClusterHouse, text: string) => say(house, channelId, text, ann),
@@ -214,7 +214,7 @@ async function arrange() {
 describe('people who write to each other', () => {
   it(
     'receive every message once and in order over crashes, ownership moves and broken links',
-    () => holdsOverMishaps(arrange),
+    () => holdsOverFaults(arrange),
     300_000,
   );
 });

@@ -186,7 +186,7 @@ async function isReached(bot: Bot, content: string, patienceMs = PATIENCE_MS): P
 }
 
 /** Meets every failure once. @returns what the library did, by the failure's name. */
-async function ordeal(name: string, index: number): Promise<ReadonlyMap<string, string>> {
+async function outcomesOf(name: string, index: number): Promise<ReadonlyMap<string, string>> {
   const bot = await LIBRARIES[name]!(index);
   const outcomes = new Map<string, string>();
   const { userId: user } = bot;
@@ -246,7 +246,7 @@ async function fatal(name: string, index: number, code: number): Promise<string>
 
 test('unmodified libraries recover from every injected failure as the table in the docs says', async () => {
   const names = Object.keys(LIBRARIES);
-  const outcomes = await Promise.all(names.map((name, index) => ordeal(name, index)));
+  const outcomes = await Promise.all(names.map((name, index) => outcomesOf(name, index)));
   const fatals = await Promise.all(
     names.map(async (name, at) => {
       const first = names.length + at * FATAL.length;

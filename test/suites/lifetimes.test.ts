@@ -17,7 +17,7 @@ import {
   runSupervisorDirectory,
   type SupervisorDirectory,
 } from '../../transports/cluster/supervisordirectory.ts';
-import { type Life, watching } from '../support/afterlife.ts';
+import { type Scope, watchingLeaks } from '../support/leakwatch.ts';
 import { channelPair } from '../support/channel.ts';
 import { GatewayClient } from '../support/gateway-client.ts';
 import { type Database, databases } from './databases.ts';
@@ -118,7 +118,7 @@ async function use(engine: Engine, api: string, gateway: string): Promise<void> 
 }
 
 /** Opens an engine, and closes it at a moment of its own. */
-async function live(life: Life, options: Parameters<typeof createEngine>[0]): Promise<void> {
+async function live(life: Scope, options: Parameters<typeof createEngine>[0]): Promise<void> {
   const opening = life.step(() => createEngine(options));
   const untilMs = delay(chance() * LIFE_MS);
   const engine = await opening;
@@ -135,7 +135,7 @@ async function live(life: Life, options: Parameters<typeof createEngine>[0]): Pr
 const ENDED = /closed|left the cluster|fetch failed|socket hang up|was awaited|ECONN|is being drained/;
 
 /** Ends the lives of a batch, then counts what still runs. */
-async function over(life: Life): Promise<void> {
+async function over(life: Scope): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
   life.over();
   await delay(SETTLING_MS);
@@ -144,7 +144,7 @@ async function over(life: Life): Promise<void> {
 }
 
 let worker = 0;
-function alone(life: Life, config: Partial<Config> = {}): Promise<void> {
+function alone(life: Scope, config: Partial<Config> = {}): Promise<void> {
   worker = (worker + 1) % 1_024;
   return live(life, {
     config: { ...CONFIG, database_url: database.options.databaseUrl ?? null, ...config },
@@ -153,7 +153,7 @@ function alone(life: Life, config: Partial<Config> = {}): Promise<void> {
 }
 
 /** The test runs the supervisor's side. */
-function shard(life: Life, supervisorDirectory: SupervisorDirectory, index: number): Promise<void> {
+function shard(life: Scope, supervisorDirectory: SupervisorDirectory, index: number): Promise<void> {
   const { one, other } = channelPair();
   const seat = supervisorDirectory.attach(one);
   const settings = { partitions: PARTITIONS, leaseTtlMs: LEASE_MS };
@@ -167,7 +167,7 @@ function shard(life: Life, supervisorDirectory: SupervisorDirectory, index: numb
 
 describe('the counter of what still runs after the end', () => {
   test('finds a timer, a handle, a loop and a promise that began before the end', () =>
-    watching(async (watch) => {
+    watchingLeaks(async (watch) => {
       const life = watch.begin();
       let wake = (): void => undefined;
       life.step(() => {
@@ -191,8 +191,8 @@ describe('the counter of what still runs after the end', () => {
 });
 
 describe.skipIf(!postgres)('an engine that is closed at some moment', () => {
-  const openAndClose = (count: number, batch: (life: Life) => Promise<unknown>) =>
-    watching(async (watch) => {
+  const openAndClose = (count: number, batch: (life: Scope) => Promise<unknown>) =>
+    watchingLeaks(async (watch) => {
       for (let opened = 0; opened < count; opened += AT_ONCE) {
         const life = watch.begin();
         await batch(life);
@@ -226,7 +226,7 @@ describe.skipIf(!postgres)('an engine that is closed at some moment', () => {
 
 describe('an engine over the embedded database that is closed at some moment', () => {
   test('leaves nothing running', { timeout: 120_000 }, () =>
-    watching(async (watch) => {
+    watchingLeaks(async (watch) => {
       for (let n = 0; n < 2; n += 1) {
         const life = watch.begin();
         await live(life, { config: { ...CONFIG, voice: n > 0 }, logger: logger() });

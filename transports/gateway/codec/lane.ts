@@ -1,7 +1,7 @@
 import type { DispatchBody } from '../../../engine/fanout/body.ts';
 import { OP } from '../../../protocol/opcodes.ts';
 import { encodeEtf, encodeEtfDispatch } from './etf.encode.ts';
-import { concat, type Splice, sealStandalone, standalone, ZLIB_STREAM } from './splice.ts';
+import { concat, type Splice, sealStandalone, complete, ZLIB_STREAM } from './splice.ts';
 import { ZSTD_STREAM, ZSTD_STREAM_STORED } from './zstd.ts';
 
 /**
@@ -137,7 +137,7 @@ class StreamLane implements Lane {
 
   control(op: number, d: unknown): Uint8Array {
     const plain = this.#format.control(op, d);
-    return this.#splice ? this.#splice.standalone(plain) : plain;
+    return this.#splice ? this.#splice.complete(plain) : plain;
   }
 
   isBinary(): boolean {
@@ -181,7 +181,7 @@ class PayloadLane implements Lane {
     const tailBytes = JSON_FORMAT.tail.length;
     let frame = body.lanes[this.#index];
     if (!frame) {
-      frame = standalone(plain.subarray(0, plain.length - tailBytes), JSON_FORMAT.tail, !body.isForOne);
+      frame = complete(plain.subarray(0, plain.length - tailBytes), JSON_FORMAT.tail, !body.isForOne);
       body.lanes[this.#index] = frame;
     }
     sealStandalone(frame, plain, tailBytes);

@@ -12,7 +12,7 @@ export interface Splice {
   /** @param isShared Whether the bytes are sent to several recipients. */
   splice(prefix: Uint8Array, tail: Uint8Array, isShared: boolean): Uint8Array;
   /** Encodes a frame without a tail. */
-  standalone(payload: Uint8Array): Uint8Array;
+  complete(payload: Uint8Array): Uint8Array;
 }
 
 /**
@@ -72,7 +72,7 @@ export const ZLIB_STREAM: Splice = {
   header: Uint8Array.of(0x78, 0x9c),
   trailerBytes: SYNC_MARK.length,
   splice: (prefix, tail, isShared) => withTail(deflated(prefix, isShared), tail),
-  standalone: (payload) => concat(deflated(payload, false)),
+  complete: (payload) => concat(deflated(payload, false)),
 };
 
 /** As `ZLIB_STREAM.splice`, for streams whose last bytes, uncompressed, are those of `history`. */
@@ -109,7 +109,7 @@ function writeAdler32(of: Uint8Array, into: Uint8Array, intoAt: number): void {
 }
 
 /** A complete zlib stream with its tail in a stored block; `sealStandalone` writes the checksum. */
-export function standalone(prefix: Uint8Array, tail: Uint8Array, isShared: boolean): Uint8Array {
+export function complete(prefix: Uint8Array, tail: Uint8Array, isShared: boolean): Uint8Array {
   return concat(
     ZLIB_STREAM.header,
     deflated(prefix, isShared),

@@ -64,7 +64,7 @@ const stream = (blocks: (payload: Uint8Array) => Uint8Array): Splice => ({
   header: HEADER,
   trailerBytes: 0,
   splice: (prefix, tail) => concat(blocks(prefix), stored(tail)),
-  standalone: blocks,
+  complete: blocks,
 });
 
 const { zstdCompressSync: compress } = runtime;

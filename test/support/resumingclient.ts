@@ -1,13 +1,13 @@
 import type { ClusterHouse, TestCluster } from './cluster.ts';
 import type { RecordingSink } from './house.ts';
 
-type Heard = RecordingSink['dispatches'][number];
+type Received = RecordingSink['dispatches'][number];
 
 /** A client with a memory: it resumes wherever it is let, and keeps what it has heard over all its connections. */
-export class Roamer {
+export class ResumingClient {
   readonly #cluster: TestCluster;
   readonly #token: string;
-  readonly #before: Heard[] = [];
+  readonly #before: Received[] = [];
   #sink: RecordingSink | null = null;
   #id = '';
   home: ClusterHouse;
@@ -42,7 +42,7 @@ export class Roamer {
     return outcome.kind;
   }
 
-  get heard(): readonly Heard[] {
+  get received(): readonly Received[] {
     return [...this.#before, ...(this.#sink?.dispatches ?? [])];
   }
 }

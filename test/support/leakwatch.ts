@@ -21,15 +21,15 @@ interface Begun {
 }
 
 /** One life, from its first step to whatever comes after its end. */
-export class Life {
-  readonly #watch: Afterlife;
+export class Scope {
+  readonly #watch: LeakWatch;
   readonly #resource: AsyncResource;
   readonly handles = new Map<number, Begun>();
   /** Callbacks that ran after the end. */
   readonly late: string[] = [];
   isOver = false;
 
-  constructor(watch: Afterlife) {
+  constructor(watch: LeakWatch) {
     this.#watch = watch;
     this.#resource = new AsyncResource('LIFE', { requireManualDestroy: true });
     watch.adopt(this.#resource.asyncId(), this);
@@ -53,8 +53,8 @@ export class Life {
 }
 
 /** Watches over lives; what the test does for itself is none of them. */
-export async function watching(test: (watch: Afterlife) => Promise<void>): Promise<void> {
-  const watch = new Afterlife();
+export async function watchingLeaks(test: (watch: LeakWatch) => Promise<void>): Promise<void> {
+  const watch = new LeakWatch();
   try {
     await watch.outside(() => test(watch));
   } finally {
@@ -62,12 +62,12 @@ export async function watching(test: (watch: Afterlife) => Promise<void>): Promi
   }
 }
 
-class Afterlife {
+class LeakWatch {
   /** By asynchronous context; null: the test's own. */
-  readonly #lives = new Map<number, Life | null>();
+  readonly #lives = new Map<number, Scope | null>();
   readonly #begun = new Map<number, Begun>();
   /** The life that owns the callbacks of native code. */
-  #present: Life | null = null;
+  #present: Scope | null = null;
   readonly #hook;
 
   constructor() {
@@ -85,8 +85,8 @@ class Afterlife {
   }
 
   /** Begins a life; while it lasts, what native code calls is its own. */
-  begin(): Life {
-    const life = new Life(this);
+  begin(): Scope {
+    const life = new Scope(this);
     this.#present = life;
     return life;
   }
@@ -95,11 +95,11 @@ class Afterlife {
     this.#hook.disable();
   }
 
-  adopt(id: number, life: Life): void {
+  adopt(id: number, life: Scope): void {
     this.#lives.set(id, life);
   }
 
-  leave(life: Life): void {
+  leave(life: Scope): void {
     if (this.#present === life) this.#present = null;
   }
 

@@ -1,19 +1,19 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import type { ClusterHouse, TestCluster } from './cluster.ts';
-import type { Roamer } from './roamer.ts';
+import type { ResumingClient } from './resumingclient.ts';
 
 /** An event of the run, so many virtual milliseconds after the one before. */
-type Mishap =
+type Fault =
   | { readonly kind: 'kill' | 'roam' | 'move' | 'part'; readonly after: number }
   | { readonly kind: 'break'; readonly after: number; readonly pair: readonly [number, number] };
 
 export const SHARDS = 4;
-const SAID = 60;
+const MESSAGES = 60;
 const DEAD_MAX = 2;
 
 const after = fc.integer({ min: 1, max: 120 });
-const mishap: fc.Arbitrary<Mishap> = fc.oneof(
+const fault: fc.Arbitrary<Fault> = fc.oneof(
   fc.record({ kind: fc.constantFrom('kill' as const, 'roam', 'move', 'part'), after }),
   fc.record({
     kind: fc.constant('break' as const),
@@ -22,9 +22,9 @@ const mishap: fc.Arbitrary<Mishap> = fc.oneof(
   }),
 );
 
-interface OrdealSetting {
+interface FaultSetting {
   readonly cluster: TestCluster;
-  readonly clients: readonly Roamer[];
+  readonly clients: readonly ResumingClient[];
   /** Id of the aggregate that moves from shard to shard with its stream. */
   readonly streamId: string;
   /** Users, whose owners change as well. */
@@ -32,33 +32,33 @@ interface OrdealSetting {
   /** Has everyone told the text, by way of this shard. */
   say(house: ClusterHouse, text: string): Promise<{ readonly ok: boolean }>;
   /** The texts that a client was told. */
-  textsOf(client: Roamer): readonly string[];
+  textsOf(client: ResumingClient): readonly string[];
 }
 
 /** Gapless and begun once: nothing of what a client was sent has been lost over its connections. */
-export function inOrder({ heard }: Roamer): void {
-  expect(heard.map(({ seq }) => seq)).toEqual(heard.map((_, at) => at + 1));
-  expect(heard.filter(({ t }) => t === 'READY').length).toBe(1);
+export function inOrder({ received }: ResumingClient): void {
+  expect(received.map(({ seq }) => seq)).toEqual(received.map((_, at) => at + 1));
+  expect(received.filter(({ t }) => t === 'READY').length).toBe(1);
 }
 
 /** Texts are said while shards die, links break and everything moves; clients resume, and hear each once and in order. */
-class Ordeal {
-  readonly #setting: OrdealSetting;
+class FaultRun {
+  readonly #setting: FaultSetting;
   readonly #random: (most: number) => number;
   readonly #dead = new Set<ClusterHouse>();
   readonly #asked: string[] = [];
   readonly #acknowledged: string[] = [];
 
-  constructor(setting: OrdealSetting, random: (most: number) => number) {
+  constructor(setting: FaultSetting, random: (most: number) => number) {
     this.#setting = setting;
     this.#random = random;
   }
 
-  async play(mishaps: readonly Mishap[]): Promise<void> {
+  async play(faults: readonly Fault[]): Promise<void> {
     const { cluster, clients, textsOf } = this.#setting;
     cluster.net.delayMs = () => this.#random(15);
     const flow = this.#flow();
-    for (const each of mishaps) {
+    for (const each of faults) {
       await cluster.pass(each.after);
       await this.#happen(each);
     }
@@ -80,7 +80,7 @@ class Ordeal {
 
   async #flow(): Promise<void> {
     const { cluster, say } = this.#setting;
-    for (let index = 0; index < SAID; index += 1) {
+    for (let index = 0; index < MESSAGES; index += 1) {
       const text = `text ${index}`;
       this.#asked.push(text);
       const house = this.#any();
@@ -92,9 +92,9 @@ class Ordeal {
     }
   }
 
-  async #happen(event: Mishap): Promise<void> {
+  async #happen(event: Fault): Promise<void> {
     const { cluster, clients, streamId, userIds } = this.#setting;
-    const client = clients[this.#random(clients.length)] as Roamer;
+    const client = clients[this.#random(clients.length)] as ResumingClient;
     if (event.kind === 'break') {
       const [a, b] = event.pair.map((index) => cluster.house(index)) as [ClusterHouse, ClusterHouse];
       if (a !== b && !this.#dead.has(a) && !this.#dead.has(b)) cluster.net.break(a.id, b.id);
@@ -118,10 +118,10 @@ class Ordeal {
 }
 
 /** A property over seeds and mishaps. `arrange` opens a cluster, and answers what ends it too. */
-export async function holdsOverMishaps(
-  arrange: () => Promise<OrdealSetting & { readonly close: () => Promise<void> }>,
+export async function holdsOverFaults(
+  arrange: () => Promise<FaultSetting & { readonly close: () => Promise<void> }>,
 ): Promise<void> {
-  const run = async (seed: number, mishaps: readonly Mishap[]): Promise<void> => {
+  const run = async (seed: number, faults: readonly Fault[]): Promise<void> => {
     let state = seed;
     const random = (most: number): number => {
       state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
@@ -129,13 +129,13 @@ export async function holdsOverMishaps(
     };
     const setting = await arrange();
     try {
-      await new Ordeal(setting, random).play(mishaps);
+      await new FaultRun(setting, random).play(faults);
     } finally {
       await setting.close();
     }
   };
   const numRuns = Number(process.env.CRASH_RUNS ?? 5);
-  await fc.assert(fc.asyncProperty(fc.nat(), fc.array(mishap, { maxLength: 8 }), run), {
+  await fc.assert(fc.asyncProperty(fc.nat(), fc.array(fault, { maxLength: 8 }), run), {
     numRuns,
     endOnFailure: true,
   });

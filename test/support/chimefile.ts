@@ -22,7 +22,7 @@ const strokeAt = (sec: number, hz: number): number =>
   sec < 0 ? 0 : LOUDNESS * Math.exp(-sec / FADE_SEC) * Math.sin(2 * Math.PI * hz * sec);
 
 /** The sound that the lines of `guildhall connect @discordjs/voice` play, as `web/public/chime.ogg` holds it. */
-export function chime(): Buffer {
+export function chimeFile(): Buffer {
   const encoder = new OpusScript(RATE_HZ, CHANNELS, OpusScript.Application.AUDIO);
   encoder.encoderCTL(SET_BITRATE, BITRATE);
   const packets: Buffer[] = [];
