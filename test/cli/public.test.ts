@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { voiceLines } from '../../cli/banner.ts';
 import { publicProblems, publicWarnings } from '../../cli/opening.ts';
 import { type Config, DEFAULTS, isLoopback, isPublic, publicSettings } from '../../config/config.ts';
-import { openHouse } from '../support/house.ts';
+import { openInstance } from '../support/instance.ts';
 import { run, VOICE } from './arrange.ts';
 
 let folder: string;
@@ -68,11 +68,11 @@ describe('the banner of calls', () => {
 describe('a public_url that is not loopback', () => {
   test('closes registration by default, as a listen_host does', async () => {
     const openWith = async (given: Partial<Config>): Promise<boolean> => {
-      const house = await openHouse({ registration: 'auto', ...given });
+      const instance = await openInstance({ registration: 'auto', ...given });
       try {
-        return house.features.accounts.registrationOpen;
+        return instance.features.accounts.registrationOpen;
       } finally {
-        await house.close();
+        await instance.close();
       }
     };
     expect(await openWith({})).toBe(true);

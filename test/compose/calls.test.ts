@@ -6,7 +6,7 @@ import { RING_MS } from '../../engine/privatechannel/calls.ts';
 import { RELATION } from '../../engine/social/facts.ts';
 import { type ChannelId, compareIds, type GuildId, type UserId } from '../../protocol/ids.ts';
 import type { VoiceStateRequest } from '../../protocol/sessionrequests.ts';
-import { openHouse, type RecordingSink, until } from '../support/house.ts';
+import { openInstance, type RecordingSink, until } from '../support/instance.ts';
 
 /** The notifications that the voice server receives, in order. */
 class Told implements VoiceListener {
@@ -22,15 +22,15 @@ class Told implements VoiceListener {
   }
 }
 
-let house: Awaited<ReturnType<typeof openHouse>>;
+let instance: Awaited<ReturnType<typeof openInstance>>;
 let told: Told;
 let channelId: ChannelId;
 let ann: Awaited<ReturnType<typeof person>>;
 let ben: Awaited<ReturnType<typeof person>>;
 
 async function person(username: string) {
-  const { user, token } = await house.operator.createUser({ username });
-  return { userId: user.id as UserId, token, ...(await house.connect(token)) };
+  const { user, token } = await instance.operator.createUser({ username });
+  return { userId: user.id as UserId, token, ...(await instance.connect(token)) };
 }
 
 const request = (more: Partial<VoiceStateRequest> = {}): VoiceStateRequest => ({
@@ -50,20 +50,20 @@ const last = (of: { sink: RecordingSink }) => heard(of).at(-1)?.d;
 
 beforeEach(async () => {
   told = new Told();
-  house = await openHouse({}, told);
+  instance = await openInstance({}, told);
   [ann, ben] = [await person('ann'), await person('ben')];
-  channelId = house.foundation.nextId() as ChannelId;
+  channelId = instance.foundation.nextId() as ChannelId;
   const recipientIds = [ann.userId, ben.userId].sort(compareIds) as [UserId, UserId];
   const channel = { id: channelId, type: 1 as const, recipientIds, last_message_id: null, last_pin_ms: null };
-  await house.commit(channelId, [{ type: 'privateChannelOpened', channel }]);
+  await instance.commit(channelId, [{ type: 'privateChannelOpened', channel }]);
   // Friends ring each other.
   const friend = { type: RELATION.FRIEND, sinceMs: 0, nickname: null, originApplicationId: null };
   for (const [userId, peerId] of [recipientIds, [...recipientIds].reverse() as [UserId, UserId]])
-    await house.commit(userId, [
+    await instance.commit(userId, [
       { type: 'relationChanged', userId, peerId, applicationId: null, relation: friend },
     ]);
 }, 60_000);
-afterEach(() => house.close());
+afterEach(() => instance.close());
 
 describe('a call', () => {
   it('rings the other person, connects both, and ends when the last member leaves', async () => {
@@ -87,7 +87,7 @@ describe('a call', () => {
       `unseated ${channelId} ${ann.userId}`,
       `unseated ${channelId} ${ben.userId}`,
     ]);
-    const [message] = await house.storage.messages.list(channelId, channelId, { limit: 1 });
+    const [message] = await instance.storage.messages.list(channelId, channelId, { limit: 1 });
     expect(message).toMatchObject({ type: 3, call: { participants: [ann.userId, ben.userId] } });
     expect(message?.call?.ended_timestamp).toBeTruthy();
   });
@@ -95,18 +95,18 @@ describe('a call', () => {
   it('stops ringing after a minute, and keeps its channel in memory', async () => {
     ann.session.ask({ name: 'voiceState', input: request() });
     await until(() => names(ann).includes('CALL_CREATE'), 'the call');
-    house.clock.advance(RING_MS - 1_000);
+    instance.clock.advance(RING_MS - 1_000);
     expect(names(ann)).not.toContain('CALL_UPDATE');
-    house.clock.advance(1_100);
+    instance.clock.advance(1_100);
     await until(() => names(ann).includes('CALL_UPDATE'), 'the end of the ringing');
     expect(last(ann)).toMatchObject({ channel_id: channelId, ringing: [] });
     // The call keeps its channel in memory without further commands.
-    house.clock.advance(10 * RING_MS);
-    expect(house.registries.privateChannel.peek(channelId)).toBeDefined();
+    instance.clock.advance(10 * RING_MS);
+    expect(instance.registries.privateChannel.peek(channelId)).toBeDefined();
   });
 
   it('cancels its ring timer when it is answered or ended', async () => {
-    const { wheel } = house.foundation;
+    const { wheel } = instance.foundation;
     const round = async (...then: (() => void)[]) => {
       const ends = () => names(ann).filter((name) => name === 'CALL_DELETE').length;
       const before = ends();
@@ -128,14 +128,14 @@ describe('a call', () => {
   it('is sent as CALL_CREATE after READY to a session that opens during the call', async () => {
     ann.session.ask({ name: 'voiceState', input: request() });
     await until(() => names(ben).includes('VOICE_STATE_UPDATE'), 'the call');
-    const { sink } = await house.connect(ben.token);
+    const { sink } = await instance.connect(ben.token);
     await until(() => sink.names.includes('CALL_CREATE'), 'the call');
     expect(sink.names).toEqual(['READY', 'CALL_CREATE']);
     expect(sink.dispatches[1]?.d).toEqual(heard(ben)[0]?.d);
   });
 
   it('stops ringing when it is declined, and rings again on request', async () => {
-    const command = house.inPrivate;
+    const command = instance.inPrivate;
     const by = (userId: UserId): Authority => ({ ...SYSTEM, by: { ...SYSTEM.by, userId } });
     ann.session.ask({ name: 'voiceState', input: request() });
     await until(() => names(ben).includes('CALL_CREATE'), 'the call');
@@ -143,7 +143,7 @@ describe('a call', () => {
     expect(last(ann)).toMatchObject({ ringing: [] });
     await command(channelId, 'ringCall', { userIds: null }, by(ann.userId));
     expect(last(ben)).toMatchObject({ ringing: [ben.userId] });
-    house.clock.advance(RING_MS + 100);
+    instance.clock.advance(RING_MS + 100);
     await until(() => names(ann).filter((name) => name === 'CALL_UPDATE').length === 3, 'silence');
     expect(last(ann)).toMatchObject({ ringing: [] });
   });
@@ -155,20 +155,20 @@ describe('a call', () => {
     ann.session.detach(ann.sink, false);
     await until(() => told.log.includes(`unseated ${channelId} ${ann.userId}`), 'one to leave');
     expect(last(ben)).toMatchObject({ user_id: ann.userId, channel_id: null });
-    house.places.drop({ callId: channelId, guildId: null, userId: ben.userId, sessionId: ben.session.id });
+    instance.places.drop({ callId: channelId, guildId: null, userId: ben.userId, sessionId: ben.session.id });
     await until(() => names(ben).includes('CALL_DELETE'), 'the end');
   });
 
   it('ends with its actor; the members receive CALL_DELETE, and the voice server ends the call', async () => {
     ann.session.ask({ name: 'voiceState', input: request() });
     await until(() => names(ben).includes('VOICE_STATE_UPDATE'), 'the call');
-    house.registries.privateChannel.drain();
+    instance.registries.privateChannel.drain();
     expect(last(ben)).toEqual({ channel_id: channelId, unavailable: true });
     expect(told.log.at(-1)).toBe(`ended ${channelId}`);
   });
 
   it('ignores bots and unknown channels', async () => {
-    const bot = await house.connect();
+    const bot = await instance.connect();
     bot.session.ask({ name: 'voiceState', input: request() });
     ann.session.ask({ name: 'voiceState', input: request({ channelId: '1' as ChannelId }) });
     ann.session.ask({ name: 'voiceState', input: request() });
@@ -181,14 +181,14 @@ describe('a call', () => {
 describe('a person', () => {
   const voiceChannel = async (): Promise<ChannelId> => {
     const draft = { name: 'hall', type: 2 };
-    const made = await house.guilds.call(house.guildId, 'createChannel', { draft }, SYSTEM);
+    const made = await instance.guilds.call(instance.guildId, 'createChannel', { draft }, SYSTEM);
     if (!made.ok) throw new Error(made.refusal.message);
     return made.value.id;
   };
 
   it('is in one voice channel or call at a time, and leaves a voice channel without naming its guild', async () => {
-    const guildId: GuildId = house.guildId;
-    await house.operator.addMember({ guildId, userId: ann.userId, permissions: 8n });
+    const guildId: GuildId = instance.guildId;
+    await instance.operator.addMember({ guildId, userId: ann.userId, permissions: 8n });
     await until(() => ann.sink.names.includes('GUILD_CREATE'), 'the guild');
     const hall = await voiceChannel();
     ann.session.ask({ name: 'voiceState', input: request({ guildId, channelId: hall }) });
@@ -213,8 +213,8 @@ describe('a person', () => {
 
 describe('a guild', () => {
   it('stays in memory while a member is in voice, however long it gets no command', async () => {
-    const { guilds, guildId, clock, foundation } = house;
-    const owner: Authority = { ...SYSTEM, by: { ...SYSTEM.by, userId: house.ownerId } };
+    const { guilds, guildId, clock, foundation } = instance;
+    const owner: Authority = { ...SYSTEM, by: { ...SYSTEM.by, userId: instance.ownerId } };
     const made = await guilds.call(guildId, 'createChannel', { draft: { name: 'Deck', type: 2 } }, owner);
     const deck = made.ok ? made.value.id : null;
     const join = (voiceId: ChannelId | null) =>
@@ -231,19 +231,25 @@ describe('a guild', () => {
 
 describe('Request Channel Info', () => {
   it('answers with the requested fields, to members only', async () => {
-    const bot = await house.connect();
+    const bot = await instance.connect();
     const draft = { name: 'hall', type: 2 };
-    const made = await house.guilds.call(house.guildId, 'createChannel', { draft }, SYSTEM);
+    const made = await instance.guilds.call(instance.guildId, 'createChannel', { draft }, SYSTEM);
     const hall = made.ok ? made.value.id : ('0' as ChannelId);
-    bot.session.ask({ name: 'voiceState', input: request({ guildId: house.guildId, channelId: hall }) });
+    bot.session.ask({ name: 'voiceState', input: request({ guildId: instance.guildId, channelId: hall }) });
     await until(() => bot.sink.names.includes('VOICE_CHANNEL_START_TIME_UPDATE'), 'the start');
-    bot.session.ask({ name: 'channelInfo', input: { guildId: house.guildId, fields: ['voice_start_time'] } });
-    ann.session.ask({ name: 'channelInfo', input: { guildId: house.guildId, fields: ['voice_start_time'] } });
+    bot.session.ask({
+      name: 'channelInfo',
+      input: { guildId: instance.guildId, fields: ['voice_start_time'] },
+    });
+    ann.session.ask({
+      name: 'channelInfo',
+      input: { guildId: instance.guildId, fields: ['voice_start_time'] },
+    });
     await until(() => bot.sink.names.includes('CHANNEL_INFO'), 'the answer');
     const { d } = bot.sink.dispatches.find(({ t }) => t === 'CHANNEL_INFO') ?? {};
-    const voice_start_time = Math.floor(house.clock.now() / 1_000);
+    const voice_start_time = Math.floor(instance.clock.now() / 1_000);
     expect(d).toEqual({
-      guild_id: house.guildId,
+      guild_id: instance.guildId,
       channels: expect.arrayContaining([{ id: hall, voice_start_time }]),
     });
     expect(ann.sink.names).not.toContain('CHANNEL_INFO');

@@ -15,14 +15,14 @@ async function arrange() {
   const folder = await mkdtemp(join(tmpdir(), 'guildhall-crashes-'));
   const cluster = await openCluster(SHARDS, { journal_dir: folder });
   const { guildId, ownerId, botId, botToken } = await cluster.found();
-  const clients = cluster.houses.map((home) => new ResumingClient(cluster, botToken, home));
+  const clients = cluster.instances.map((home) => new ResumingClient(cluster, botToken, home));
   for (const client of clients) await client.identify('GUILD_CREATE');
   const userId = ownerId as UserId;
   const by = { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
   return {
     ...{ cluster, clients, streamId: guildId, userIds: [botId] },
-    say: (house: (typeof cluster.houses)[number], name: string) =>
-      house.guilds.call(guildId, 'updateGuild', { draft: { name } }, { by, requires: 0n }),
+    say: (instance: (typeof cluster.instances)[number], name: string) =>
+      instance.guilds.call(guildId, 'updateGuild', { draft: { name } }, { by, requires: 0n }),
     textsOf: ({ received }: ResumingClient) =>
       received.flatMap(({ t, d }) => (t === 'GUILD_UPDATE' ? [(d as { name: string }).name] : [])),
     async close() {

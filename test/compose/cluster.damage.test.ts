@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import type { ChannelId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
-import { type ClusterHouse, openCluster, type TestCluster } from '../support/cluster.ts';
+import { type ClusterInstance, openCluster, type TestCluster } from '../support/cluster.ts';
 
 let folder: string;
 let cluster: TestCluster;
 let world: Awaited<ReturnType<TestCluster['found']>>;
-let victim: ClusterHouse;
-let heir: ClusterHouse;
+let victim: ClusterInstance;
+let heir: ClusterInstance;
 
 beforeAll(async () => (await openCluster(1)).close(), 60_000);
 beforeEach(async () => {
@@ -45,7 +45,7 @@ async function say(content: string): Promise<void> {
   await cluster.while(heir.guilds.call(world.guildId, 'createMessage', input, authority));
 }
 
-type Connected = Awaited<ReturnType<ClusterHouse['connect']>>;
+type Connected = Awaited<ReturnType<ClusterInstance['connect']>>;
 
 /** A session that has received GUILD_CREATE at the shard that dies later. */
 async function connected(token: string, intents: number): Promise<Connected> {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
-import { type ClusterHouse, openCluster, type TestCluster } from '../support/cluster.ts';
+import { type ClusterInstance, openCluster, type TestCluster } from '../support/cluster.ts';
 import { holdsOverFaults, inOrder, SHARDS } from '../support/faultrun.ts';
 import { ResumingClient } from '../support/resumingclient.ts';
 
@@ -35,9 +35,11 @@ interface Person {
 }
 
 /** @param owner The shard that owns the new user. */
-async function person(owner?: ClusterHouse): Promise<Person> {
+async function person(owner?: ClusterInstance): Promise<Person> {
   for (;;) {
-    const { user, token } = await wait(cluster.house(0).operator.createUser({ username: `one${names++}` }));
+    const { user, token } = await wait(
+      cluster.instance(0).operator.createUser({ username: `one${names++}` }),
+    );
     const userId = user.id as UserId;
     if (owner && cluster.ownerOf(userId) !== owner) continue;
     const by = { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
@@ -46,10 +48,10 @@ async function person(owner?: ClusterHouse): Promise<Person> {
 }
 
 /** Two people and the channel between them. */
-async function pair(annOwner?: ClusterHouse, bobOwner?: ClusterHouse, channelOwner?: ClusterHouse) {
+async function pair(annOwner?: ClusterInstance, bobOwner?: ClusterInstance, channelOwner?: ClusterInstance) {
   for (;;) {
     const [ann, bob] = [await person(annOwner), await person(bobOwner)];
-    const opened = await wait(cluster.house(0).openPrivate(ann.userId, bob.userId));
+    const opened = await wait(cluster.instance(0).openPrivate(ann.userId, bob.userId));
     if (!opened.ok) throw new Error(opened.refusal.message);
     const { id: channelId } = opened.value;
     if (channelOwner && cluster.ownerOf(channelId) !== channelOwner) continue;
@@ -58,7 +60,7 @@ async function pair(annOwner?: ClusterHouse, bobOwner?: ClusterHouse, channelOwn
 }
 
 const say = (
-  house: ClusterHouse,
+  instance: ClusterInstance,
   channelId: ChannelId,
   content: string,
   { authority }: Person,
@@ -66,13 +68,13 @@ const say = (
 ) => {
   const draft = { content, flags: null, nonce, ...(nonce && { enforce_nonce: true }) };
   const input = { ...{ channelId, draft }, ...{ carried: {}, attachments: [], forward: null } };
-  return house.inPrivate(channelId, 'createMessage', input as never, authority);
+  return instance.inPrivate(channelId, 'createMessage', input as never, authority);
 };
 
 const contents = ({ received }: ResumingClient): string[] =>
   received.flatMap(({ t, d }) => (t === 'MESSAGE_CREATE' ? [(d as { content: string }).content] : []));
 
-async function resumingClient({ token }: Person, home: ClusterHouse): Promise<ResumingClient> {
+async function resumingClient({ token }: Person, home: ClusterInstance): Promise<ResumingClient> {
   const made = new ResumingClient(cluster, token, home);
   await made.identify('READY');
   return made;
@@ -81,7 +83,7 @@ async function resumingClient({ token }: Person, home: ClusterHouse): Promise<Re
 /** Bob's session at the first shard has received a message of Ann; the second shard owns Bob, the third the channel. */
 async function reading() {
   await open(3);
-  const [first, second, third] = cluster.houses as [ClusterHouse, ClusterHouse, ClusterHouse];
+  const [first, second, third] = cluster.instances as [ClusterInstance, ClusterInstance, ClusterInstance];
   const { ann, bob, channelId } = await pair(first, second, third);
   const client = await resumingClient(bob, first);
   await wait(say(third, channelId, 'text 0', ann));
@@ -95,9 +97,13 @@ const texts = (count: number, from = 0): string[] =>
 describe('a direct message', () => {
   it('is delivered by the owner shards of its readers when the channel’s owner died before sending it', async () => {
     await open(3);
-    const [first, second, third] = cluster.houses as [ClusterHouse, ClusterHouse, ClusterHouse];
+    const [first, second, third] = cluster.instances as [ClusterInstance, ClusterInstance, ClusterInstance];
     const { ann, bob, channelId } = await pair(first, second, third);
-    const clients = [await resumingClient(ann, first), await resumingClient(bob, first), await resumingClient(bob, second)];
+    const clients = [
+      await resumingClient(ann, first),
+      await resumingClient(bob, first),
+      await resumingClient(bob, second),
+    ];
     await wait(say(first, channelId, 'text 0', ann));
     await cluster.until(() => clients.every((each) => contents(each).length === 1), 'the first');
     // From here on no frame of the channel's owner shard arrives.
@@ -147,14 +153,14 @@ describe('a direct message', () => {
   it('is not delivered to a session that began later, even when its user and channel change shards', async () => {
     await open(2);
     const { ann, bob, channelId } = await pair();
-    for (const text of texts(2)) await wait(say(cluster.house(0), channelId, text, ann));
+    for (const text of texts(2)) await wait(say(cluster.instance(0), channelId, text, ann));
     await cluster.pass(5000);
-    const client = await resumingClient(bob, cluster.house(0));
+    const client = await resumingClient(bob, cluster.instance(0));
     await cluster.move(bob.userId, cluster.strangerTo(bob.userId));
     await cluster.move(channelId, cluster.strangerTo(channelId));
     await cluster.pass(500);
     expect(contents(client)).toEqual([]);
-    await wait(say(cluster.house(1), channelId, 'text 2', ann));
+    await wait(say(cluster.instance(1), channelId, 'text 2', ann));
     await cluster.until(() => contents(client).length === 1, 'the next');
     expect(contents(client)).toEqual(texts(1, 2));
   });
@@ -162,9 +168,9 @@ describe('a direct message', () => {
   it('is stored once when it is sent again under its nonce to the next owner of its channel', async () => {
     await open(2);
     const { ann, channelId } = await pair();
-    const first = await wait(say(cluster.house(0), channelId, 'text 0', ann, 'n1'));
+    const first = await wait(say(cluster.instance(0), channelId, 'text 0', ann, 'n1'));
     await cluster.move(channelId, cluster.strangerTo(channelId));
-    const again = await wait(say(cluster.house(0), channelId, 'text 0', ann, 'n1'));
+    const again = await wait(say(cluster.instance(0), channelId, 'text 0', ann, 'n1'));
     const idOf = (reply: typeof first) => reply.ok && (reply.value as { message: { id: string } }).message.id;
     expect(idOf(first)).toMatch(/^\d+$/);
     expect(idOf(again)).toBe(idOf(first));
@@ -174,22 +180,22 @@ describe('a direct message', () => {
     await open(2);
     const { ann, bob, channelId } = await pair();
     const client = await resumingClient(bob, cluster.strangerTo(bob.userId));
-    const said = await wait(say(cluster.house(0), channelId, 'text 0', ann));
+    const said = await wait(say(cluster.instance(0), channelId, 'text 0', ann));
     if (!said.ok) throw new Error(said.refusal.message);
     const messageId = (said.value as { message: { id: string } }).message.id as never;
     await cluster.until(() => contents(client).length === 1, 'the message');
     const orphaned = cluster.kill(cluster.ownerOf(bob.userId));
-    const { house } = { house: cluster.strangerTo(bob.userId) };
+    const { instance } = { instance: cluster.strangerTo(bob.userId) };
     const edit = { content: 'changed' };
-    const edited = house.inPrivate(
+    const edited = instance.inPrivate(
       channelId,
       'updateMessage',
       { ...{ channelId, messageId, edit }, ...{ keep: null, attachments: [], carried: {} } } as never,
       ann.authority,
     );
-    await cluster.adopt(house, orphaned);
+    await cluster.adopt(instance, orphaned);
     expect(await wait(edited)).toMatchObject({ ok: true });
-    const gone = house.inPrivate(channelId, 'deleteMessage', { channelId, messageId }, ann.authority);
+    const gone = instance.inPrivate(channelId, 'deleteMessage', { channelId, messageId }, ann.authority);
     expect(await wait(gone)).toMatchObject({ ok: true });
     const names = () => client.received.flatMap(({ t }) => (t.startsWith('MESSAGE') ? [t] : []));
     await cluster.until(() => names().length === 3, 'the changes');
@@ -203,11 +209,11 @@ async function arrange() {
   await open(SHARDS);
   const { ann, bob, channelId } = await pair();
   const clients: ResumingClient[] = [];
-  for (const [index, house] of cluster.houses.entries())
-    clients.push(await resumingClient(index % 2 === 0 ? ann : bob, house));
+  for (const [index, instance] of cluster.instances.entries())
+    clients.push(await resumingClient(index % 2 === 0 ? ann : bob, instance));
   return {
     ...{ cluster, clients, streamId: channelId, userIds: [ann.userId, bob.userId], textsOf: contents, close },
-    say: (house: ClusterHouse, text: string) => say(house, channelId, text, ann),
+    say: (instance: ClusterInstance, text: string) => say(instance, channelId, text, ann),
   };
 }
 
@@ -223,10 +229,10 @@ describe('a new group', () => {
   it('is shown to its recipients by the first dispatches of its stream', async () => {
     await open(2);
     const [ann, bob] = [(await person()).userId, (await person()).userId];
-    const house = cluster.house(0);
-    const id = house.nextId();
+    const instance = cluster.instance(0);
+    const id = instance.nextId();
     const group = { ownerId: ann, name: null, icon: null, applicationId: null, nicks: {} };
-    const opened = await wait(house.privates.openGroup(id, [ann, bob], group));
+    const opened = await wait(instance.privates.openGroup(id, [ann, bob], group));
     expect(opened.ok).toBe(true);
     const records = await wait(cluster.storage.cluster.records(id, 0, 10));
     const shown = records.flatMap(({ dispatches }) => dispatches.map(({ t, to }) => ({ t, to })));

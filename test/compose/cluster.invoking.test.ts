@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { INTERACTION } from '../../protocol/interactions.ts';
 import { openCluster, type TestCluster } from '../support/cluster.ts';
-import { codeOf } from '../support/interactionhouse.ts';
+import { codeOf } from '../support/interactioninstance.ts';
 
 let cluster: TestCluster;
 beforeAll(async () => {
@@ -13,12 +13,12 @@ beforeAll(async () => {
 afterAll(() => cluster.close());
 
 it('an invocation is rejected at every shard unless its session is open at some shard', async () => {
-  const { user, token } = await cluster.while(cluster.house(0).operator.createUser({ username: 'ann' }));
-  const other = await cluster.while(cluster.house(0).operator.createUser({ username: 'bob' }));
-  const { session } = await cluster.while(cluster.house(2).connect(token));
-  const ask = (house: number, userId: string, sessionId: string) => {
+  const { user, token } = await cluster.while(cluster.instance(0).operator.createUser({ username: 'ann' }));
+  const other = await cluster.while(cluster.instance(0).operator.createUser({ username: 'bob' }));
+  const { session } = await cluster.while(cluster.instance(2).connect(token));
+  const ask = (instance: number, userId: string, sessionId: string) => {
     const place = { ownerId: '77', guildId: null, channelId: '77' as ChannelId };
-    const asked = cluster.house(house).features.interactions.invoke({
+    const asked = cluster.instance(instance).features.interactions.invoke({
       ...{ type: INTERACTION.COMMAND, ...place, applicationId: '78' as never, userId: userId as UserId },
       ...{ sessionId, nonce: null, locales: ['en-US'], messageId: null, isEphemeral: false },
       ...{ data: {}, uploads: {} },

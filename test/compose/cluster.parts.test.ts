@@ -8,8 +8,8 @@ import type { Scope } from '../../protocol/scopes.ts';
 import type { Secret } from '../../protocol/secret.ts';
 import type { Person } from '../../services/social/ports.ts';
 import { asking } from '../services/oauth/flows.ts';
-import { type ClusterHouse, openCluster, type TestCluster } from '../support/cluster.ts';
-import type { RecordingSink } from '../support/house.ts';
+import { type ClusterInstance, openCluster, type TestCluster } from '../support/cluster.ts';
+import type { RecordingSink } from '../support/instance.ts';
 
 let cluster: TestCluster;
 let names = 0;
@@ -26,10 +26,10 @@ function must<Value>(reply: Reply<Value>): Value {
 }
 
 const wait = <T>(promise: Promise<T>): Promise<T> => cluster.while(promise);
-const at = (index: number): ClusterHouse => cluster.house(index % cluster.houses.length);
+const at = (index: number): ClusterInstance => cluster.instance(index % cluster.instances.length);
 
 async function person(
-  owner?: ClusterHouse,
+  owner?: ClusterInstance,
 ): Promise<Person & { readonly token: string; readonly name: string }> {
   for (;;) {
     const name = `someone${names++}`;
@@ -55,8 +55,8 @@ async function player(applicationId: ApplicationId, scopes: Scope[] = ['sdk.soci
 
 type Player = Awaited<ReturnType<typeof player>>;
 
-async function connect(house: ClusterHouse, token: string): Promise<RecordingSink> {
-  const { sink } = await wait(house.connect(token));
+async function connect(instance: ClusterInstance, token: string): Promise<RecordingSink> {
+  const { sink } = await wait(instance.connect(token));
   await cluster.until(() => sink.names.includes('READY'), 'READY');
   return sink;
 }
@@ -65,8 +65,8 @@ const told = <T = Record<string, unknown>>(sink: RecordingSink, t: string): T[] 
   sink.dispatches.filter((each) => each.t === t).map(({ d }) => d as T);
 
 describe('lobbies over three shards', () => {
-  const join = (house: ClusterHouse, { authority }: { authority: Authority }, secret: string) =>
-    house.features.lobbies.createOrJoin({ secret, lobby: {}, member: {} }, authority);
+  const join = (instance: ClusterInstance, { authority }: { authority: Authority }, secret: string) =>
+    instance.features.lobbies.createOrJoin({ secret, lobby: {}, member: {} }, authority);
 
   async function playersOf(applicationId: ApplicationId, count: number): Promise<[Player, ...Player[]]> {
     const players: Player[] = [];
@@ -81,8 +81,8 @@ describe('lobbies over three shards', () => {
     return [...ids] as [ChannelId];
   }
 
-  const shown = async (house: ClusterHouse, lobbyId: ChannelId, { authority }: Player) =>
-    must(await wait(house.features.lobbies.call(lobbyId, 'getLobby', {}, authority)));
+  const shown = async (instance: ClusterInstance, lobbyId: ChannelId, { authority }: Player) =>
+    must(await wait(instance.features.lobbies.call(lobbyId, 'getLobby', {}, authority)));
 
   it('become one lobby when twelve players join by one secret at all shards at once', async () => {
     await open();
@@ -111,11 +111,11 @@ describe('lobbies over three shards', () => {
     const { id } = await game();
     const players = await playersOf(id, 9);
     const joins = players.map((each, index) => join(at(index % 2), each, 'storm'));
-    const victim = cluster.house(2);
+    const victim = cluster.instance(2);
     const orphaned = cluster.kill(victim);
     await cluster.pass(200);
-    await cluster.adopt(cluster.house(0), orphaned.slice(0, orphaned.length / 2));
-    await cluster.adopt(cluster.house(1), orphaned.slice(orphaned.length / 2));
+    await cluster.adopt(cluster.instance(0), orphaned.slice(0, orphaned.length / 2));
+    await cluster.adopt(cluster.instance(1), orphaned.slice(orphaned.length / 2));
     const joined = await wait(Promise.all(joins));
     const [lobbyId] = one(joined);
     expect((await shown(at(0), lobbyId, players[0])).members.length).toBe(9);
@@ -130,8 +130,8 @@ describe('lobbies over three shards', () => {
     must(await wait(join(at(0), bob, 'room')));
     const lobbyId = lobby.id as ChannelId;
     await cluster.until(() => sinks.every((sink) => sink.names.includes('LOBBY_CREATE')), 'LOBBY_CREATE');
-    const say = (content: string, house: ClusterHouse) =>
-      wait(house.features.lobbies.send(lobbyId, { content, flags: 0 } as never, ann.authority));
+    const say = (content: string, instance: ClusterInstance) =>
+      wait(instance.features.lobbies.send(lobbyId, { content, flags: 0 } as never, ann.authority));
     must(await say('one', at(1)));
     await cluster.move(lobbyId, cluster.strangerTo(lobbyId));
     await cluster.pass(50);
@@ -158,8 +158,8 @@ describe('lobbies over three shards', () => {
     const toldOf = (sink: RecordingSink) =>
       told(sink, 'LOBBY_MESSAGE_CREATE').map(({ content }) => content as string);
     const all = (count: number) => () => sinks.every((sink) => toldOf(sink).length === count);
-    const say = (content: string, house: ClusterHouse) =>
-      wait(house.features.lobbies.send(lobbyId, { content, flags: 0 } as never, ann.authority));
+    const say = (content: string, instance: ClusterInstance) =>
+      wait(instance.features.lobbies.send(lobbyId, { content, flags: 0 } as never, ann.authority));
     must(await say('one', at(1)));
     await cluster.until(all(1), 'the first');
     // From here on no frame of the lobby's owner shard arrives.
@@ -177,7 +177,7 @@ describe('lobbies over three shards', () => {
     await open();
     const { id } = await game();
     const ann = await player(id);
-    for (const house of cluster.houses) house.features.matchmaking.define('duel', { size: 2 });
+    for (const instance of cluster.instances) instance.features.matchmaking.define('duel', { size: 2 });
     const draft = { queue: 'duel', properties: {}, lobbyId: null, userIds: null };
     const ticket = must(await wait(at(0).features.matchmaking.enter(draft, ann.authority)));
     expect(await wait(at(1).features.matchmaking.enter(draft, ann.authority))).toMatchObject({ ok: false });
@@ -189,8 +189,8 @@ describe('lobbies over three shards', () => {
 describe('people on three shards', () => {
   it('become friends and receive each other’s presence', async () => {
     await open();
-    const ann = await person(cluster.house(0));
-    const bob = await person(cluster.house(1));
+    const ann = await person(cluster.instance(0));
+    const bob = await person(cluster.instance(1));
     const sink = await connect(at(2), ann.token);
     must(await wait(at(0).features.social.relationships.request(ann, bob.userId, null)));
     must(await wait(at(2).features.social.relationships.request(bob, ann.userId, null)));
@@ -236,11 +236,11 @@ describe('people on three shards', () => {
 
   it('share one private channel whichever shard opens it, and receive each message once', async () => {
     await open();
-    const ann = await person(cluster.house(0));
-    const bob = await person(cluster.house(1));
+    const ann = await person(cluster.instance(0));
+    const bob = await person(cluster.instance(1));
     const sinks = [await connect(at(1), ann.token), await connect(at(2), bob.token)];
     const opened = await wait(
-      Promise.all(cluster.houses.map((house) => house.openPrivate(ann.userId, bob.userId))),
+      Promise.all(cluster.instances.map((instance) => instance.openPrivate(ann.userId, bob.userId))),
     );
     const ids = new Set(opened.map((reply) => must(reply).id));
     expect(ids.size).toBe(1);
@@ -251,10 +251,10 @@ describe('people on three shards', () => {
       draft: { content: 'hello', flags: null, nonce: null },
       ...{ carried: {}, attachments: [], forward: null },
     };
-    for (const house of cluster.houses)
+    for (const instance of cluster.instances)
       must(
         await wait(
-          house.inPrivate(channelId, 'createMessage', input as never, { by, requires: 0n } as never),
+          instance.inPrivate(channelId, 'createMessage', input as never, { by, requires: 0n } as never),
         ),
       );
     await cluster.until(() => sinks.every((sink) => told(sink, 'MESSAGE_CREATE').length === 3), 'messages');
@@ -262,21 +262,25 @@ describe('people on three shards', () => {
 });
 
 describe('OAuth2 over three shards', () => {
-  async function code(house: ClusterHouse, userId: UserId, applicationId: ApplicationId): Promise<string> {
+  async function code(
+    instance: ClusterInstance,
+    userId: UserId,
+    applicationId: ApplicationId,
+  ): Promise<string> {
     const redirect = { client_id: applicationId, redirect_uri: 'https://game.example/back' };
     const query = asking({ ...redirect, response_type: 'code', scope: 'identify' });
     const decision = { authorize: true, permissions: null, guildId: null, integrationType: null };
-    const decided = await wait(house.features.oauth.consents.decide(userId, query, decision));
+    const decided = await wait(instance.features.oauth.consents.decide(userId, query, decision));
     if (decided.kind !== 'decided' || !decided.location) throw new Error(JSON.stringify(decided));
     return new URL(decided.location).searchParams.get('code') as string;
   }
 
   const exchange = (
-    house: ClusterHouse,
+    instance: ClusterInstance,
     { id, secret }: { id: ApplicationId; secret: string },
     text: string,
   ) =>
-    house.features.oauth.token({
+    instance.features.oauth.token({
       ...{ clientId: id, clientSecret: secret, grantType: 'authorization_code', code: text },
       redirectUri: 'https://game.example/back',
       ...{ codeVerifier: null, refreshToken: null, scope: null, deviceCode: null, external: null },
@@ -294,15 +298,15 @@ describe('OAuth2 over three shards', () => {
     const app = await client();
     const ann = await person();
     const tokens = must(await wait(exchange(at(1), app, await code(at(0), ann.userId, app.id))));
-    for (const house of cluster.houses)
-      expect(await wait(house.features.oauth.authenticate(tokens.accessToken.reveal()))).not.toBeNull();
+    for (const instance of cluster.instances)
+      expect(await wait(instance.features.oauth.authenticate(tokens.accessToken.reveal()))).not.toBeNull();
     const again = await code(at(2), ann.userId, app.id);
     const both = await wait(Promise.all([exchange(at(0), app, again), exchange(at(1), app, again)]));
     expect(both.filter(({ ok }) => ok).length).toBe(1);
     const won = must(both.find(({ ok }) => ok) as Reply<{ accessToken: Secret }>);
     await cluster.pass(300);
-    for (const house of cluster.houses)
-      expect(await wait(house.features.oauth.authenticate(won.accessToken.reveal()))).toBeNull();
+    for (const instance of cluster.instances)
+      expect(await wait(instance.features.oauth.authenticate(won.accessToken.reveal()))).toBeNull();
   });
 
   it('closes sessions at every shard when a grant is revoked', async () => {
@@ -316,8 +320,8 @@ describe('OAuth2 over three shards', () => {
     ];
     expect(await wait(at(1).features.oauth.deauthorize(ann.userId, id))).toBe(true);
     await cluster.until(() => sinks.every(({ closed }) => closed?.code === 4004), 'the end');
-    for (const house of cluster.houses)
-      expect(await wait(house.features.oauth.authenticate(ann.access))).toBeNull();
+    for (const instance of cluster.instances)
+      expect(await wait(instance.features.oauth.authenticate(ann.access))).toBeNull();
   });
 
   it('issues the tokens of a device once when its start, approval and polls are at different shards', async () => {
@@ -327,8 +331,8 @@ describe('OAuth2 over three shards', () => {
     const ann = await person();
     const begun = must(await wait(at(0).features.oauth.devices.begin(app.id, app.secret, 'identify')));
     expect(await wait(at(1).features.oauth.devices.finish(ann.userId, begun.userCode, true))).toBe(true);
-    const poll = (house: ClusterHouse) =>
-      house.features.oauth.token({
+    const poll = (instance: ClusterInstance) =>
+      instance.features.oauth.token({
         ...{ clientId: app.id, clientSecret: app.secret, deviceCode: begun.deviceCode.reveal() },
         grantType: 'urn:ietf:params:oauth:grant-type:device_code',
         ...{
@@ -377,9 +381,9 @@ describe('voice over three shards', () => {
 
   it('continues when the private channel moves to another shard', async () => {
     await open();
-    const [ann, bob] = [await person(cluster.house(0)), await person(cluster.house(1))];
+    const [ann, bob] = [await person(cluster.instance(0)), await person(cluster.instance(1))];
     const { id: channelId } = must(await wait(at(0).openPrivate(ann.userId, bob.userId)));
-    const { session } = await wait(cluster.house(2).connect(ann.token));
+    const { session } = await wait(cluster.instance(2).connect(ann.token));
     session.ask({ name: 'voiceState', input: { ...nowhere, guildId: null, channelId } });
     const call = () => cluster.ownerOf(channelId).privateChannels.peek(channelId)?.isBusy === true;
     await cluster.until(call, 'the call');
@@ -394,19 +398,19 @@ describe('voice over three shards', () => {
 
   it('continues when the private channel’s owner shard is killed, and stores nothing after its end', async () => {
     await open();
-    const ann = await person(cluster.house(0));
+    const ann = await person(cluster.instance(0));
     let channelId: ChannelId;
     do {
       const { userId } = await person();
       channelId = must(await wait(at(0).openPrivate(ann.userId, userId))).id;
-    } while (cluster.ownerOf(channelId) !== cluster.house(2));
-    const { session, sink } = await wait(cluster.house(0).connect(ann.token));
+    } while (cluster.ownerOf(channelId) !== cluster.instance(2));
+    const { session, sink } = await wait(cluster.instance(0).connect(ann.token));
     session.ask({ name: 'voiceState', input: { ...nowhere, guildId: null, channelId } });
     await cluster.until(() => told(sink, 'VOICE_STATE_UPDATE').length === 1, 'the call');
     await cluster.pass(500);
-    const orphaned = cluster.kill(cluster.house(2));
-    await cluster.adopt(cluster.house(1), orphaned);
-    const call = () => cluster.house(1).privateChannels.peek(channelId)?.isBusy === true;
+    const orphaned = cluster.kill(cluster.instance(2));
+    await cluster.adopt(cluster.instance(1), orphaned);
+    const call = () => cluster.instance(1).privateChannels.peek(channelId)?.isBusy === true;
     await cluster.until(call, 'the call at the next owner');
     expect(sink.names).not.toContain('CALL_DELETE');
     session.ask({ name: 'voiceState', input: { ...nowhere, guildId: null, channelId: null } });
@@ -438,8 +442,8 @@ describe('a running activity', () => {
     ];
     const channelId = (channels as { id: ChannelId; type: number }[]).find(({ type }) => type === 2)!.id;
     const place = { ownerId: guildId, guildId, channelId, userId: ownerId };
-    const join = (house: ClusterHouse, connectionId: string, userId = ownerId) =>
-      wait(house.features.runningActivities.join({ ...place, applicationId, connectionId, userId })).then(
+    const join = (instance: ClusterInstance, connectionId: string, userId = ownerId) =>
+      wait(instance.features.runningActivities.join({ ...place, applicationId, connectionId, userId })).then(
         must,
       );
     /** The numbers of participants that a session at another shard than the owner receives. */
@@ -447,17 +451,18 @@ describe('a running activity', () => {
       told<{ participants: readonly object[] }>(sink, 'EMBEDDED_ACTIVITY_UPDATE_V2').map(
         ({ participants }) => participants.length,
       );
-    const list = async (house: ClusterHouse) =>
-      must(await wait(house.features.runningActivities.list(place)));
+    const list = async (instance: ClusterInstance) =>
+      must(await wait(instance.features.runningActivities.list(place)));
     await join(watching, 'one');
-    const third = cluster.houses.find((house) => house !== first && house !== watching)!;
+    const third = cluster.instances.find((instance) => instance !== first && instance !== watching)!;
     const { activity } = await join(third, 'one', guest.userId);
     expect(await list(first)).toEqual([activity]);
     await cluster.until(() => shown().length === 2, 'both participants');
     const orphaned = cluster.kill(first);
     const living = cluster.strangerTo(guildId);
     await cluster.adopt(living, orphaned);
-    for (const house of cluster.houses) if (house !== first) expect(await list(house)).toEqual([activity]);
+    for (const instance of cluster.instances)
+      if (instance !== first) expect(await list(instance)).toEqual([activity]);
     expect((await join(living, 'one')).activity).toEqual(activity);
     expect((await join(third, 'one', guest.userId)).activity).toEqual(activity);
     // Without a renewal the new owner ends it.

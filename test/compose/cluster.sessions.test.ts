@@ -6,8 +6,8 @@ import fc from 'fast-check';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
-import { type ClusterHouse, openCluster, type TestCluster } from '../support/cluster.ts';
-import type { RecordingSink } from '../support/house.ts';
+import { type ClusterInstance, openCluster, type TestCluster } from '../support/cluster.ts';
+import type { RecordingSink } from '../support/instance.ts';
 
 const authority = (userId: UserId) => ({
   by: { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null },
@@ -24,8 +24,8 @@ async function open(shards = 2): Promise<void> {
   world = await cluster.found();
 }
 
-const rename = (house: ClusterHouse, name: string) =>
-  house.guilds.call(world.guildId, 'updateGuild', { draft: { name } }, authority(world.ownerId));
+const rename = (instance: ClusterInstance, name: string) =>
+  instance.guilds.call(world.guildId, 'updateGuild', { draft: { name } }, authority(world.ownerId));
 
 const renamesOf = ({ dispatches }: RecordingSink): string[] =>
   dispatches.flatMap(({ t, d }) => (t === 'GUILD_UPDATE' ? [(d as { name: string }).name] : []));
@@ -39,19 +39,19 @@ const namesOf = (count: number, from = 0): string[] =>
 const count = ({ names }: RecordingSink, t: string): number => names.filter((name) => name === t).length;
 
 /** Connects, and waits for GUILD_CREATE. */
-async function connected(house: ClusterHouse, token: string, intents?: number) {
-  const opened = await cluster.while(house.connect(token, intents));
+async function connected(instance: ClusterInstance, token: string, intents?: number) {
+  const opened = await cluster.while(instance.connect(token, intents));
   await cluster.until(() => opened.sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
   return opened;
 }
 
 /** Resumes a session at another home shard after its last dispatch. */
 async function moved(
-  house: ClusterHouse,
+  instance: ClusterInstance,
   token: string,
   { sink, session }: { readonly sink: RecordingSink; readonly session: { readonly id: string } },
 ) {
-  const resumed = await cluster.while(house.resume(token, session.id, sink.dispatches.at(-1)?.seq ?? 0));
+  const resumed = await cluster.while(instance.resume(token, session.id, sink.dispatches.at(-1)?.seq ?? 0));
   expect(resumed.outcome.kind).toBe('open');
   return resumed;
 }
@@ -60,10 +60,10 @@ describe('a session', () => {
   it('receives the events of a guild at another shard in order, whichever shard ran the commands', async () => {
     await open(3);
     const sinks: RecordingSink[] = [];
-    for (const house of cluster.houses) sinks.push((await connected(house, world.botToken)).sink);
+    for (const instance of cluster.instances) sinks.push((await connected(instance, world.botToken)).sink);
     sinks.push((await connected(cluster.strangerTo(world.guildId), world.ownerToken)).sink);
     for (const [index, name] of namesOf(12).entries())
-      await cluster.while(rename(cluster.house(index % 3), name));
+      await cluster.while(rename(cluster.instance(index % 3), name));
     await cluster.until(() => sinks.every((sink) => renamesOf(sink).length === 12), 'all names');
     for (const sink of sinks) {
       expect(renamesOf(sink)).toEqual(namesOf(12));
@@ -119,11 +119,11 @@ describe('a session', () => {
   it('receives every event, once and in order, when its guild moves between owner shards', async () => {
     await open(3);
     const sinks: RecordingSink[] = [];
-    for (const house of cluster.houses) sinks.push((await connected(house, world.botToken)).sink);
+    for (const instance of cluster.instances) sinks.push((await connected(instance, world.botToken)).sink);
     const names = namesOf(30);
     for (const [index, name] of names.entries()) {
       if (index % 10 === 5) await cluster.move(world.guildId, cluster.strangerTo(world.guildId));
-      await cluster.while(rename(cluster.house(index % 3), name));
+      await cluster.while(rename(cluster.instance(index % 3), name));
     }
     await cluster.until(() => sinks.every((sink) => renamesOf(sink).length >= 30), 'all names');
     await cluster.pass(100);
@@ -172,27 +172,28 @@ describe('a session', () => {
 
   it('receives GUILD_CREATE and GUILD_DELETE when its user joins and leaves a guild at another shard', async () => {
     await open(3);
-    const made = await cluster.while(cluster.house(1).operator.createUser({ username: 'guest' }));
+    const made = await cluster.while(cluster.instance(1).operator.createUser({ username: 'guest' }));
     const userId = made.user.id as UserId;
     const sinks: RecordingSink[] = [];
-    for (const house of cluster.houses) sinks.push((await cluster.while(house.connect(made.token))).sink);
+    for (const instance of cluster.instances)
+      sinks.push((await cluster.while(instance.connect(made.token))).sink);
     const { guildId } = world;
-    await cluster.while(cluster.house(2).operator.addMember({ guildId, userId }));
+    await cluster.while(cluster.instance(2).operator.addMember({ guildId, userId }));
     await cluster.until(() => sinks.every((sink) => sink.names.includes('GUILD_CREATE')), 'GUILD_CREATE');
-    const kick = cluster.house(0).guilds.call(guildId, 'kickMember', { userId }, authority(world.ownerId));
+    const kick = cluster.instance(0).guilds.call(guildId, 'kickMember', { userId }, authority(world.ownerId));
     expect((await cluster.while(kick)).ok).toBe(true);
     await cluster.until(() => sinks.every((sink) => sink.names.at(-1) === 'GUILD_DELETE'), 'GUILD_DELETE');
-    await cluster.while(rename(cluster.house(0), 'Without'));
+    await cluster.while(rename(cluster.instance(0), 'Without'));
     await cluster.pass(100);
     for (const sink of sinks) expect(renamesOf(sink)).toEqual([]);
   });
 
   it('receives GUILD_DELETE when its user was removed while no shard owned the guild', async () => {
     await open();
-    const made = await cluster.while(cluster.house(0).operator.createUser({ username: 'guest' }));
+    const made = await cluster.while(cluster.instance(0).operator.createUser({ username: 'guest' }));
     const userId = made.user.id as UserId;
     const { guildId } = world;
-    await cluster.while(cluster.house(0).operator.addMember({ guildId, userId }));
+    await cluster.while(cluster.instance(0).operator.addMember({ guildId, userId }));
     const away = cluster.strangerTo(guildId);
     const { sink } = await connected(away, made.token);
     const owner = cluster.ownerOf(guildId);
@@ -225,14 +226,14 @@ describe('a session', () => {
 describe('a session that moves to another home shard', () => {
   it('is handed over by a live home shard, and receives everything once', async () => {
     await open(3);
-    const bot = await connected(cluster.house(0), world.botToken);
-    const owner = await connected(cluster.house(1), world.ownerToken);
-    await cluster.while(rename(cluster.house(2), 'Before'));
+    const bot = await connected(cluster.instance(0), world.botToken);
+    const owner = await connected(cluster.instance(1), world.ownerToken);
+    await cluster.while(rename(cluster.instance(2), 'Before'));
     await cluster.until(() => renamesOf(bot.sink).length === 1, 'a name');
     const { seq } = bot.sink.dispatches.at(-1) ?? { seq: 0 };
     const shown = count(owner.sink, 'PRESENCE_UPDATE');
-    const { sink } = await moved(cluster.house(2), world.botToken, bot);
-    await cluster.while(rename(cluster.house(0), 'After'));
+    const { sink } = await moved(cluster.instance(2), world.botToken, bot);
+    await cluster.while(rename(cluster.instance(0), 'After'));
     await cluster.until(() => renamesOf(sink).includes('After'), 'a name');
     await cluster.pass(3000);
     expect(renamesOf(sink)).toEqual(['After']);
@@ -241,9 +242,9 @@ describe('a session that moves to another home shard', () => {
     expect(sink.names).not.toContain('GUILD_CREATE');
     expect(count(owner.sink, 'PRESENCE_UPDATE')).toBe(shown);
     // The first home shard drops its copy later, without a dispatch.
-    await cluster.pass(cluster.house(0).foundation.config.resume_window_ms + 5000);
+    await cluster.pass(cluster.instance(0).foundation.config.resume_window_ms + 5000);
     expect(count(owner.sink, 'PRESENCE_UPDATE')).toBe(shown);
-    await cluster.while(rename(cluster.house(1), 'Later'));
+    await cluster.while(rename(cluster.instance(1), 'Later'));
     await cluster.until(() => renamesOf(sink).includes('Later'), 'a name');
   });
 
@@ -292,10 +293,10 @@ describe('a user', () => {
 
   it('has one presence, merged from its sessions at all shards', async () => {
     await open(3);
-    const { sink } = await connected(cluster.house(0), world.botToken);
+    const { sink } = await connected(cluster.instance(0), world.botToken);
     const [a, b] = [
-      await connected(cluster.house(1), world.ownerToken),
-      await connected(cluster.house(2), world.ownerToken),
+      await connected(cluster.instance(1), world.ownerToken),
+      await connected(cluster.instance(2), world.ownerToken),
     ];
     await cluster.until(() => shownTo(sink).at(-1) === 'online', 'online');
     a.session.ask({ name: 'presence', input: presence('idle') });
@@ -312,8 +313,8 @@ describe('a user', () => {
 
   it('keeps its presence when it or its guild moves to another shard', async () => {
     await open(3);
-    const { sink } = await connected(cluster.house(0), world.botToken);
-    const { session } = await connected(cluster.house(1), world.ownerToken);
+    const { sink } = await connected(cluster.instance(0), world.botToken);
+    const { session } = await connected(cluster.instance(1), world.ownerToken);
     session.ask({ name: 'presence', input: presence('idle') });
     await cluster.until(() => shownTo(sink).at(-1) === 'idle', 'idle');
     const told = shownTo(sink).length;
@@ -332,8 +333,9 @@ describe('a user', () => {
 
   it('stays online for the resume window after its home shard died, and is offline afterwards', async () => {
     await open(3);
-    const homeless = cluster.houses.find(
-      (house) => house !== cluster.ownerOf(world.ownerId) && house !== cluster.ownerOf(world.guildId),
+    const homeless = cluster.instances.find(
+      (instance) =>
+        instance !== cluster.ownerOf(world.ownerId) && instance !== cluster.ownerOf(world.guildId),
     );
     if (!homeless) throw new Error('There is a third shard.');
     const { sink } = await connected(cluster.ownerOf(world.guildId), world.botToken);
@@ -351,11 +353,11 @@ describe('a user', () => {
   it('is signed out at every shard', async () => {
     await open(3);
     const sinks: RecordingSink[] = [];
-    for (const house of cluster.houses) sinks.push((await connected(house, world.ownerToken)).sink);
-    await cluster.while(cluster.house(1).identity.revokeAll(world.ownerId));
+    for (const instance of cluster.instances) sinks.push((await connected(instance, world.ownerToken)).sink);
+    await cluster.while(cluster.instance(1).identity.revokeAll(world.ownerId));
     await cluster.until(() => sinks.every(({ closed }) => closed?.code === 4004), '4004');
-    for (const house of cluster.houses)
-      expect(await cluster.while(house.authenticate(world.ownerToken))).toBeNull();
+    for (const instance of cluster.instances)
+      expect(await cluster.while(instance.authenticate(world.ownerToken))).toBeNull();
   });
 });
 
@@ -364,12 +366,12 @@ describe('a bot', () => {
     cluster = await openCluster(3, { rate_limits: true, session_starts_per_day: 2 });
     world = await cluster.found();
     const start = (index: number, shard: number) =>
-      cluster.while(cluster.house(index).connect(world.botToken, INTENTS.GUILDS, [shard, 3]));
+      cluster.while(cluster.instance(index).connect(world.botToken, INTENTS.GUILDS, [shard, 3]));
     await start(0, 0);
     await expect(start(1, 0)).rejects.toThrow('invalid');
     await start(1, 1);
     await expect(start(2, 2)).rejects.toThrow('The session start limit of the day is used up.');
-    const limit = await cluster.while(cluster.house(2).sessions.startLimitOf(world.botId));
+    const limit = await cluster.while(cluster.instance(2).sessions.startLimitOf(world.botId));
     expect(limit).toMatchObject({ total: 2, remaining: 0 });
   });
 });
@@ -384,11 +386,11 @@ describe('a guild that moves between shards under load', () => {
         return state % most;
       };
       const sinks: RecordingSink[] = [];
-      for (const house of cluster.houses) sinks.push((await connected(house, world.botToken)).sink);
+      for (const instance of cluster.instances) sinks.push((await connected(instance, world.botToken)).sink);
       cluster.net.delayMs = () => random(20);
       const names = namesOf(100);
       const flow = (async () => {
-        for (const name of names) await rename(cluster.house(random(3)), name);
+        for (const name of names) await rename(cluster.instance(random(3)), name);
       })();
       for (const after of moves) {
         await cluster.pass(after);

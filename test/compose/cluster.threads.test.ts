@@ -4,7 +4,7 @@ import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
 import { openCluster, type TestCluster } from '../support/cluster.ts';
-import type { RecordingSink } from '../support/house.ts';
+import type { RecordingSink } from '../support/instance.ts';
 
 let cluster: TestCluster;
 beforeAll(async () => (await openCluster(1)).close(), 60_000);

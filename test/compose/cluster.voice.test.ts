@@ -7,8 +7,8 @@ import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { VOICE_CLOSE } from '../../protocol/voice.ts';
 import { redirectingCalls } from '../../services/voice/elsewhere.ts';
 import { codeOf, identifyOf, RecordingSink as VoiceSocket } from '../actors/call/harness.ts';
-import { type ClusterHouse, openCluster, type TestCluster } from '../support/cluster.ts';
-import type { RecordingSink } from '../support/house.ts';
+import { type ClusterInstance, openCluster, type TestCluster } from '../support/cluster.ts';
+import type { RecordingSink } from '../support/instance.ts';
 
 let cluster: TestCluster;
 let world: Awaited<ReturnType<TestCluster['found']>>;
@@ -30,7 +30,7 @@ const ticketsOf = ({ dispatches }: RecordingSink): Ticket[] =>
   dispatches.flatMap(({ t, d }) => (t === 'VOICE_SERVER_UPDATE' ? [d as Ticket] : []));
 
 /** A bot with its session at a shard, in the voice channel of the guild. */
-async function inVoice(home: ClusterHouse) {
+async function inVoice(home: ClusterInstance) {
   const { guildId, botToken } = world;
   const { sink, session } = await cluster.while(home.connect(botToken));
   await cluster.until(() => sink.names.includes('GUILD_CREATE'), 'the guild');
@@ -107,7 +107,7 @@ describe('a member in the call of a guild', () => {
     const { sink, sessionId } = await inVoice(cluster.strangerTo(world.guildId));
     const [ticket] = ticketsOf(sink);
     const identify = { ...identifyOf(world.botId, ticket?.token ?? ''), serverId: world.guildId, sessionId };
-    const at = ({ voice, routing }: ClusterHouse) => redirectingCalls(voice.calls, routing);
+    const at = ({ voice, routing }: ClusterInstance) => redirectingCalls(voice.calls, routing);
     const stranger = at(cluster.strangerTo(world.guildId));
     const reason = expect.stringContaining('at another shard');
     const { code: notFound } = VOICE_CLOSE.SERVER_NOT_FOUND;
@@ -127,7 +127,7 @@ describe('a member in the call of a guild', () => {
 describe('a member in the call of a private channel', () => {
   it('receives a voice ticket on RESUME when the call moved after its home shard died', async () => {
     cluster = await openCluster(3, { journal_dir: folder });
-    const [owner, home, third] = cluster.houses as [ClusterHouse, ClusterHouse, ClusterHouse];
+    const [owner, home, third] = cluster.instances as [ClusterInstance, ClusterInstance, ClusterInstance];
     const person = async (username: string) => {
       const { user, token } = await cluster.while(owner.operator.createUser({ username }));
       return { userId: user.id as UserId, token };

@@ -5,7 +5,7 @@ import type { Engine } from '../../embedding.ts';
 import { shownTag } from '../../engine/guild/tag.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
-import { openHouse } from '../support/house.ts';
+import { openInstance } from '../support/instance.ts';
 import { dataUri, pngOf } from '../support/media.ts';
 
 const soon = { timeout: 10_000, interval: 20 };
@@ -122,7 +122,7 @@ describe('the tag of a guild', () => {
   });
 
   test('is updated for its users after a crash when it changed, a membership ended or the guild was deleted', async () => {
-    const before = await openHouse();
+    const before = await openInstance();
     const { operator, users, guilds, ownerId } = before;
     const by = { by: { ...SYSTEM.by, userId: ownerId, system: undefined }, requires: 0n } as never;
     const made = async (name: string) => {
@@ -147,7 +147,7 @@ describe('the tag of a guild', () => {
     // No timer has run since: the process ends before it changes a user.
     before.close();
 
-    const after = await openHouse();
+    const after = await openInstance();
     const shown = async () => {
       after.clock.advance(1_000);
       const all = await after.storage.users.get(people);

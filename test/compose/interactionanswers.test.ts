@@ -7,7 +7,7 @@ import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { ChannelId, RoleId, UserId } from '../../protocol/ids.ts';
 import { CALLBACK, INTERACTION } from '../../protocol/interactions.ts';
 import { leavesOf } from '../support/errortree.ts';
-import { codeOf, openInteractions, wellDone } from '../support/interactionhouse.ts';
+import { codeOf, openInteractions, wellDone } from '../support/interactioninstance.ts';
 
 const EPHEMERAL = 1 << 6;
 const PING = { name: 'ping', description: 'Answers.' };
@@ -24,17 +24,22 @@ let foreignRoleId: string;
 
 beforeAll(async () => {
   at = await openInteractions();
-  const { house } = at;
-  const by = { ...SYSTEM, by: { ...SYSTEM.by, userId: house.ownerId } };
-  const role = await house.guilds.call(house.guildId, 'createRole', { draft: { name: 'Crew' } } as never, by);
+  const { instance } = at;
+  const by = { ...SYSTEM, by: { ...SYSTEM.by, userId: instance.ownerId } };
+  const role = await instance.guilds.call(
+    instance.guildId,
+    'createRole',
+    { draft: { name: 'Crew' } } as never,
+    by,
+  );
   roleId = (wellDone(role) as { readonly id: RoleId }).id;
   const draft = { name: 'Calls', type: VOICE };
-  const channel = await house.guilds.call(house.guildId, 'createChannel', { draft } as never, by);
+  const channel = await instance.guilds.call(instance.guildId, 'createChannel', { draft } as never, by);
   voiceId = (wellDone(channel) as { readonly id: ChannelId }).id;
-  strangerId = (await house.operator.createUser({ username: 'stranger' })).user.id as UserId;
-  foreignRoleId = (await house.operator.createGuild({ name: 'Next', ownerId: house.ownerId })).id;
+  strangerId = (await instance.operator.createUser({ username: 'stranger' })).user.id as UserId;
+  foreignRoleId = (await instance.operator.createGuild({ name: 'Next', ownerId: instance.ownerId })).id;
 }, 60_000);
-afterAll(() => at.house.close());
+afterAll(() => at.instance.close());
 
 /** A message of the bot with these components. */
 async function shown(...components: readonly object[]) {
@@ -54,26 +59,30 @@ const wrongIn = (reply: Awaited<ReturnType<typeof at.ask>>) =>
   reply.ok ? [] : leavesOf(reply.refusal.errors ?? {});
 
 const original = async ({ token }: { readonly token: string }) => {
-  const { tokenMessages } = at.house.features.interactions;
+  const { tokenMessages } = at.instance.features.interactions;
   return wellDone((await tokenMessages.find(at.own.id as never, token))!);
 };
 const edit = { keep: null, attachments: [], withComponents: true };
 
 describe('a select of a message', () => {
   test('sends the chosen values with their resolved objects', async () => {
-    const { house, channelId } = at;
+    const { instance, channelId } = at;
     const options = [
       { label: 'A', value: 'a' },
       { label: 'B', value: 'b' },
     ];
     const cases: readonly [number, readonly string[], object | undefined][] = [
       [STRING, ['a', 'b'], undefined],
-      [USER, [house.botId], { users: { [house.botId]: { bot: true } }, members: { [house.botId]: {} } }],
+      [
+        USER,
+        [instance.botId],
+        { users: { [instance.botId]: { bot: true } }, members: { [instance.botId]: {} } },
+      ],
       [ROLE, [roleId], { roles: { [roleId]: { name: 'Crew' } } }],
       [
         MENTIONABLE,
-        [roleId, house.ownerId],
-        { roles: { [roleId]: {} }, users: { [house.ownerId]: {} }, members: { [house.ownerId]: {} } },
+        [roleId, instance.ownerId],
+        { roles: { [roleId]: {} }, users: { [instance.ownerId]: {} }, members: { [instance.ownerId]: {} } },
       ],
       [
         CHANNEL,
@@ -131,7 +140,7 @@ describe('a form', () => {
   });
 
   test('sends the values of each kind of select and the files, with their resolved objects', async () => {
-    const { house, channelId } = at;
+    const { instance, channelId } = at;
     const { id } = await opened(
       ...[USER, ROLE, MENTIONABLE, CHANNEL].map(select),
       label({ type: 19, custom_id: 'files', file_types: ['.PDF'] }),
@@ -141,9 +150,9 @@ describe('a form', () => {
       component: { custom_id, values },
     });
     const components = [
-      given('s5', [house.botId]),
+      given('s5', [instance.botId]),
       given('s6', [roleId]),
-      given('s7', [house.ownerId, roleId]),
+      given('s7', [instance.ownerId, roleId]),
       given('s8', [channelId]),
       given('files', ['0']),
     ];
@@ -154,15 +163,15 @@ describe('a form', () => {
     const { data } = await at.send(submission(id, components, { uploads: { 0: file } }) as never);
     expect(data).toMatchObject({
       components: [
-        { type: 18, component: { type: 5, custom_id: 's5', values: [house.botId] } },
+        { type: 18, component: { type: 5, custom_id: 's5', values: [instance.botId] } },
         { type: 18, component: { type: 6, custom_id: 's6', values: [roleId] } },
-        { type: 18, component: { type: 7, custom_id: 's7', values: [house.ownerId, roleId] } },
+        { type: 18, component: { type: 7, custom_id: 's7', values: [instance.ownerId, roleId] } },
         { type: 18, component: { type: 8, custom_id: 's8', values: [channelId] } },
         { type: 18, component: { type: 19, custom_id: 'files', values: ['900'] } },
       ],
       resolved: {
-        users: { [house.botId]: {}, [house.ownerId]: {} },
-        members: { [house.botId]: {}, [house.ownerId]: {} },
+        users: { [instance.botId]: {}, [instance.ownerId]: {} },
+        members: { [instance.botId]: {}, [instance.ownerId]: {} },
         roles: { [roleId]: { name: 'Crew' } },
         channels: { [channelId]: { type: TEXT } },
         attachments: { 900: { filename: 'plan.pdf' } },
@@ -230,7 +239,7 @@ describe('the press of a button', () => {
     const { id } = await shown(BUTTON);
     const pressed = await at.send(at.click(id, 'go'));
     wellDone(await at.answer(pressed, CALLBACK.UPDATE_MESSAGE));
-    const stored = await at.house.storage.interactions.get(at.house.guildId, pressed.id);
+    const stored = await at.instance.storage.interactions.get(at.instance.guildId, pressed.id);
     expect(stored?.state).toMatchObject({ kind: 'answered', original: { messageId: id } });
   });
 
@@ -241,13 +250,13 @@ describe('the press of a button', () => {
     const { written } = wellDone(await at.answer(first, CALLBACK.MESSAGE, draft));
     const hiddenId = written!.message.id;
     const pressed = await at.send({ ...at.click(hiddenId, 'go'), isEphemeral: true });
-    at.house.steer.drop = 'ephemeralWritten';
+    at.instance.steer.drop = 'ephemeralWritten';
     await expect(at.answer(pressed, CALLBACK.UPDATE_MESSAGE, { content: 'lost' })).rejects.toThrow('gone');
     wellDone(await at.answer(pressed, CALLBACK.UPDATE_MESSAGE, { content: 'pressed' }));
-    const { house } = at;
-    const stored = await house.storage.interactions.get(house.guildId, pressed.id);
+    const { instance } = at;
+    const stored = await instance.storage.interactions.get(instance.guildId, pressed.id);
     expect(stored?.state).toMatchObject({ kind: 'answered', original: { messageId: hiddenId } });
-    const message = await house.storage.interactions.ephemeral(house.guildId, hiddenId);
+    const message = await instance.storage.interactions.ephemeral(instance.guildId, hiddenId);
     expect(message?.message.content).toBe('pressed');
   });
 
@@ -280,10 +289,10 @@ describe('the press of a button', () => {
 });
 
 test('a first answer writes no message when its interaction could not be stored', async () => {
-  const { house, person } = at;
+  const { instance, person } = at;
   const sent = await at.use(await at.command(PING));
   const before = person.sink.dispatches.length;
-  house.steer.drop = 'interactionChanged';
+  instance.steer.drop = 'interactionChanged';
   await expect(at.answer(sent, CALLBACK.MESSAGE, { content: 'lost' })).rejects.toThrow('gone');
   wellDone(await at.answer(sent, CALLBACK.MESSAGE, { content: 'answered' }));
   const messages = person.sink.dispatches.slice(before).filter(({ t }) => t === 'MESSAGE_CREATE');
@@ -302,7 +311,7 @@ describe('a follow-up', () => {
     ['a message that only its reader sees', EPHEMERAL],
   ])('overwrites no answer whose completion was stored before the server stopped: %s', async (_, flags) => {
     const { sent, id, messages } = await deferred(flags);
-    at.house.steer.drop = 'interactionChanged';
+    at.instance.steer.drop = 'interactionChanged';
     await expect(messages.edit('@original', { ...edit, edit: { content: 'done' } })).rejects.toThrow('gone');
     const { message } = wellDone(await at.followUp(sent, { content: 'more', flags }));
     expect(message.id).not.toBe(id);
@@ -311,9 +320,9 @@ describe('a follow-up', () => {
 
   test('is a new message when a moderator deleted the deferred answer', async () => {
     const { sent, id } = await deferred();
-    const { house, channelId } = at;
-    const by = { ...SYSTEM, by: { ...SYSTEM.by, userId: house.ownerId } };
-    wellDone(await house.guilds.call(house.guildId, 'deleteMessage', { channelId, messageId: id }, by));
+    const { instance, channelId } = at;
+    const by = { ...SYSTEM, by: { ...SYSTEM.by, userId: instance.ownerId } };
+    wellDone(await instance.guilds.call(instance.guildId, 'deleteMessage', { channelId, messageId: id }, by));
     const { message } = wellDone(await at.followUp(sent, { content: 'more' }));
     expect([message.content, message.id === id]).toEqual(['more', false]);
   });
@@ -322,7 +331,7 @@ describe('a follow-up', () => {
 describe('a change of the message of a button, while the server stops', () => {
   // The guild starts again after a failed commit: each test has a server of its own.
   beforeEach(async () => {
-    at.house.close();
+    at.instance.close();
     at = await openInteractions();
   });
 
@@ -333,11 +342,11 @@ describe('a change of the message of a button, while the server stops', () => {
     const { id } = await shown(BUTTON);
     const pressed = await at.send(at.click(id, 'go'));
     const press = () => at.answer(pressed, CALLBACK.UPDATE_MESSAGE, { content: 'pressed' });
-    at.house.steer[how] = 'messageUpdated';
+    at.instance.steer[how] = 'messageUpdated';
     await expect(press()).rejects.toThrow('gone');
     const before = at.person.sink.dispatches.length;
     expect(codeOf(await press())).toBe(code);
-    const [message] = await at.house.storage.messages.get(at.house.guildId, [
+    const [message] = await at.instance.storage.messages.get(at.instance.guildId, [
       { channelId: at.channelId, id: id as never },
     ]);
     expect(message?.content).toBe('pressed');
@@ -347,20 +356,20 @@ describe('a change of the message of a button, while the server stops', () => {
 });
 
 test('a message that its reader dismissed is not dispatched as deleted again when the token expires', async () => {
-  at.house.close();
+  at.instance.close();
   at = await openInteractions();
-  const { house, channelId, person } = at;
+  const { instance, channelId, person } = at;
   const sent = await at.use(await at.command(PING));
   const { written } = wellDone(
     await at.answer(sent, CALLBACK.MESSAGE, { content: 'hidden', flags: EPHEMERAL }),
   );
   const { id } = written!.message;
-  const place = { ownerId: house.guildId, guildId: house.guildId, channelId };
-  wellDone(await house.features.interactions.dismiss(place, id, house.ownerId));
-  const stored = () => house.storage.interactions.get(house.guildId, sent.id);
-  house.clock.advance(15 * 60_000);
+  const place = { ownerId: instance.guildId, guildId: instance.guildId, channelId };
+  wellDone(await instance.features.interactions.dismiss(place, id, instance.ownerId));
+  const stored = () => instance.storage.interactions.get(instance.guildId, sent.id);
+  instance.clock.advance(15 * 60_000);
   for (let second = 0; second < 60 && (await stored()) !== null; second += 1) {
-    house.clock.advance(1_000);
+    instance.clock.advance(1_000);
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
   expect(await stored()).toBeNull();
@@ -368,7 +377,7 @@ test('a message that its reader dismissed is not dispatched as deleted again whe
 });
 
 test('an interaction answered by the callback route does not fail when its endpoint fails afterwards', async () => {
-  const { house, person } = at;
+  const { instance, person } = at;
   /** By id of the interaction: ends the request with 500. */
   const fails = new Map<string, () => void>();
   const bodies: Parameters<typeof at.answer>[0][] = [];
@@ -379,10 +388,10 @@ test('an interaction answered by the callback route does not fail when its endpo
   });
   await new Promise<void>((resolve) => endpoint.listen(0, '127.0.0.1', resolve));
   const { port } = endpoint.address() as AddressInfo;
-  const application = (await house.storage.applications.get(at.own.id))!;
+  const application = (await instance.storage.applications.get(at.own.id))!;
   const url = { interactions_endpoint_url: `http://127.0.0.1:${port}/` };
-  await house.commit(at.own.id, [{ type: 'applicationUpdated', application: { ...application, ...url } }]);
-  house.features.interactions.forget(at.own.id);
+  await instance.commit(at.own.id, [{ type: 'applicationUpdated', application: { ...application, ...url } }]);
+  instance.features.interactions.forget(at.own.id);
   const one = await at.command(PING);
   const used = async () => {
     const before = bodies.length;

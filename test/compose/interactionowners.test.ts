@@ -5,8 +5,8 @@ import type { PremiumCommand } from '../../engine/premium/rules.ts';
 import type { ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
 import { CALLBACK, INTERACTION } from '../../protocol/interactions.ts';
 import { P } from '../../protocol/permissions.ts';
-import { until } from '../support/house.ts';
-import { codeOf, openInteractions, wellDone } from '../support/interactionhouse.ts';
+import { until } from '../support/instance.ts';
+import { codeOf, openInteractions, wellDone } from '../support/interactioninstance.ts';
 
 const EPHEMERAL = 1 << 6;
 const PING = { name: 'ping', description: 'Answers.' };
@@ -22,21 +22,21 @@ let otherChannelId: ChannelId;
 
 beforeAll(async () => {
   at = await openInteractions();
-  const { house } = at;
-  const { user } = await house.operator.createUser({ username: 'bert' });
+  const { instance } = at;
+  const { user } = await instance.operator.createUser({ username: 'bert' });
   const userId = user.id as UserId;
-  await house.operator.addMember({ guildId: house.guildId, userId });
-  const { session } = await house.connect((await house.identity.issue(userId, 'user')).reveal());
+  await instance.operator.addMember({ guildId: instance.guildId, userId });
+  const { session } = await instance.connect((await instance.identity.issue(userId, 'user')).reveal());
   bert = { userId, sessionId: session.id };
-  const made = await house.guilds.call(
-    house.guildId,
+  const made = await instance.guilds.call(
+    instance.guildId,
     'createChannel',
     { draft: { name: 'elsewhere' } } as never,
-    { ...SYSTEM, by: { ...SYSTEM.by, userId: house.ownerId } },
+    { ...SYSTEM, by: { ...SYSTEM.by, userId: instance.ownerId } },
   );
   otherChannelId = (wellDone(made) as { readonly id: ChannelId }).id;
 }, 60_000);
-afterAll(() => at.house.close());
+afterAll(() => at.instance.close());
 
 /** An interaction of the owner, answered with a message that only the owner sees. */
 async function hidden() {
@@ -47,7 +47,7 @@ async function hidden() {
 }
 
 const target = async (token: string) => {
-  const found = await at.house.features.interactions.tokenMessages.find(at.own.id as never, token);
+  const found = await at.instance.features.interactions.tokenMessages.find(at.own.id as never, token);
   return wellDone(found!);
 };
 
@@ -78,11 +78,11 @@ describe('an ephemeral message', () => {
   });
 
   test('is dismissed, and its button pressed, only by its reader and in its channel', async () => {
-    const { house, channelId } = at;
+    const { instance, channelId } = at;
     const { id } = await hidden();
-    const place = { ownerId: house.guildId, guildId: house.guildId, channelId };
-    const dismiss = (where: object, userId = house.ownerId) =>
-      house.features.interactions.dismiss({ ...place, ...where }, id, userId).then(codeOf);
+    const place = { ownerId: instance.guildId, guildId: instance.guildId, channelId };
+    const dismiss = (where: object, userId = instance.ownerId) =>
+      instance.features.interactions.dismiss({ ...place, ...where }, id, userId).then(codeOf);
     const press = (more: object) =>
       at.ask({ ...at.click(id, 'go'), isEphemeral: true, ...more }).then(codeOf);
     expect(await press({ channelId: otherChannelId })).toBe(10_008);
@@ -111,23 +111,23 @@ describe('concurrent requests', () => {
   });
 
   test('leave a dismissed ephemeral message deleted, although its application edits it', async () => {
-    const { house, channelId } = at;
+    const { instance, channelId } = at;
     const { sent, id } = await hidden();
     const messages = await target(sent.token);
     const change = { edit: { content: 'changed' }, keep: null, attachments: [], withComponents: true };
-    const place = { ownerId: house.guildId, guildId: house.guildId, channelId };
+    const place = { ownerId: instance.guildId, guildId: instance.guildId, channelId };
     const turns = async () => {
       for (let turn = 0; turn < 50; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
     };
     const before = at.person.sink.dispatches.length;
-    house.steer.hold = true;
-    const dismissed = house.features.interactions.dismiss(place, id, house.ownerId).then(codeOf);
+    instance.steer.hold = true;
+    const dismissed = instance.features.interactions.dismiss(place, id, instance.ownerId).then(codeOf);
     await turns();
     const edited = messages.edit('@original', change).then(codeOf);
     await turns();
-    house.release();
+    instance.release();
     expect([await dismissed, await edited]).toEqual([null, 10_008]);
-    expect((await house.storage.interactions.ephemeral(house.guildId, id))?.isGone).toBe(true);
+    expect((await instance.storage.interactions.ephemeral(instance.guildId, id))?.isGone).toBe(true);
     const told = at.person.sink.dispatches.slice(before).filter(({ t }) => t.startsWith('MESSAGE_'));
     expect(told.map(({ t }) => t)).toEqual(['MESSAGE_DELETE']);
   });
@@ -135,34 +135,36 @@ describe('concurrent requests', () => {
 
 describe('a member', () => {
   const { system: _, ...nobody } = SYSTEM.by;
-  const asOwner = () => ({ by: { ...nobody, userId: at.house.ownerId }, requires: 0n });
+  const asOwner = () => ({ by: { ...nobody, userId: at.instance.ownerId }, requires: 0n });
   const change = async (
     type: 'updateMember' | 'updateRole' | 'updateChannel' | 'createThread',
     input: object,
-  ) => wellDone(await at.house.guilds.call(at.house.guildId, type, input as never, asOwner()));
+  ) => wellDone(await at.instance.guilds.call(at.instance.guildId, type, input as never, asOwner()));
   const ask = async (place: object = {}) =>
     codeOf(
       await at.ask({ type: INTERACTION.COMMAND, data: at.dataOf(await at.command(PING)), ...bert, ...place }),
     );
 
   test('cannot use commands while timed out', async () => {
-    const until = (ms: number) => new Date(at.house.clock.now() + ms).toISOString();
+    const until = (ms: number) => new Date(at.instance.clock.now() + ms).toISOString();
     expect(await ask()).toBeNull();
     await change('updateMember', { userId: bert.userId, communicationDisabledUntil: until(60_000) });
     expect(await ask()).toBe(50_013);
-    at.house.clock.advance(61_000);
+    at.instance.clock.advance(61_000);
     expect(await ask()).toBeNull();
   });
 
   test('cannot use commands without USE_APPLICATION_COMMANDS, but still presses buttons in visible channels', async () => {
-    const { house } = at;
-    const roles = wellDone(await house.guilds.call(house.guildId, 'listRoles', {}, SYSTEM)) as readonly {
+    const { instance } = at;
+    const roles = wellDone(
+      await instance.guilds.call(instance.guildId, 'listRoles', {}, SYSTEM),
+    ) as readonly {
       readonly id: string;
       readonly permissions: string;
     }[];
-    const everyone = roles.find(({ id }) => id === house.guildId)!;
+    const everyone = roles.find(({ id }) => id === instance.guildId)!;
     const set = (permissions: bigint) =>
-      change('updateRole', { roleId: house.guildId, draft: { permissions: String(permissions) } });
+      change('updateRole', { roleId: instance.guildId, draft: { permissions: String(permissions) } });
     const sent = await at.use(await at.command(PING));
     const shown = wellDone(await at.answer(sent, CALLBACK.MESSAGE, { content: 'x', components: [BUTTON] }));
     const held = BigInt(everyone.permissions);
@@ -185,13 +187,13 @@ describe('a member', () => {
     expect(await asks()).toBeNull();
     await change('updateChannel', { channelId, draft: {}, threadChange: { locked: true } });
     expect(await asks()).toBe(160_005);
-    expect(await ask({ channelId, userId: at.house.ownerId, sessionId: at.person.session.id })).toBeNull();
+    expect(await ask({ channelId, userId: at.instance.ownerId, sessionId: at.person.session.id })).toBeNull();
     await change('updateChannel', { channelId, draft: {}, threadChange: { locked: false, archived: true } });
     const one = await at.command(PING);
     const sent = await at.send({ type: INTERACTION.COMMAND, data: at.dataOf(one), channelId, ...bert });
     wellDone(await at.answer(sent, CALLBACK.MESSAGE, { content: 'here' }));
     const authority = { ...SYSTEM, channelId };
-    const found = await at.house.guilds.call(at.house.guildId, 'getChannel', { channelId }, authority);
+    const found = await at.instance.guilds.call(at.instance.guildId, 'getChannel', { channelId }, authority);
     expect(wellDone(found)).toMatchObject({ thread_metadata: { archived: false } });
   });
 });
@@ -205,14 +207,14 @@ describe('a form', () => {
       type: INTERACTION.MODAL_SUBMIT,
       data: { id: sent.id, custom_id: 'form', components },
     };
-    const { application } = await at.house.operator.createApplication({ name: 'Other' });
+    const { application } = await at.instance.operator.createApplication({ name: 'Other' });
     const other = { ...at.own, id: application.id as typeof at.own.id };
     expect(codeOf(await at.ask(submission, other))).toBe(10_062);
     expect(codeOf(await at.ask({ ...submission, ...bert }))).toBe(10_062);
     expect(codeOf(await at.ask({ ...submission, channelId: otherChannelId }))).toBe(10_062);
     expect(codeOf(await at.ask(submission))).toBeNull();
     expect(codeOf(await at.ask(submission))).toBe(10_062);
-    const stored = await at.house.storage.interactions.get(at.house.guildId, sent.id);
+    const stored = await at.instance.storage.interactions.get(at.instance.guildId, sent.id);
     expect(stored?.modal).toBeNull();
   });
 
@@ -246,18 +248,18 @@ describe('a token', () => {
   });
 
   test('accesses only messages of its application, under the id of that application', async () => {
-    const { house, channelId } = at;
+    const { instance, channelId } = at;
     const sent = await used();
     wellDone(await at.answer(sent, CALLBACK.MESSAGE, { content: 'mine' }));
     const input = { channelId, draft: { content: 'theirs' }, attachments: [], forward: null };
-    const by = { ...SYSTEM, by: { ...SYSTEM.by, userId: house.ownerId } };
-    const made = await house.guilds.call(house.guildId, 'createMessage', input as never, by);
+    const by = { ...SYSTEM, by: { ...SYSTEM.by, userId: instance.ownerId } };
+    const made = await instance.guilds.call(instance.guildId, 'createMessage', input as never, by);
     const theirs = (wellDone(made) as { readonly message: { readonly id: MessageId } }).message.id;
     const messages = await target(sent.token);
     expect(codeOf(await messages.get(theirs, undefined))).toBe(10_008);
     expect(codeOf(await messages.delete(theirs, undefined))).toBe(10_008);
-    const { application } = await house.operator.createApplication({ name: 'Another' });
-    const { tokenMessages } = house.features.interactions;
+    const { application } = await instance.operator.createApplication({ name: 'Another' });
+    const { tokenMessages } = instance.features.interactions;
     expect(await tokenMessages.find(application.id as never, sent.token)).toBeNull();
   });
 
@@ -267,20 +269,20 @@ describe('a token', () => {
     const typed = [{ type: 3, name: 'text', value: 'r', focused: true }];
     const sent = await at.send({ type: INTERACTION.AUTOCOMPLETE, data: at.dataOf(one, { options: typed }) });
     wellDone(await at.answer(sent, CALLBACK.CHOICES, { choices: [{ name: 'Red', value: 'red' }] }));
-    const { tokenMessages } = at.house.features.interactions;
+    const { tokenMessages } = at.instance.features.interactions;
     expect(codeOf((await tokenMessages.find(at.own.id as never, sent.token))!)).toBe(10_015);
   });
 
   test('opens its webhook with the first answer, and not when that answer is late', async () => {
-    const { house } = at;
-    const { tokenMessages } = house.features.interactions;
+    const { instance } = at;
+    const { tokenMessages } = instance.features.interactions;
     const [sent, late] = [await used(), await used()];
     const found = async ({ token }: typeof sent) =>
       codeOf((await tokenMessages.find(at.own.id as never, token))!);
     expect(await found(sent)).toBe(10_015);
     wellDone(await at.answer(sent, CALLBACK.DEFERRED_MESSAGE));
     expect(await found(sent)).toBeNull();
-    house.clock.advance(4_000);
+    instance.clock.advance(4_000);
     await at.shown(at.person.sink, 'INTERACTION_FAILURE', ({ id }) => id === late.id);
     expect(await found(late)).toBe(10_015);
     expect(codeOf(await at.answer(late, CALLBACK.MESSAGE, { content: 'late' }))).toBe(10_062);
@@ -296,7 +298,7 @@ describe('a token', () => {
 });
 
 test('a button is pressed only for its own application, and a reserved command is used only with permission', async () => {
-  const { application } = await at.house.operator.createApplication({ name: 'Third' });
+  const { application } = await at.instance.operator.createApplication({ name: 'Third' });
   const other = { ...at.own, id: application.id as typeof at.own.id };
   const sent = await at.use(await at.command(PING));
   const shown = wellDone(await at.answer(sent, CALLBACK.MESSAGE, { content: 'x', components: [BUTTON] }));
@@ -310,11 +312,11 @@ test('a button is pressed only for its own application, and a reserved command i
 });
 
 test('a command of one guild is unknown in another', async () => {
-  const { house, bot } = at;
-  const one = await at.command({ ...PING, name: 'local' }, at.own, house.guildId);
-  const guild = await house.operator.createGuild({ name: 'Next', ownerId: house.ownerId });
+  const { instance, bot } = at;
+  const one = await at.command({ ...PING, name: 'local' }, at.own, instance.guildId);
+  const guild = await instance.operator.createGuild({ name: 'Next', ownerId: instance.ownerId });
   const guildId = guild.id as GuildId;
-  await house.operator.addMember({ guildId, userId: house.botId as UserId });
+  await instance.operator.addMember({ guildId, userId: instance.botId as UserId });
   const news = () =>
     bot.sink.dispatches.find(({ t, d }) => t === 'GUILD_CREATE' && (d as { id: string }).id === guildId)?.d as
       | { readonly channels: readonly { readonly id: ChannelId; readonly type: number }[] }
@@ -329,15 +331,16 @@ test('a command of one guild is unknown in another', async () => {
 });
 
 test('an interaction carries the user’s entitlements for this guild, and not for another', async () => {
-  const { house, own } = at;
-  const run = async (command: PremiumCommand) => wellDone(await house.features.premium.run(own.id, command));
+  const { instance, own } = at;
+  const run = async (command: PremiumCommand) =>
+    wellDone(await instance.features.premium.run(own.id, command));
   const { skus } = await run({ kind: 'createSku', name: 'Patron', type: 'subscription', owner: 'guild' });
   const skuId = skus[0]!.id;
-  const other = await house.operator.createGuild({ name: 'Elsewhere', ownerId: house.ownerId });
-  for (const guildId of [house.guildId, other.id as GuildId]) {
-    const to = { userId: house.ownerId, guildId };
+  const other = await instance.operator.createGuild({ name: 'Elsewhere', ownerId: instance.ownerId });
+  for (const guildId of [instance.guildId, other.id as GuildId]) {
+    const to = { userId: instance.ownerId, guildId };
     await run({ kind: 'grant', skuId, to, gifterId: null, days: 30 });
   }
   const sent = await at.use(await at.command(PING));
-  expect(sent.entitlements).toMatchObject([{ sku_id: skuId, guild_id: house.guildId }]);
+  expect(sent.entitlements).toMatchObject([{ sku_id: skuId, guild_id: instance.guildId }]);
 });

@@ -5,8 +5,8 @@ import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
 import { CALLBACK, INTERACTION } from '../../protocol/interactions.ts';
 import { asking } from '../services/oauth/flows.ts';
-import { until } from '../support/house.ts';
-import { openInteractions, wellDone } from '../support/interactionhouse.ts';
+import { until } from '../support/instance.ts';
+import { openInteractions, wellDone } from '../support/interactioninstance.ts';
 
 const PING = { name: 'ping', description: 'Answers.' };
 const OWN = ['INTERACTION_CREATE', 'INTERACTION_SUCCESS', 'INTERACTION_MODAL_CREATE'];
@@ -15,11 +15,11 @@ let at: Awaited<ReturnType<typeof openInteractions>>;
 beforeAll(async () => {
   at = await openInteractions();
 }, 60_000);
-afterAll(() => at.house.close());
+afterAll(() => at.instance.close());
 
 /** Another connection of a person; of the owner without an id. */
-async function connected(userId: UserId = at.house.ownerId) {
-  return at.house.connect((await at.house.identity.issue(userId, 'user')).reveal());
+async function connected(userId: UserId = at.instance.ownerId) {
+  return at.instance.connect((await at.instance.identity.issue(userId, 'user')).reveal());
 }
 
 describe('the session that an invocation names', () => {
@@ -42,7 +42,7 @@ describe('the session that an invocation names', () => {
     [
       'of another person',
       async () => {
-        const { user } = await at.house.operator.createUser({ username: 'bert' });
+        const { user } = await at.instance.operator.createUser({ username: 'bert' });
         return (await connected(user.id as UserId)).session.id;
       },
     ],
@@ -88,56 +88,58 @@ describe('the link of an application', () => {
   const decision = { authorize: true, permissions: null, guildId: null, integrationType: null };
 
   async function made(config: object) {
-    const { application, botToken } = await at.house.operator.createApplication({ name: 'Linked' });
+    const { application, botToken } = await at.instance.operator.createApplication({ name: 'Linked' });
     const id = application.id as typeof at.own.id;
     const configured = { integration_types_config: config };
-    wellDone(await at.house.features.endpoints.update(id, configured));
-    const { sink } = await at.house.connect(botToken);
+    wellDone(await at.instance.features.endpoints.update(id, configured));
+    const { sink } = await at.instance.connect(botToken);
     const one = await at.command(PING, { id });
     return { id, sink, ask: { type: INTERACTION.COMMAND, data: at.dataOf(one) } };
   }
 
   test('adds the bot and the commands to the guild that its owner chooses', async () => {
-    const { house } = at;
+    const { instance } = at;
     const scopes = ['bot', 'applications.commands'];
     const { id, sink, ask } = await made({ 0: { oauth2_install_params: { scopes, permissions: '2048' } } });
     expect(await at.ask(ask, { ...at.own, id })).toMatchObject({ ok: false, refusal: { code: 10_063 } });
-    const chosen = { ...decision, guildId: house.guildId };
-    const decided = await house.features.oauth.consents.decide(house.ownerId, link(id), chosen);
+    const chosen = { ...decision, guildId: instance.guildId };
+    const decided = await instance.features.oauth.consents.decide(instance.ownerId, link(id), chosen);
     expect(decided).toMatchObject({ kind: 'decided' });
     await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
     const sent = await at.send(ask, { application: { ...at.own, id }, sink });
-    expect(sent.authorizing_integration_owners).toEqual({ 0: house.guildId });
+    expect(sent.authorizing_integration_owners).toEqual({ 0: instance.guildId });
   });
 
   test('installs the application to the account alone when only that is configured', async () => {
-    const { house } = at;
+    const { instance } = at;
     const params = { scopes: ['applications.commands'], permissions: '0' };
     const { id, sink, ask } = await made({ 1: { oauth2_install_params: params } });
-    const decided = await house.features.oauth.consents.decide(house.ownerId, link(id), decision);
+    const decided = await instance.features.oauth.consents.decide(instance.ownerId, link(id), decision);
     expect(decided).toMatchObject({ kind: 'decided' });
     const sent = await at.send(ask, { application: { ...at.own, id }, sink });
-    expect(sent.authorizing_integration_owners).toEqual({ 1: house.ownerId });
+    expect(sent.authorizing_integration_owners).toEqual({ 1: instance.ownerId });
     expect(sink.names).not.toContain('GUILD_CREATE');
   });
 });
 
 test('a bot with two shards receives interactions of a guild on its shard, and of private channels on shard 0', async () => {
-  const { house } = at;
-  const { application, bot, botToken } = await house.operator.createApplication({ name: 'Sharded' });
+  const { instance } = at;
+  const { application, bot, botToken } = await instance.operator.createApplication({ name: 'Sharded' });
   const botId = bot.id as UserId;
   const shardOf = (id: string) => Number((BigInt(id) >> 22n) % 2n);
   let guildId: GuildId;
   do {
-    house.clock.advance(1);
-    guildId = (await house.operator.createGuild({ name: 'Odd', ownerId: house.ownerId })).id as GuildId;
+    instance.clock.advance(1);
+    guildId = (await instance.operator.createGuild({ name: 'Odd', ownerId: instance.ownerId })).id as GuildId;
   } while (shardOf(guildId) === 0);
-  await house.operator.addMember({ guildId, userId: botId });
-  const channels = wellDone(await house.guilds.call(guildId, 'listChannels', {}, SYSTEM));
+  await instance.operator.addMember({ guildId, userId: botId });
+  const channels = wellDone(await instance.guilds.call(guildId, 'listChannels', {}, SYSTEM));
   const channelId = channels.find(({ type }) => type === 0)!.id;
-  const shards = await Promise.all([0, 1].map((index) => house.connect(botToken, ALL_INTENTS, [index, 2])));
+  const shards = await Promise.all(
+    [0, 1].map((index) => instance.connect(botToken, ALL_INTENTS, [index, 2])),
+  );
   const one = await at.command(PING, application);
-  const dm = wellDone(await house.openPrivate(house.ownerId, botId)) as { readonly id: ChannelId };
+  const dm = wellDone(await instance.openPrivate(instance.ownerId, botId)) as { readonly id: ChannelId };
   const places = [
     { ownerId: guildId, guildId, channelId },
     { ownerId: dm.id, guildId: null, channelId: dm.id },

@@ -5,44 +5,44 @@ import { SYSTEM } from '../../engine/kernel/authority.ts';
 import { ERRORS } from '../../protocol/errors.ts';
 import type { ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
-import { openHouse, until } from '../support/house.ts';
+import { openInstance, until } from '../support/instance.ts';
 
 const as = (userId: UserId) => ({
   by: { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null },
   requires: 0n,
 });
 
-let house: Awaited<ReturnType<typeof openHouse>>;
-beforeAll(async () => (await openHouse()).close(), 60_000);
-afterEach(() => house.close());
+let instance: Awaited<ReturnType<typeof openInstance>>;
+beforeAll(async () => (await openInstance()).close(), 60_000);
+afterEach(() => instance.close());
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
-const owner = () => as(house.ownerId);
+const owner = () => as(instance.ownerId);
 
 async function textChannel(name = 'text'): Promise<ChannelId> {
-  const made = await house.guilds.call(house.guildId, 'createChannel', { draft: { name } }, owner());
+  const made = await instance.guilds.call(instance.guildId, 'createChannel', { draft: { name } }, owner());
   if (!made.ok) throw new Error('no channel');
   return made.value.id;
 }
 
 const write = (channelId: ChannelId, draft: object) => {
   const input = { channelId, draft: { content: 'hello', ...draft }, attachments: [], forward: null };
-  return house.guilds.call(house.guildId, 'createMessage', input, owner());
+  return instance.guilds.call(instance.guildId, 'createMessage', input, owner());
 };
 
 /** Lets the guild be passivated, so that its next work loads it from the database. */
-const passivate = () => house.clock.advance(house.foundation.config.guild_idle_ms * 2);
+const passivate = () => instance.clock.advance(instance.foundation.config.guild_idle_ms * 2);
 
 async function person(name: string) {
-  const { user, token } = await house.operator.createUser({ username: name });
+  const { user, token } = await instance.operator.createUser({ username: name });
   return { id: user.id as UserId, token };
 }
 
 describe('an answer that stores nothing', () => {
   it('to a repeated nonce carries the first message, and waits until that message is durable', async () => {
-    house = await openHouse();
+    instance = await openInstance();
     const channelId = await textChannel();
-    house.steer.hold = true;
+    instance.steer.hold = true;
     const answered: string[] = [];
     const draft = { nonce: 'once', enforce_nonce: true };
     const calls = ['first', 'again'].map(async (name) => {
@@ -52,81 +52,86 @@ describe('an answer that stores nothing', () => {
     });
     await turn();
     expect(answered).toEqual([]);
-    house.release();
+    instance.release();
     const [first, again] = await Promise.all(calls);
     expect(answered).toEqual(['first', 'again']);
     expect(first?.ok && again?.ok && first.value.message.id === again.value.message.id).toBe(true);
   });
 
   it('fails when the pending commit whose state it shows fails', async () => {
-    house = await openHouse();
-    const { sink } = await house.connect();
+    instance = await openInstance();
+    const { sink } = await instance.connect();
     await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
-    house.steer.fail = true;
-    const renamed = house.guilds.call(house.guildId, 'updateGuild', { draft: { name: 'Lost' } }, owner());
-    const told = house.guilds.call(house.guildId, 'getGuild', { withCounts: false }, owner());
+    instance.steer.fail = true;
+    const renamed = instance.guilds.call(
+      instance.guildId,
+      'updateGuild',
+      { draft: { name: 'Lost' } },
+      owner(),
+    );
+    const told = instance.guilds.call(instance.guildId, 'getGuild', { withCounts: false }, owner());
     const outcomes = await Promise.allSettled([renamed, told]);
     expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
-    house.steer.fail = false;
+    instance.steer.fail = false;
     expect(JSON.stringify(sink.dispatches)).not.toContain('Lost');
   });
 });
 
 describe('a guild', () => {
   it('is reloaded after a bug only when its pending commits are settled', async () => {
-    house = await openHouse();
-    house.steer.hold = true;
+    instance = await openInstance();
+    instance.steer.hold = true;
     const draft = { name: 'Kept' };
-    const renamed = house.guilds.call(house.guildId, 'updateGuild', { draft }, owner()).catch(String);
+    const renamed = instance.guilds.call(instance.guildId, 'updateGuild', { draft }, owner()).catch(String);
     const planted = vi.spyOn(guildRules.commands.previewGuild, 'decide').mockImplementation(() => {
       throw new Error('planted');
     });
-    const preview = () => house.guilds.call(house.guildId, 'previewGuild', {}, owner());
+    const preview = () => instance.guilds.call(instance.guildId, 'previewGuild', {}, owner());
     await expect(preview()).rejects.toThrow('planted');
     planted.mockRestore();
     expect(await renamed).toContain('planted');
     const shown = preview();
     await turn();
-    house.release();
+    instance.release();
     expect(await shown).toMatchObject({ ok: true, value: { name: 'Kept' } });
   });
 
   it('rejects a command whose needs throw, and counts the bug', async () => {
-    house = await openHouse();
+    instance = await openInstance();
     const row = guildRules.commands.getBan as Required<typeof guildRules.commands.getBan>;
     const planted = vi.spyOn(row, 'needs').mockImplementation(() => {
       throw new Error('planted');
     });
-    const asked = house.guilds.call(house.guildId, 'getBan', { userId: house.botId }, owner());
+    const asked = instance.guilds.call(instance.guildId, 'getBan', { userId: instance.botId }, owner());
     await expect(asked).rejects.toThrow('planted');
     planted.mockRestore();
-    expect(house.registries.guild.bugs).toBe(1);
+    expect(instance.registries.guild.bugs).toBe(1);
   });
 
   it('still applies a ban that was evicted from its memory', async () => {
-    house = await openHouse({ guild_member_window_max: 1 });
+    instance = await openInstance({ guild_member_window_max: 1 });
     const [banned, one, two] = await Promise.all([person('banned'), person('one'), person('two')]);
-    const { guildId } = house;
-    expect(await house.guilds.call(guildId, 'banUser', { userId: banned.id }, owner())).toMatchObject({
+    const { guildId } = instance;
+    expect(await instance.guilds.call(guildId, 'banUser', { userId: banned.id }, owner())).toMatchObject({
       ok: true,
     });
     for (const { id } of [one, two])
-      await house.guilds.call(guildId, 'setPresence', { userId: id, presence: null }, SYSTEM);
-    const unrelated = house.guilds.call(guildId, 'getBan', { userId: one.id }, owner());
-    const joining = house.guilds.call(guildId, 'addMember', { userId: banned.id }, SYSTEM);
+      await instance.guilds.call(guildId, 'setPresence', { userId: id, presence: null }, SYSTEM);
+    const unrelated = instance.guilds.call(guildId, 'getBan', { userId: one.id }, owner());
+    const joining = instance.guilds.call(guildId, 'addMember', { userId: banned.id }, SYSTEM);
     expect(await joining).toMatchObject({ ok: false, refusal: { code: ERRORS.USER_BANNED.code } });
     await unrelated;
   });
 
   it('keeps a message readable after a request for it in the wrong channel', async () => {
-    house = await openHouse();
+    instance = await openInstance();
     const [here, there] = [await textChannel('here'), await textChannel('there')];
     const written = await write(here, {});
     const messageId = (written.ok ? written.value.message.id : '') as MessageId;
     passivate();
-    expect(house.guilds.isResident(house.guildId)).toBe(false);
+    expect(instance.guilds.isResident(instance.guildId)).toBe(false);
     const remove = (channelId: ChannelId) =>
-      house.guilds.call(house.guildId, 'deleteMessage', { channelId, messageId }, owner());
+      instance.guilds.call(instance.guildId, 'deleteMessage', { channelId, messageId }, owner());
     expect(await remove(there)).toMatchObject({ ok: false, refusal: { code: 10008 } });
     expect(await remove(here)).toMatchObject({ ok: true });
     expect(await remove(here)).toMatchObject({ ok: false, refusal: { code: 10008 } });
@@ -135,24 +140,24 @@ describe('a guild', () => {
 
 describe('an invite', () => {
   it('with one use admits one of many simultaneous users, and no user banned meanwhile', async () => {
-    house = await openHouse();
+    instance = await openInstance();
     const channelId = await textChannel();
     const people = await Promise.all(['one', 'two', 'three'].map(person));
     const banned = await person('banned');
     const code = `once${channelId}`;
     const draft = { code, maxAgeSec: 0, maxUses: 1, temporary: false, roleIds: [], reuse: null };
     const input = { ...draft, channelId, inviteCount: 0, expired: [] };
-    expect(await house.guilds.call(house.guildId, 'createInvite', input, owner())).toMatchObject({
+    expect(await instance.guilds.call(instance.guildId, 'createInvite', input, owner())).toMatchObject({
       ok: true,
     });
-    const ban = house.guilds.call(house.guildId, 'banUser', { userId: banned.id }, owner());
-    await expect(house.operator.acceptInvite({ code, userId: banned.id })).rejects.toThrow('40007');
+    const ban = instance.guilds.call(instance.guildId, 'banUser', { userId: banned.id }, owner());
+    await expect(instance.operator.acceptInvite({ code, userId: banned.id })).rejects.toThrow('40007');
     await ban;
-    const takers = people.map(({ id }) => house.operator.acceptInvite({ code, userId: id }));
+    const takers = people.map(({ id }) => instance.operator.acceptInvite({ code, userId: id }));
     const outcomes = await Promise.allSettled(takers);
     expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected']);
-    expect(await house.storage.directory.inviteGuild(code)).toBeNull();
-    await expect(house.operator.acceptInvite({ code: 'unheard', userId: house.botId })).rejects.toThrow(
+    expect(await instance.storage.directory.inviteGuild(code)).toBeNull();
+    await expect(instance.operator.acceptInvite({ code: 'unheard', userId: instance.botId })).rejects.toThrow(
       '10006',
     );
   });
@@ -160,33 +165,33 @@ describe('an invite', () => {
 
 describe('a session', () => {
   it('is dropped when it ends during its subscription to guilds', async () => {
-    house = await openHouse();
-    const dead = { sessionId: 's', userId: house.ownerId, intents: ALL_INTENTS, bot: false, over: true };
+    instance = await openInstance();
+    const dead = { sessionId: 's', userId: instance.ownerId, intents: ALL_INTENTS, bot: false, over: true };
     const subscriber = { ...dead, deliver: () => undefined };
-    expect(await house.guilds.subscribe(house.guildId, subscriber, 50)).toBe(false);
-    expect(await house.guilds.look(house.guildId, ({ sessionCounts }) => sessionCounts.size)).toBe(0);
+    expect(await instance.guilds.subscribe(instance.guildId, subscriber, 50)).toBe(false);
+    expect(await instance.guilds.look(instance.guildId, ({ sessionCounts }) => sessionCounts.size)).toBe(0);
   });
 
   it('receives GUILD_CREATE once the guild can be loaded again', async () => {
-    house = await openHouse();
+    instance = await openInstance();
     passivate();
-    const { guilds } = house.storage;
+    const { guilds } = instance.storage;
     const { load } = guilds;
     guilds.load = () => Promise.reject(new Error('The disk is gone.'));
-    const { sink } = await house.connect();
+    const { sink } = await instance.connect();
     await until(() => sink.names.includes('GUILD_DELETE'), 'GUILD_DELETE');
-    expect(sink.dispatches.at(-1)?.d).toEqual({ id: house.guildId, unavailable: true });
-    house.clock.advance(1_000);
+    expect(sink.dispatches.at(-1)?.d).toEqual({ id: instance.guildId, unavailable: true });
+    instance.clock.advance(1_000);
     await turn();
     guilds.load = load;
-    house.clock.advance(2_000);
+    instance.clock.advance(2_000);
     await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
   });
 
   it('receives GUILD_CREATE once when its user joins the guild while the session opens', async () => {
-    house = await openHouse();
+    instance = await openInstance();
     const { id, token } = await person('guest');
-    const { users } = house.storage;
+    const { users } = instance.storage;
     const { guildIds } = users;
     let release = (): void => undefined;
     const held = new Promise<void>((resolve) => {
@@ -197,10 +202,11 @@ describe('a session', () => {
       await held;
       return before;
     };
-    const connecting = house.connect(token);
+    const connecting = instance.connect(token);
     await turn();
-    const other = (await house.operator.createGuild({ name: 'Other', ownerId: house.ownerId })).id as GuildId;
-    await house.operator.addMember({ guildId: other, userId: id });
+    const other = (await instance.operator.createGuild({ name: 'Other', ownerId: instance.ownerId }))
+      .id as GuildId;
+    await instance.operator.addMember({ guildId: other, userId: id });
     users.guildIds = guildIds;
     release();
     const { sink } = await connecting;
@@ -210,10 +216,10 @@ describe('a session', () => {
   });
 
   it('receives an empty member chunk for a query that the database cannot store', async () => {
-    house = await openHouse();
-    const { sink, session } = await house.connect();
+    instance = await openInstance();
+    const { sink, session } = await instance.connect();
     await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
-    const { guildId } = house;
+    const { guildId } = instance;
     const nothing = { userIds: null, presences: false, nonce: 'n' };
     session.ask({ name: 'members', input: { guildId, query: '\u0000', limit: 10, ...nothing } });
     await until(() => sink.names.includes('GUILD_MEMBERS_CHUNK'), 'the chunk');
@@ -221,14 +227,14 @@ describe('a session', () => {
   });
 
   it('receives GUILD_DELETE when its user left the guild while the session opened', async () => {
-    house = await openHouse();
+    instance = await openInstance();
     const { id, token } = await person('guest');
-    const { guildIds } = house.storage.users;
-    house.storage.users.guildIds = async () => [house.guildId];
-    const { sink } = await house.connect(token);
-    house.storage.users.guildIds = guildIds;
+    const { guildIds } = instance.storage.users;
+    instance.storage.users.guildIds = async () => [instance.guildId];
+    const { sink } = await instance.connect(token);
+    instance.storage.users.guildIds = guildIds;
     await until(() => sink.names.includes('GUILD_DELETE'), 'GUILD_DELETE');
-    expect(sink.dispatches.at(-1)?.d).toEqual({ id: house.guildId });
+    expect(sink.dispatches.at(-1)?.d).toEqual({ id: instance.guildId });
     expect(id).toBeDefined();
   });
 });

@@ -4,43 +4,43 @@ import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { EventObject } from '../../engine/scheduledevent/event.ts';
 import type { ChannelId, GuildId } from '../../protocol/ids.ts';
-import { openHouse, until } from '../support/house.ts';
+import { openInstance, until } from '../support/instance.ts';
 
 const [MINUTE_MS, HOUR_MS] = [60_000, 3_600_000];
-let house: Awaited<ReturnType<typeof openHouse>>;
+let instance: Awaited<ReturnType<typeof openInstance>>;
 
 beforeEach(async () => {
-  house = await openHouse();
+  instance = await openInstance();
 }, 60_000);
-afterEach(() => house.close());
+afterEach(() => instance.close());
 
 const iso = (ms: number) => new Date(ms).toISOString();
 
 /** Lets time pass while the database answers. */
 async function pass(ms: number, stepMs = 1_000): Promise<void> {
   for (let done = 0; done < ms; done += stepMs) {
-    house.clock.advance(stepMs);
+    instance.clock.advance(stepMs);
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
 }
 
 async function create(more: object): Promise<string> {
-  const id = house.foundation.nextId();
+  const id = instance.foundation.nextId();
   const input = {
     id,
     name: 'Picnic',
     entityType: 3 as const,
-    startTime: iso(house.clock.now() + HOUR_MS),
+    startTime: iso(instance.clock.now() + HOUR_MS),
     ...more,
   };
-  const reply = await house.guilds.call(house.guildId, 'createScheduledEvent', input, SYSTEM);
+  const reply = await instance.guilds.call(instance.guildId, 'createScheduledEvent', input, SYSTEM);
   expect(reply).toMatchObject({ ok: true });
   return id;
 }
 
 async function eventOf(guildId: GuildId, eventId: string): Promise<EventObject> {
   const input = { eventId, withUserCount: false };
-  const reply = await house.guilds.call(guildId, 'getScheduledEvent', input, SYSTEM);
+  const reply = await instance.guilds.call(guildId, 'getScheduledEvent', input, SYSTEM);
   if (!reply.ok) throw new Error(reply.refusal.message);
   return reply.value;
 }
@@ -51,9 +51,9 @@ const statuses = (sink: { dispatches: readonly { t: string; d: unknown }[] }) =>
   );
 
 test('an event outside of channels begins and ends on time, and a session receives both updates', async () => {
-  const { sink } = await house.connect();
+  const { sink } = await instance.connect();
   await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
-  const nowMs = house.clock.now();
+  const nowMs = instance.clock.now();
   await create({ location: 'park', startTime: iso(nowMs + 10_000), endTime: iso(nowMs + 20_000) });
   await pass(9_000);
   expect(statuses(sink)).toEqual([]);
@@ -65,16 +65,16 @@ test('an event outside of channels begins and ends on time, and a session receiv
 }, 60_000);
 
 test('events that became due while no server ran begin or end after the next start', async () => {
-  const { guildId } = house;
-  const startMs = house.clock.now() + HOUR_MS;
+  const { guildId } = instance;
+  const startMs = instance.clock.now() + HOUR_MS;
   const id = await create({ location: 'park', startTime: iso(startMs), endTime: iso(startMs + HOUR_MS) });
   const recurring = await create({
     ...{ location: 'park', startTime: iso(startMs), endTime: iso(startMs + HOUR_MS) },
     rule: { start: iso(startMs), frequency: 3 },
   });
-  house.close();
+  instance.close();
   const laterMs = startMs + 30 * HOUR_MS;
-  house = await openHouse({}, undefined, new VirtualClock(laterMs));
+  instance = await openInstance({}, undefined, new VirtualClock(laterMs));
   for (let tries = 0; (await eventOf(guildId, id)).status !== 3 && tries < 100; tries += 1) await pass(1_000);
   expect(await eventOf(guildId, id)).toMatchObject({ status: 3 });
   const next = await eventOf(guildId, recurring);
@@ -83,25 +83,25 @@ test('events that became due while no server ran begin or end after the next sta
 }, 60_000);
 
 test('an event in a voice channel ends about five minutes after the last member left', async () => {
-  const { sink, session } = await house.connect();
+  const { sink, session } = await instance.connect();
   await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
-  const channels = await house.guilds.call(house.guildId, 'listChannels', {}, SYSTEM);
+  const channels = await instance.guilds.call(instance.guildId, 'listChannels', {}, SYSTEM);
   const voice = channels.ok && channels.value.find(({ type }) => type === 2);
   if (!voice) throw new Error('no voice channel');
   const id = await create({ entityType: 2, channelId: voice.id });
-  const input = { guildId: house.guildId, selfMute: false, selfDeaf: false, selfVideo: false };
+  const input = { guildId: instance.guildId, selfMute: false, selfDeaf: false, selfVideo: false };
   const move = (channelId: ChannelId | null) =>
     session.ask({ name: 'voiceState', input: { ...input, channelId } });
   const states = () => sink.names.filter((name) => name === 'VOICE_STATE_UPDATE').length;
   move(voice.id);
   await until(() => states() === 1, 'a place in voice');
-  await house.guilds.call(house.guildId, 'updateScheduledEvent', { eventId: id, status: 2 }, SYSTEM);
+  await instance.guilds.call(instance.guildId, 'updateScheduledEvent', { eventId: id, status: 2 }, SYSTEM);
   await pass(20 * MINUTE_MS, 5_000);
-  expect((await eventOf(house.guildId, id)).status).toBe(2);
+  expect((await eventOf(instance.guildId, id)).status).toBe(2);
   move(null);
   await until(() => states() === 2, 'nobody in voice');
   await pass(4 * MINUTE_MS, 5_000);
-  expect((await eventOf(house.guildId, id)).status).toBe(2);
+  expect((await eventOf(instance.guildId, id)).status).toBe(2);
   await pass(2 * MINUTE_MS, 5_000);
   await until(() => statuses(sink).at(-1) === 3, 'the end');
 }, 60_000);

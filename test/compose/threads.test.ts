@@ -5,21 +5,21 @@ import type { Guild } from '../../engine/guild/guild.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
 import { microsecondsOf } from '../../protocol/timestamps.ts';
-import { openHouse } from '../support/house.ts';
+import { openInstance } from '../support/instance.ts';
 
 const [MINUTE_MS, HOUR_MS] = [60_000, 3_600_000];
-let house: Awaited<ReturnType<typeof openHouse>>;
+let instance: Awaited<ReturnType<typeof openInstance>>;
 
 beforeEach(async () => {
-  house = await openHouse();
-  ({ guildId, ownerId } = house);
+  instance = await openInstance();
+  ({ guildId, ownerId } = instance);
 }, 60_000);
-afterEach(() => house.close());
+afterEach(() => instance.close());
 
 /** Lets time pass while the database answers. */
 async function pass(ms: number): Promise<void> {
   for (let done = 0; done < ms; done += MINUTE_MS) {
-    house.clock.advance(MINUTE_MS);
+    instance.clock.advance(MINUTE_MS);
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
 }
@@ -27,21 +27,21 @@ async function pass(ms: number): Promise<void> {
 let guildId: GuildId;
 let ownerId: UserId;
 const { system: _, ...nobody } = SYSTEM.by;
-const asBot = () => ({ by: { ...nobody, userId: house.botId, bot: true }, requires: 0n });
+const asBot = () => ({ by: { ...nobody, userId: instance.botId, bot: true }, requires: 0n });
 
 async function made(minutes: number, type = 11): Promise<ChannelId> {
-  const channels = await house.guilds.call(guildId, 'listChannels', {}, SYSTEM);
+  const channels = await instance.guilds.call(guildId, 'listChannels', {}, SYSTEM);
   const text = channels.ok && channels.value.find((channel) => channel.type === 0);
   if (!text) throw new Error('no text channel');
   const draft = { name: 'Quiet', type, auto_archive_duration: minutes };
   const input = { channelId: text.id, draft };
-  const reply = await house.guilds.call(guildId, 'createThread', input, asBot());
+  const reply = await instance.guilds.call(guildId, 'createThread', input, asBot());
   if (!reply.ok) throw new Error(reply.refusal.message);
   return reply.value.id;
 }
 
 async function isArchived(channelId: ChannelId): Promise<boolean> {
-  const reply = await house.guilds.call(guildId, 'getChannel', { channelId }, { ...SYSTEM, channelId });
+  const reply = await instance.guilds.call(guildId, 'getChannel', { channelId }, { ...SYSTEM, channelId });
   const thread: object = reply.ok ? reply.value : {};
   const data: unknown = 'thread_metadata' in thread ? thread.thread_metadata : null;
   return typeof data === 'object' && data !== null && 'archived' in data && data.archived === true;
@@ -49,22 +49,22 @@ async function isArchived(channelId: ChannelId): Promise<boolean> {
 
 async function say(channelId: ChannelId, content: string, by = asBot()): Promise<MessageId> {
   const input = { channelId, draft: { content }, attachments: [], forward: null };
-  const sent = await house.guilds.call(guildId, 'createMessage', input, { ...by, channelId });
+  const sent = await instance.guilds.call(guildId, 'createMessage', input, { ...by, channelId });
   if (!sent.ok) throw new Error(sent.refusal.message);
   return sent.value.message.id;
 }
 
 /** A member of the guild, and what the member's session is sent. */
 async function member(username: string) {
-  const { user, token } = await house.operator.createUser({ username });
+  const { user, token } = await instance.operator.createUser({ username });
   const userId = user.id as UserId;
-  await house.operator.addMember({ guildId, userId });
-  const { sink } = await house.connect(token);
+  await instance.operator.addMember({ guildId, userId });
+  const { sink } = await instance.connect(token);
   return { userId, sink, by: { by: { ...nobody, userId }, requires: 0n } };
 }
 
 const archivedInMemory = () => {
-  const guild: Guild = Reflect.get(house.registries.guild.peek(guildId) ?? {}, 'state');
+  const guild: Guild = Reflect.get(instance.registries.guild.peek(guildId) ?? {}, 'state');
   return [...guild.threads.values()].filter((record) => record?.thread.thread_metadata.archived !== false)
     .length;
 };
@@ -75,7 +75,7 @@ test('a thread is archived after its time without messages', async () => {
   expect(await isArchived(short)).toBe(false);
   const draft = { content: 'still here' };
   const input = { channelId: short, draft, attachments: [], forward: null };
-  const sent = await house.guilds.call(guildId, 'createMessage', input, { ...asBot(), channelId: short });
+  const sent = await instance.guilds.call(guildId, 'createMessage', input, { ...asBot(), channelId: short });
   expect(sent).toMatchObject({ ok: true });
   await pass(50 * MINUTE_MS);
   expect(await isArchived(short)).toBe(false);
@@ -89,17 +89,17 @@ test('threads that are archived in the same millisecond are all listed, two a pa
   for (let left = 7; left > 0; left -= 1) ids.push(await made(60));
   for (const channelId of ids.slice(0, 3)) {
     const change = { channelId, draft: {}, threadChange: { archived: true } };
-    const reply = await house.guilds.call(guildId, 'updateChannel', change, { ...SYSTEM, channelId });
+    const reply = await instance.guilds.call(guildId, 'updateChannel', change, { ...SYSTEM, channelId });
     if (!reply.ok) throw new Error(reply.refusal.message);
   }
   await pass(65 * MINUTE_MS);
   await expect.poll(() => isArchived(ids[6]!)).toBe(true);
-  const channels = await house.guilds.call(guildId, 'listChannels', {}, SYSTEM);
+  const channels = await instance.guilds.call(guildId, 'listChannels', {}, SYSTEM);
   const parentId = channels.ok ? channels.value.find(({ type }) => type === 0)!.id : ids[0]!;
   const listed: ChannelId[] = [];
   for (let before = {}, isMore = true; isMore; ) {
     const wanted = { parentId, kind: 'public' as const, readerId: ownerId, limit: 2, ...before };
-    const page = await house.storage.threads.archived(guildId, wanted);
+    const page = await instance.storage.threads.archived(guildId, wanted);
     listed.push(...page.map(({ thread }) => thread.id));
     const last = page.at(-1)?.thread.thread_metadata.archive_timestamp;
     before = { beforeUs: microsecondsOf(last ?? '') };
@@ -109,10 +109,10 @@ test('threads that are archived in the same millisecond are all listed, two a pa
 }, 60_000);
 
 test('threads that became due while no server ran are archived after the next start', async () => {
-  const { clock } = house;
+  const { clock } = instance;
   const id = await made(60);
-  house.close();
-  house = await openHouse({}, undefined, new VirtualClock(clock.now() + 2 * HOUR_MS));
+  instance.close();
+  instance = await openInstance({}, undefined, new VirtualClock(clock.now() + 2 * HOUR_MS));
   await pass(5 * MINUTE_MS);
   await expect.poll(() => isArchived(id)).toBe(true);
 }, 60_000);
@@ -131,7 +131,7 @@ test('a member receives the messages of a private thread from joining until leav
   const { userId, sink } = await member('ann');
   const id = await made(60, 12);
   const added = (command: 'addThreadMember' | 'removeThreadMember') =>
-    house.guilds.call(guildId, command, { channelId: id, userId }, { ...asBot(), channelId: id });
+    instance.guilds.call(guildId, command, { channelId: id, userId }, { ...asBot(), channelId: id });
   const heard = () =>
     sink.dispatches.filter(({ t }) => t === 'MESSAGE_CREATE').map(({ d }) => Object(d).content);
   await say(id, 'before');
@@ -148,18 +148,20 @@ test('a ban deletes messages in archived threads, corrects the counts of the thr
   const ids = [await say(id, 'kept'), await say(id, 'spam', by), await say(id, 'more', by)];
   await pass(65 * MINUTE_MS);
   await expect.poll(() => isArchived(id)).toBe(true);
-  const { clock } = house;
-  house.close();
-  house = await openHouse({}, undefined, new VirtualClock(clock.now() + MINUTE_MS));
-  // A new house has a guild of its own; the one from before is in the database.
-  const owner = await house.connect(await house.operator.rotateToken(ownerId).then(({ token }) => token));
-  const ban = await house.guilds.call(guildId, 'banUser', { userId }, SYSTEM);
+  const { clock } = instance;
+  instance.close();
+  instance = await openInstance({}, undefined, new VirtualClock(clock.now() + MINUTE_MS));
+  // A new instance has a guild of its own; the one from before is in the database.
+  const owner = await instance.connect(
+    await instance.operator.rotateToken(ownerId).then(({ token }) => token),
+  );
+  const ban = await instance.guilds.call(guildId, 'banUser', { userId }, SYSTEM);
   const messages = ids.slice(1).map((messageId) => ({ channelId: id, id: messageId }));
-  const purged = await house.guilds.call(guildId, 'purgeBanned', { userId, messages }, SYSTEM);
+  const purged = await instance.guilds.call(guildId, 'purgeBanned', { userId, messages }, SYSTEM);
   expect([ban.ok, purged.ok]).toEqual([true, true]);
   expect(owner.sink.dispatches.find(({ t }) => t === 'MESSAGE_DELETE_BULK')?.d).toMatchObject({
     channel_id: id,
   });
-  const [found] = await house.storage.threads.get(guildId, [id]);
+  const [found] = await instance.storage.threads.get(guildId, [id]);
   expect(found?.thread).toMatchObject({ message_count: 1, total_message_sent: 3 });
 }, 60_000);

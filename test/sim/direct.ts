@@ -66,7 +66,7 @@ export class DirectWork {
     else
       this.#ports.enqueue({
         ...{ what: `open ${from} ${to}`, mark: null, again: true },
-        run: (shard) => shard.house.openPrivate(from, to),
+        run: (shard) => shard.server.openPrivate(from, to),
       });
   }
 
@@ -80,7 +80,7 @@ export class DirectWork {
     const sinceMs = this.#blocks.get(`${to} ${from}`);
     this.#ports.enqueue({
       ...{ what: `direct ${mark} of ${from} to ${to} in ${channelId}`, mark, again: true },
-      run: (shard) => shard.house.inPrivate(channelId, 'createMessage', input as never, authorityOf(from)),
+      run: (shard) => shard.server.inPrivate(channelId, 'createMessage', input as never, authorityOf(from)),
       settled: (fate) =>
         this.#ports.judge.expect(
           fate !== 'done' || sinceMs === undefined || this.#blockedSinceMs(to, from) !== sinceMs,
@@ -114,7 +114,7 @@ export class DirectWork {
   }
 }
 
-const relationships = (shard: SimShard) => shard.house.features.social.relationships;
+const relationships = (shard: SimShard) => shard.server.features.social.relationships;
 
 const personOf = (userId: UserId) => ({ userId, bot: false, authorization: null }) as never;
 

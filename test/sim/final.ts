@@ -43,8 +43,8 @@ export function judgeEnd(ports: FinalPorts, { framesMax, faults, breaks }: Scena
   judgeWrites(ports);
   judgeAnswers(ports);
   judgePlacement(ports);
-  for (const { instance, links, house } of cluster.running) {
-    const { depth } = house.storage.writer;
+  for (const { instance, links, server } of cluster.running) {
+    const { depth } = server.storage.writer;
     judge.expect(links.deepest <= framesMax, 'bounds', () => `${instance}: ${links.deepest} frames`);
     judge.expect(depth === 0, 'bounds', () => `${instance}: ${depth} commits are not settled`);
   }

@@ -100,9 +100,9 @@ interface Seat {
 /** Members of the call of a channel, as its owner shard has them. */
 function seatsOf({ cluster }: GroupFinalPorts, id: ChannelId): ReadonlyMap<string, Seat> {
   const seats = new Map<string, Seat>();
-  for (const { ownership, house } of cluster.running) {
-    if (!ownership.owns(id) || !house.privateChannels.peek(id)) continue;
-    house.privateChannels.work(id, {
+  for (const { ownership, server } of cluster.running) {
+    if (!ownership.owns(id) || !server.privateChannels.peek(id)) continue;
+    server.privateChannels.work(id, {
       run: ({ call }) => {
         for (const [userId, state] of call?.voiceStates ?? [])
           seats.set(userId, { sessionId: state.session_id, muted: state.self_mute });

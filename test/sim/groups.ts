@@ -172,7 +172,7 @@ export class GroupWork {
   ): void {
     this.#ports.enqueue({
       ...{ what: `${type} ${mark ?? ''} by ${by} in group ${id}`, mark, again },
-      run: (shard): Promise<Reply<unknown>> => shard.house.privates.call(id, type, input, authorityOf(by)),
+      run: (shard): Promise<Reply<unknown>> => shard.server.privates.call(id, type, input, authorityOf(by)),
     });
   }
 }
@@ -182,8 +182,8 @@ function sayVoice(client: SimClient, channelId: ChannelId | null, mutes: boolean
   client.say(OP.VOICE_STATE_UPDATE, d);
 }
 
-const groupsOf = ({ house }: SimShard) =>
-  createGroups({ ...house, authenticate: () => Promise.resolve(null) });
+const groupsOf = ({ server }: SimShard) =>
+  createGroups({ ...server, authenticate: () => Promise.resolve(null) });
 
 const authorityOf = (userId: UserId): Authority => ({
   by: { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null },

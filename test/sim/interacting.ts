@@ -43,7 +43,7 @@ export function interact(
     ...{ locales: ['en-US'], messageId: null, isEphemeral: false, uploads: {} },
     data: dataOf(applicationId),
   };
-  const run = (shard: SimShard) => shard.house.features.interactions.invoke(invocation);
+  const run = (shard: SimShard) => shard.server.features.interactions.invoke(invocation);
   for (let left = times; left > 0; left -= 1)
     call({
       ...{ what: `interaction ${mark} of ${userId} with ${applicationId} in ${guildId}`, mark },
@@ -67,7 +67,7 @@ export function answer(
     ...{ type: CALLBACK.MESSAGE, draft: { content: mark }, attachments: [], keep: null, data: null },
   };
   const follow = async (shard: SimShard): Promise<Reply<unknown>> => {
-    const target = await shard.house.features.interactions.tokenMessages.find(webhookId, token);
+    const target = await shard.server.features.interactions.tokenMessages.find(webhookId, token);
     if (!target?.ok) return target ?? UNKNOWN;
     return target.value.execute({
       draft: { content: followUpOf(id) },
@@ -77,7 +77,7 @@ export function answer(
   };
   call({
     ...{ what: `callback of ${id}`, mark, again: true },
-    run: (shard) => shard.house.features.interactions.answer(id, token, callback),
+    run: (shard) => shard.server.features.interactions.answer(id, token, callback),
     settled(fate) {
       if (fate !== 'done') return;
       call({ what: `follow-up of ${id}`, mark: followUpOf(id), again: false, run: follow });

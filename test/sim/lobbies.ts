@@ -178,6 +178,6 @@ export class LobbyWork {
   }
 }
 
-const lobbies = (shard: SimShard) => shard.house.features.lobbies;
+const lobbies = (shard: SimShard) => shard.server.features.lobbies;
 
 const bothLive = (truth: LobbyTruth, a: string, b: string): boolean => truth.exists(a) && truth.exists(b);

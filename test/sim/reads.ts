@@ -44,7 +44,7 @@ export class ReadWork {
     const name = mark('n');
     enqueue({
       ...{ what: `rename of ${id} to ${name}`, mark: name, again: false },
-      run: (shard) => shard.house.guilds.call(id, 'updateGuild', { draft: { name } }, authorityOf(ownerId)),
+      run: (shard) => shard.server.guilds.call(id, 'updateGuild', { draft: { name } }, authorityOf(ownerId)),
       settled: (fate) => {
         const at = truth.namedAt.get(name) ?? -1;
         if (fate === 'done') this.#acknowledged.set(id, Math.max(at, this.#acknowledged.get(id) ?? -1));
@@ -57,7 +57,7 @@ export class ReadWork {
     const sinceAt = this.#acknowledged.get(id) ?? -1;
     enqueue({
       ...{ what: `read of ${id}`, mark: null, again: true },
-      run: (shard) => shard.house.guilds.call(id, 'getGuild', { withCounts: false }, authorityOf(ownerId)),
+      run: (shard) => shard.server.guilds.call(id, 'getGuild', { withCounts: false }, authorityOf(ownerId)),
       settled: (fate, value) => {
         if (fate !== 'done') return;
         const { name } = value as { readonly name: string };

@@ -63,7 +63,7 @@ export class SimShard {
   readonly host: Host;
   readonly clock: HostClock;
   readonly line: DatabaseLine;
-  readonly house: ReturnType<typeof createActors>;
+  readonly server: ReturnType<typeof createActors>;
   readonly ownership: ShardOwnership;
   readonly links: SimLinks;
   /** Whether it accepts new connections. */
@@ -101,7 +101,7 @@ export class SimShard {
     this.#foundation = { ...foundation, nextId: member.nextId };
     this.ownership = member.ownership;
     this.links = member.links;
-    this.house = createActors(this.#foundation, storage, {
+    this.server = createActors(this.#foundation, storage, {
       gatewayUrl: () => `ws://${id}`,
       publicUrl: () => 'http://sim',
       cluster: { ...member.cluster, journals },
@@ -157,9 +157,9 @@ export class SimShard {
     const { world } = this.#ports;
     this.listens = false;
     const close = async () => {
-      await this.house.storage.writer.flush();
+      await this.server.storage.writer.flush();
       await this.ownership.close();
-      await this.house.close();
+      await this.server.close();
       this.links.refuse();
       this.clock.setTimer(() => {
         world.note(`${this.instance} has ended`);
@@ -195,7 +195,7 @@ export class SimShard {
   /** Traces subscriptions to guilds, with their positions. */
   #listenIn(): void {
     const { world } = this.#ports;
-    const { guilds } = this.house;
+    const { guilds } = this.server;
     const enter = guilds.enter.bind(guilds);
     guilds.enter = async (guildId, entering) => {
       const outcomes = await enter(guildId, entering);
@@ -222,9 +222,9 @@ export class SimShard {
     const defer = (task: () => void) => this.clock.defer(task);
     return {
       limits: SOCKETS,
-      port: this.house.sessions,
+      port: this.server.sessions,
       newAllowance: () => new Allowance(),
-      outbox: new Outbox({ defer }, () => this.house.sessions.journal?.flush()),
+      outbox: new Outbox({ defer }, () => this.server.sessions.journal?.flush()),
       counters: { framesSent: 0, framesReceived: 0, overflows: 0, closes: new Map() },
       nowMs: () => this.clock.monotonic(),
       defer,

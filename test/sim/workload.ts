@@ -255,7 +255,7 @@ export class Workload {
       ...(channelId !== undefined && { channelId }),
     };
     const what = `${String(type)} ${mark ?? ''} by ${userId ?? 'system'} in ${guildId}`;
-    const run = (shard: SimShard) => shard.house.guilds.call(guildId, type, input, authority);
+    const run = (shard: SimShard) => shard.server.guilds.call(guildId, type, input, authority);
     this.#enqueue({ what, mark, again, run });
   }
 

@@ -17,9 +17,9 @@ import {
   runSupervisorDirectory,
   type SupervisorDirectory,
 } from '../../transports/cluster/supervisordirectory.ts';
-import { type Scope, watchingLeaks } from '../support/leakwatch.ts';
 import { channelPair } from '../support/channel.ts';
 import { GatewayClient } from '../support/gateway-client.ts';
+import { type Scope, watchingLeaks } from '../support/leakwatch.ts';
 import { type Database, databases } from './databases.ts';
 
 /** Engines that are opened and closed over PostgreSQL, so many of them at a time; ENGINES=1000 takes minutes. */

@@ -12,7 +12,7 @@ import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
 import { createOperator } from '../../services/operator/operator.ts';
 import { openStorage } from '../../storage/open.ts';
-import { RecordingSink } from '../support/house.ts';
+import { RecordingSink } from '../support/instance.ts';
 import { databases, type Kind } from './databases.ts';
 
 /** A proxy between a server and its database that can be cut. */
@@ -62,7 +62,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-/** A house over a database behind the proxy, with a guild, its owner, and a bot that receives its events. */
+/** An instance over a database behind the proxy, with a guild, its owner, and a bot that receives its events. */
 async function openOver(databaseUrl: string) {
   const storage = await openStorage({ databaseUrl });
   closing.push(() => storage.close());
@@ -70,15 +70,15 @@ async function openOver(databaseUrl: string) {
     clock: systemClock,
     config: { ...DEFAULTS, rate_limits: false, log_level: 'silent' },
   });
-  const house = createActors(foundation, storage, { gatewayUrl: () => '', publicUrl: () => '' });
+  const instance = createActors(foundation, storage, { gatewayUrl: () => '', publicUrl: () => '' });
   closing.push(() => {
-    house.close();
+    instance.close();
     foundation.wheel.stop();
   });
   const operator = createOperator({
-    ...{ ...house, storage, nextId: foundation.nextId, randomBytes: foundation.randomBytes },
+    ...{ ...instance, storage, nextId: foundation.nextId, randomBytes: foundation.randomBytes },
     nowMs: () => foundation.clock.now(),
-    updateApplication: house.features.endpoints.update,
+    updateApplication: instance.features.endpoints.update,
   });
   const { user } = await operator.createUser({ username: 'owner' });
   const ownerId = user.id as UserId;
@@ -87,7 +87,7 @@ async function openOver(databaseUrl: string) {
   const { bot, botToken } = await operator.createApplication({ name: 'Bot' });
   await operator.addMember({ guildId, userId: bot.id as UserId, permissions: 8n });
   const sink = new RecordingSink();
-  await house.sessions.identify(
+  await instance.sessions.identify(
     {
       ...{ token: botToken, intents: ALL_INTENTS, shard: [0, 1], largeThreshold: 50 },
       ...{ presence: null, version: 10, capabilities: 0 },
@@ -95,12 +95,12 @@ async function openOver(databaseUrl: string) {
     sink,
   );
   const by = { userId: ownerId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
-  const channels = await house.guilds.look(guildId, (state) => [...state.channels.values()]);
+  const channels = await instance.guilds.look(guildId, (state) => [...state.channels.values()]);
   const channelId = (channels as { id: ChannelId; type: number }[]).find(({ type }) => type === 0)?.id;
   if (!channelId) throw new Error('The guild has no text channel.');
   const say = (content: string) => {
     const input = { channelId, draft: { content }, attachments: [], forward: null };
-    return house.guilds.call(guildId, 'createMessage', input, { by, requires: 0n, channelId });
+    return instance.guilds.call(guildId, 'createMessage', input, { by, requires: 0n, channelId });
   };
   const stored = async (): Promise<string[]> => {
     const page = await storage.messages.list(guildId, channelId, { limit: 1_000 });

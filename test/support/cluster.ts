@@ -21,7 +21,7 @@ import { openJournals } from '../../storage/journal/openjournals.ts';
 import { openStorage } from '../../storage/open.ts';
 import type { Storage } from '../../storage/ports.ts';
 import { MemoryNet } from './clusterlinks.ts';
-import { operatorOf, RecordingSink } from './house.ts';
+import { operatorOf, RecordingSink } from './instance.ts';
 
 const PARTITIONS = 16;
 
@@ -144,7 +144,7 @@ interface Setting {
   readonly config: Config;
 }
 
-/** One shard: a house and its ways to the others. */
+/** One shard: an instance and its ways to the others. */
 async function openShard(index: number, { clock, net, script, storage, config }: Setting) {
   const id = `shard-${index}`;
   instances += 1;
@@ -172,7 +172,7 @@ async function openShard(index: number, { clock, net, script, storage, config }:
   const participants = new Map<string, HandoverParticipant>();
   const journals = config.journal_dir === null ? null : await openJournals(foundation, info);
   const tenancy = handoverOf(participants);
-  const house = createActors(foundation, storage, {
+  const instance = createActors(foundation, storage, {
     gatewayUrl: () => `ws://${id}`,
     publicUrl: () => 'http://test',
     cluster: {
@@ -184,11 +184,11 @@ async function openShard(index: number, { clock, net, script, storage, config }:
     voiceListener: () => voice.voiceListener,
   });
   // Without media: of calls there are the seats, and the tickets to them.
-  const voice: Voice = createVoice({ ...foundation, ...house, watch: null });
-  const operator = operatorOf(house, storage);
+  const voice: Voice = createVoice({ ...foundation, ...instance, watch: null });
+  const operator = operatorOf(instance, storage);
   async function connect(token: string, intents = ALL_INTENTS, shard: readonly [number, number] = [0, 1]) {
     const sink = new RecordingSink();
-    const outcome = await house.sessions.identify(
+    const outcome = await instance.sessions.identify(
       { token, intents, shard, largeThreshold: 50, presence: null, version: 10, capabilities: 0 },
       sink,
     );
@@ -196,9 +196,9 @@ async function openShard(index: number, { clock, net, script, storage, config }:
     return { sink, session: outcome.session };
   }
   const resume = (token: string, sessionId: string, seq: number, sink = new RecordingSink()) =>
-    house.sessions.resume({ token, sessionId, seq }, sink).then((outcome) => ({ sink, outcome }));
+    instance.sessions.resume({ token, sessionId, seq }, sink).then((outcome) => ({ sink, outcome }));
   return {
-    ...house,
+    ...instance,
     voice,
     resume,
     id,
@@ -214,7 +214,7 @@ async function openShard(index: number, { clock, net, script, storage, config }:
   };
 }
 
-export type ClusterHouse = Awaited<ReturnType<typeof openShard>>;
+export type ClusterInstance = Awaited<ReturnType<typeof openShard>>;
 
 /**
  * Houses of one cluster in one process, over one database in memory, a virtual clock and links that carry only what can
@@ -237,9 +237,9 @@ export async function openCluster(shards = 2, config: Partial<Config> = {}) {
     },
   };
   const indexes = Array.from({ length: shards }, (_, index) => index);
-  const houses = await Promise.all(indexes.map((index) => openShard(index, setting)));
-  const cluster = new TestCluster(setting, houses);
-  for (const each of houses)
+  const instances = await Promise.all(indexes.map((index) => openShard(index, setting)));
+  const cluster = new TestCluster(setting, instances);
+  for (const each of instances)
     await cluster.adopt(
       each,
       script.owners.flatMap((_, partition) => (partition % shards === each.index ? [partition] : [])),
@@ -252,53 +252,56 @@ export class TestCluster {
   readonly clock: VirtualClock;
   readonly net: MemoryNet;
   readonly storage: Storage;
-  readonly houses: readonly ClusterHouse[];
+  readonly instances: readonly ClusterInstance[];
   readonly #script: Script;
 
-  constructor({ clock, net, storage, script }: Setting, houses: readonly ClusterHouse[]) {
+  constructor({ clock, net, storage, script }: Setting, instances: readonly ClusterInstance[]) {
     this.clock = clock;
     this.net = net;
     this.storage = storage;
-    this.houses = houses;
+    this.instances = instances;
     this.#script = script;
-    for (const house of houses) house.ownership.onStale = (partition) => this.#claimAgain(house, partition);
+    for (const instance of instances)
+      instance.ownership.onStale = (partition) => this.#claimAgain(instance, partition);
   }
 
   /** Ends what is in a partition, and takes it over under its next epoch. */
-  #claimAgain(house: ClusterHouse, partition: number): void {
+  #claimAgain(instance: ClusterInstance, partition: number): void {
     this.#script.owners[partition] = null;
-    house.tenancy.abandon((id) => partitionOf(id) === partition);
+    instance.tenancy.abandon((id) => partitionOf(id) === partition);
     this.#script.tell({ moved: [partition] });
-    void this.adopt(house, [partition]);
+    void this.adopt(instance, [partition]);
   }
 
-  house(index: number): ClusterHouse {
-    const found = this.houses[index];
+  instance(index: number): ClusterInstance {
+    const found = this.instances[index];
     if (!found) throw new RangeError(`There is no shard ${index}.`);
     return found;
   }
 
-  #ownerOf(id: string): ClusterHouse | undefined {
+  #ownerOf(id: string): ClusterInstance | undefined {
     const owner = this.#script.owners[partitionOf(id)];
-    return this.houses.find(({ info }) => info.instance === owner?.instance);
+    return this.instances.find(({ info }) => info.instance === owner?.instance);
   }
 
-  /** The house that owns this id now. */
-  ownerOf(id: string): ClusterHouse {
+  /** The instance that owns this id now. */
+  ownerOf(id: string): ClusterInstance {
     const found = this.#ownerOf(id);
     if (!found) throw new Error(`Nobody owns ${id}.`);
     return found;
   }
 
-  /** A living house that does not own this id. */
-  strangerTo(id: string): ClusterHouse {
-    const found = this.houses.find((each) => each !== this.#ownerOf(id) && this.#script.shards.has(each.id));
+  /** A living instance that does not own this id. */
+  strangerTo(id: string): ClusterInstance {
+    const found = this.instances.find(
+      (each) => each !== this.#ownerOf(id) && this.#script.shards.has(each.id),
+    );
     if (!found) throw new Error(`Nobody else than the owner of ${id} is alive.`);
     return found;
   }
 
   /** Gives the partition of this id to a shard, as a hand-over does; null: to nobody. */
-  async move(id: string, to: ClusterHouse | null): Promise<void> {
+  async move(id: string, to: ClusterInstance | null): Promise<void> {
     const partition = partitionOf(id);
     const from = this.#ownerOf(id);
     if (from) {
@@ -312,7 +315,7 @@ export class TestCluster {
   }
 
   /** Ends a shard as SIGKILL does; answers what it owned, which is nobody's until a shard adopts it. */
-  kill(victim: ClusterHouse): readonly number[] {
+  kill(victim: ClusterInstance): readonly number[] {
     const script = this.#script;
     this.net.kill(victim.id);
     victim.ownership.state = 'left';
@@ -329,7 +332,7 @@ export class TestCluster {
   }
 
   /** A shard takes partitions that nobody has. */
-  async adopt(to: ClusterHouse, partitions: readonly number[]): Promise<void> {
+  async adopt(to: ClusterInstance, partitions: readonly number[]): Promise<void> {
     const epochs = await this.while(this.storage.cluster.takeOver(partitions, to.id));
     const { id: shardId, instance } = to.info;
     for (const partition of partitions)
@@ -365,9 +368,9 @@ export class TestCluster {
     await this.until(() => this.clock.monotonic() >= untilMs, 'that time', Math.max(1, Math.ceil(ms / 5000)));
   }
 
-  /** A guild with its owner and a bot, made by the first house. */
+  /** A guild with its owner and a bot, made by the first instance. */
   async found() {
-    const { operator } = this.house(0);
+    const { operator } = this.instance(0);
     const { user, token: ownerToken } = await this.while(operator.createUser({ username: 'owner' }));
     const ownerId = user.id as UserId;
     const guild = await this.while(operator.createGuild({ name: 'Test', ownerId }));
@@ -382,7 +385,7 @@ export class TestCluster {
   }
 
   close(): void {
-    for (const each of this.houses) {
+    for (const each of this.instances) {
       each.close();
       each.foundation.wheel.stop();
     }

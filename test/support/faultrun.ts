@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import type { ClusterHouse, TestCluster } from './cluster.ts';
+import type { ClusterInstance, TestCluster } from './cluster.ts';
 import type { ResumingClient } from './resumingclient.ts';
 
 /** An event of the run, so many virtual milliseconds after the one before. */
@@ -30,7 +30,7 @@ interface FaultSetting {
   /** Users, whose owners change as well. */
   readonly userIds: readonly string[];
   /** Has everyone told the text, by way of this shard. */
-  say(house: ClusterHouse, text: string): Promise<{ readonly ok: boolean }>;
+  say(instance: ClusterInstance, text: string): Promise<{ readonly ok: boolean }>;
   /** The texts that a client was told. */
   textsOf(client: ResumingClient): readonly string[];
 }
@@ -45,7 +45,7 @@ export function inOrder({ received }: ResumingClient): void {
 class FaultRun {
   readonly #setting: FaultSetting;
   readonly #random: (most: number) => number;
-  readonly #dead = new Set<ClusterHouse>();
+  readonly #dead = new Set<ClusterInstance>();
   readonly #asked: string[] = [];
   readonly #acknowledged: string[] = [];
 
@@ -73,9 +73,9 @@ class FaultRun {
     }
   }
 
-  #any(): ClusterHouse {
-    const living = this.#setting.cluster.houses.filter((house) => !this.#dead.has(house));
-    return living[this.#random(living.length)] as ClusterHouse;
+  #any(): ClusterInstance {
+    const living = this.#setting.cluster.instances.filter((instance) => !this.#dead.has(instance));
+    return living[this.#random(living.length)] as ClusterInstance;
   }
 
   async #flow(): Promise<void> {
@@ -83,10 +83,10 @@ class FaultRun {
     for (let index = 0; index < MESSAGES; index += 1) {
       const text = `text ${index}`;
       this.#asked.push(text);
-      const house = this.#any();
+      const instance = this.#any();
       // Asked through a shard that dies, nobody knows what became of it.
-      const lost = cluster.until(() => this.#dead.has(house)).then(() => null);
-      const said = say(house, text).catch(() => null);
+      const lost = cluster.until(() => this.#dead.has(instance)).then(() => null);
+      const said = say(instance, text).catch(() => null);
       const reply = await Promise.race([said, lost.catch(() => null)]);
       if (reply?.ok) this.#acknowledged.push(text);
     }
@@ -96,7 +96,7 @@ class FaultRun {
     const { cluster, clients, streamId, userIds } = this.#setting;
     const client = clients[this.#random(clients.length)] as ResumingClient;
     if (event.kind === 'break') {
-      const [a, b] = event.pair.map((index) => cluster.house(index)) as [ClusterHouse, ClusterHouse];
+      const [a, b] = event.pair.map((index) => cluster.instance(index)) as [ClusterInstance, ClusterInstance];
       if (a !== b && !this.#dead.has(a) && !this.#dead.has(b)) cluster.net.break(a.id, b.id);
     } else if (event.kind === 'move') await cluster.move(streamId, this.#any());
     else if (event.kind === 'part')
@@ -105,7 +105,7 @@ class FaultRun {
     else if (this.#dead.size < DEAD_MAX) await this.#kill(this.#any());
   }
 
-  async #kill(victim: ClusterHouse): Promise<void> {
+  async #kill(victim: ClusterInstance): Promise<void> {
     const { cluster, clients } = this.#setting;
     this.#dead.add(victim);
     const homeless = clients.filter(({ home }) => home === victim);

@@ -135,7 +135,7 @@ class LeakWatch {
   }
 }
 
-/** The nearest lines of the house, or of a package, that led here. */
+/** The nearest lines of the instance, or of a package, that led here. */
 function whereFrom(): string {
   const lines = (new Error('here').stack ?? '').split('\n').slice(1);
   const own = lines.filter((line) => !/afterlife|node:internal|node:async_hooks/.test(line));

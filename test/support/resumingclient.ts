@@ -1,5 +1,5 @@
-import type { ClusterHouse, TestCluster } from './cluster.ts';
-import type { RecordingSink } from './house.ts';
+import type { ClusterInstance, TestCluster } from './cluster.ts';
+import type { RecordingSink } from './instance.ts';
 
 type Received = RecordingSink['dispatches'][number];
 
@@ -10,9 +10,9 @@ export class ResumingClient {
   readonly #before: Received[] = [];
   #sink: RecordingSink | null = null;
   #id = '';
-  home: ClusterHouse;
+  home: ClusterInstance;
 
-  constructor(cluster: TestCluster, token: string, home: ClusterHouse) {
+  constructor(cluster: TestCluster, token: string, home: ClusterInstance) {
     this.#cluster = cluster;
     this.#token = token;
     this.home = home;
@@ -33,7 +33,7 @@ export class ResumingClient {
   }
 
   /** Answers how that went. */
-  async resume(home: ClusterHouse): Promise<string> {
+  async resume(home: ClusterInstance): Promise<string> {
     this.lose();
     this.home = home;
     const seq = this.#before.at(-1)?.seq ?? 0;

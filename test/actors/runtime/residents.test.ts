@@ -69,7 +69,7 @@ class CounterShell implements RegisteredShell<Counter> {
   }
 }
 
-function house(admits: ((id: string) => boolean) | null = null) {
+function instance(admits: ((id: string) => boolean) | null = null) {
   const clock = new VirtualClock();
   const wheel = new TimerWheel(clock);
   const log: string[] = [];
@@ -97,7 +97,7 @@ function house(admits: ((id: string) => boolean) | null = null) {
 
 describe('resident aggregates', () => {
   it('hold work while they load, then run it in order', () => {
-    const { registry, log, work } = house();
+    const { registry, log, work } = instance();
     registry.work('a', work('one'));
     registry.work('a', work('two'));
     registry.work('a', work('three'));
@@ -107,7 +107,7 @@ describe('resident aggregates', () => {
   });
 
   it('reply missing to queued work for an unknown aggregate, and the fault when its load fails', () => {
-    const { registry, log, work } = house();
+    const { registry, log, work } = instance();
     registry.work('a', work('one'));
     registry.peek('a')?.send({ type: 'missing' });
     registry.work('b', work('two'));
@@ -124,7 +124,7 @@ describe('resident aggregates', () => {
   });
 
   it('rest when they are busy and unused, and answer work and events as before', () => {
-    const { clock, registry, log, work } = house();
+    const { clock, registry, log, work } = instance();
     registry.work('a', work('one'));
     const shell = registry.peek('a')!;
     shell.send({ type: 'loaded', state: { value: 0 } });
@@ -145,7 +145,7 @@ describe('resident aggregates', () => {
   });
 
   it('are passivated when idle and not busy, and loaded again when needed', () => {
-    const { clock, registry, log, work } = house();
+    const { clock, registry, log, work } = instance();
     registry.work('a', work('one'));
     const shell = registry.peek('a');
     shell?.send({ type: 'loaded', state: { value: 0 } });
@@ -160,7 +160,7 @@ describe('resident aggregates', () => {
   });
 
   it('pass state that they hand over while ending to their successor', () => {
-    const { registry, log, work } = house();
+    const { registry, log, work } = instance();
     registry.work('a', work('one'));
     const shell = registry.peek('a');
     shell?.send({ type: 'loaded', state: { value: 0 } });
@@ -172,7 +172,7 @@ describe('resident aggregates', () => {
   });
 
   it('are evicted alone when a bug ends them, and loaded again for the next work', () => {
-    const { registry, log, work } = house();
+    const { registry, log, work } = instance();
     for (const id of ['a', 'b']) {
       registry.work(id, work(`first ${id}`));
       registry.peek(id)?.send({ type: 'loaded', state: { value: 0 } });
@@ -219,7 +219,7 @@ describe('the turns of a resident aggregate', () => {
   it('answer each work once, in order, one after the other, and never after the end', () => {
     fc.assert(
       fc.property(schedule, (steps) => {
-        const { registry, work } = house();
+        const { registry, work } = instance();
         const [answers, ran] = [new Map<string, number>(), [] as string[]];
         let [submitted, running] = [0, 0];
         let shell: CounterShell | undefined;
@@ -263,7 +263,7 @@ describe('the turns of a resident aggregate', () => {
 describe('residents that change hands', () => {
   function moving() {
     const gone = new Set<string>();
-    const there = house((id) => !gone.has(id));
+    const there = instance((id) => !gone.has(id));
     const load = (id: string) => {
       there.registry.work(id, there.work(`first ${id}`));
       there.registry.peek(id)?.send({ type: 'loaded', state: { value: 0 } });

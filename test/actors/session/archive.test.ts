@@ -131,16 +131,16 @@ function shard(net: Net, index: number) {
         return taking;
       },
     },
-    transferOut: (claim, key) => house.sessions.transferOut(claim, key),
+    transferOut: (claim, key) => instance.sessions.transferOut(claim, key),
     ...{ router, clock, wheel },
     deadlineMs: 10_000,
     onFault: () => undefined,
   });
   let made = 0;
   const randomBytes = (size: number) => new Uint8Array(size).fill(16 * (index + 1) + ++made);
-  const house = arrange({}, { journal, archive, worker: () => index, randomBytes }, clock);
-  const back = returning(net, self, { router, sessions: () => house.sessions });
-  return { self, handlers, buried, house, ...back, ...clientsOf(house) };
+  const instance = arrange({}, { journal, archive, worker: () => index, randomBytes }, clock);
+  const back = returning(net, self, { router, sessions: () => instance.sessions });
+  return { self, handlers, buried, instance, ...back, ...clientsOf(instance) };
 }
 
 function clientsOf({ sessions }: ReturnType<typeof arrange>) {
@@ -179,11 +179,12 @@ describe('a session that is resumed at another shard', () => {
     expect(contents(there)).toEqual(['missed', 'RESUMED']);
     expect(there.seqs).toEqual([5, 6]);
     expect(sink.closedWith).toBe(4000);
-    expect([a.house.sessions.size, b.house.sessions.size]).toEqual([0, 1]);
-    expect([a.house.backend.named('ended').length, a.house.backend.named('surrendered').length]).toEqual([
-      0, 1,
-    ]);
-    const [[, { presence, cursors }], ...more] = b.house.backend.named('reopen') as [[string, Reopening]];
+    expect([a.instance.sessions.size, b.instance.sessions.size]).toEqual([0, 1]);
+    expect([
+      a.instance.backend.named('ended').length,
+      a.instance.backend.named('surrendered').length,
+    ]).toEqual([0, 1]);
+    const [[, { presence, cursors }], ...more] = b.instance.backend.named('reopen') as [[string, Reopening]];
     expect([presence?.status, cursors(), more]).toEqual(['online', [['1', 70]], []]);
     expect(net.asked).toEqual(['shard-1>shard-0 sessions.take']);
   });
@@ -207,7 +208,7 @@ describe('a session that is resumed at another shard', () => {
     const asked = [b.resume(session.id, 4), c.resume(session.id, 4)];
     await net.pass(12_000);
     const kinds = await Promise.all(asked.map(async ({ outcome }) => (await outcome).kind));
-    const homes = [a, b, c].map(({ house }) => house.sessions.size);
+    const homes = [a, b, c].map(({ instance }) => instance.sessions.size);
     expect(homes.reduce((sum, size) => sum + size)).toBe(1);
     // The second caller may find the session at the first one, whose client is then disconnected.
     expect(kinds.filter((kind) => kind === 'open').length).toBeGreaterThanOrEqual(1);
@@ -221,7 +222,7 @@ describe('a session that is resumed at another shard', () => {
     const kinds = await Promise.all(asked.map(async ({ outcome }) => (await outcome).kind));
     expect(kinds).toEqual(['open', 'open']);
     expect(asked.map(({ sink }) => sink.closedWith)).toEqual([4000, null]);
-    expect(b.house.backend.named('reopen')).toHaveLength(1);
+    expect(b.instance.backend.named('reopen')).toHaveLength(1);
   });
 
   it('survives the loss of the reply that carried it', async () => {
@@ -259,7 +260,7 @@ describe('a session that is resumed at another shard', () => {
     await shards.net.pass(100);
     expect((await outcome).kind).toBe('open');
     expect([contents(sink), sink.seqs]).toEqual([['RESUMED'], [7]]);
-    expect([shards[at].house.sessions.size, shards.b.house.sessions.size]).toEqual([1, 0]);
+    expect([shards[at].instance.sessions.size, shards.b.instance.sessions.size]).toEqual([1, 0]);
   });
 
   it('waits while its shard does not respond, and then resumes from the journal of that shard', async () => {
@@ -322,9 +323,9 @@ describe('a session that is resumed at another shard', () => {
     const { session, sink: first } = await a.open();
     session.detach(first, true);
     net.state = 'suspended';
-    net.clock.advance(a.house.sessions.resumeWindowMs * 0.9);
+    net.clock.advance(a.instance.sessions.resumeWindowMs * 0.9);
     await expect(a.resume(session.id, 4).outcome).rejects.toThrow(NotServed);
-    net.clock.advance(a.house.sessions.resumeWindowMs * 0.9);
+    net.clock.advance(a.instance.sessions.resumeWindowMs * 0.9);
     net.state = 'serving';
     await expect(a.resume(session.id, 4).outcome).resolves.toMatchObject({ kind: 'open' });
   });
@@ -348,7 +349,7 @@ describe('a session that is resumed at another shard', () => {
     const { net, a, b, c } = three();
     const { session } = await a.open();
     const record = { ...session.record, missed: [], cursors: [] };
-    a.house.sessions.close();
+    a.instance.sessions.close();
     const { outcome } = b.resume(session.id, 4);
     await net.pass(1000);
     net.gone.add('shard-0');
@@ -384,7 +385,7 @@ describe('a session that is resumed at another shard', () => {
     const { outcome } = b.resume(session.id, 4, 'other');
     await net.pass(100);
     expect((await outcome).kind).toBe('invalid');
-    expect(a.house.sessions.size).toBe(1);
+    expect(a.instance.sessions.size).toBe(1);
   });
 
   it.each([
@@ -396,22 +397,22 @@ describe('a session that is resumed at another shard', () => {
     const { outcome } = b.resume(session.id, seq);
     await net.pass(100);
     expect(await outcome).toMatchObject(expected);
-    expect(a.house.sessions.size + b.house.sessions.size).toBe(0);
+    expect(a.instance.sessions.size + b.instance.sessions.size).toBe(0);
   });
 
   it('is transferred only after its lobbies were sent', async () => {
     const { net, a, b } = three();
     const acting = actingFor('102', ['identify', 'gateway.connect', 'lobbies.write']);
-    for (const { house } of [a, b]) house.backend.tokens.set('acting', acting);
-    a.house.backend.lobbies = [{ id: '5' }];
+    for (const { instance } of [a, b]) instance.backend.tokens.set('acting', acting);
+    a.instance.backend.lobbies = [{ id: '5' }];
     const sink = new FakeSink();
     sink.room = false;
-    await a.house.sessions.identify(identifyWith({ token: 'acting', intents: INTENTS.LOBBIES }), sink);
+    await a.instance.sessions.identify(identifyWith({ token: 'acting', intents: INTENTS.LOBBIES }), sink);
     const [ready] = sink.sent as unknown as [{ d: { session_id: string } }];
     const { session_id: sessionId } = ready.d;
     const { outcome, sink: there } = b.resume(sessionId, 1, 'acting');
     await net.pass(1000);
-    expect(b.house.sessions.size).toBe(0);
+    expect(b.instance.sessions.size).toBe(0);
     sink.makeRoom();
     await net.pass(1000);
     expect((await outcome).kind).toBe('open');
@@ -438,8 +439,8 @@ describe('a shard that was declared dead', () => {
     a.become('serving');
     await net.pass(100);
     expect([moved.session.over, stayed.session.over]).toEqual([true, false]);
-    expect(a.house.backend.named('ended')).toEqual([]);
-    expect([b.house.sessions.size, b.house.backend.named('reopen').length]).toEqual([1, 2]);
+    expect(a.instance.backend.named('ended')).toEqual([]);
+    expect([b.instance.sessions.size, b.instance.backend.named('reopen').length]).toEqual([1, 2]);
   });
 
   it.each([

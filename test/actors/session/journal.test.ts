@@ -22,7 +22,7 @@ class Server {
   readonly damages: number[] = [];
   run = 0;
   journal!: Journal;
-  house!: ReturnType<typeof arrange>;
+  instance!: ReturnType<typeof arrange>;
   dead!: CrashedJournals;
   /** The result of taking the session from another home. */
   elsewhere: TakeResult | null = null;
@@ -66,7 +66,7 @@ class Server {
     const seed = this.run;
     let made = 0;
     const randomBytes = (size: number) => new Uint8Array(size).fill(16 * seed + ++made);
-    this.house = arrange({}, { journal: this.journal, archive, randomBytes }, clock);
+    this.instance = arrange({}, { journal: this.journal, archive, randomBytes }, clock);
   }
 
   tick(): void {
@@ -85,7 +85,7 @@ class Server {
 
   async open(token = 'bot') {
     const sink = new FakeSink();
-    const outcome = await this.house.sessions.identify(
+    const outcome = await this.instance.sessions.identify(
       identifyWith({ token, intents: INTENTS.GUILDS }),
       sink,
     );
@@ -97,7 +97,7 @@ class Server {
   /** The client resumes; reading journals takes turns of the clock. */
   async resume(sessionId: string, seq: number, token = 'bot') {
     const sink = new FakeSink();
-    const resuming = this.house.sessions.resume({ token, sessionId, seq }, sink);
+    const resuming = this.instance.sessions.resume({ token, sessionId, seq }, sink);
     let done = false;
     const end = () => {
       done = true;
@@ -139,7 +139,7 @@ describe('a session whose process was killed', () => {
     expect(outcome.kind).toBe('open');
     expect(texts(again)).toEqual(['missed 1', 'TYPING_START', 'missed 2', 'RESUMED']);
     expect(again.seqs).toEqual([seen + 1, seen + 2, seen + 3, seen + 4]);
-    expect(server.house.backend.named('reopen')).toMatchObject([
+    expect(server.instance.backend.named('reopen')).toMatchObject([
       ['reopen', { presence: { status: 'online' } }],
     ]);
   });
@@ -160,7 +160,9 @@ describe('a session whose process was killed', () => {
     server.start();
     const { sink } = await server.resume(session.id, 5);
     expect(texts(sink)).toEqual(['between', 'RESUMED']);
-    expect(server.house.backend.named('reopen')).toMatchObject([['reopen', { presence: { status: 'dnd' } }]]);
+    expect(server.instance.backend.named('reopen')).toMatchObject([
+      ['reopen', { presence: { status: 'dnd' } }],
+    ]);
   });
 
   it('is restored for one of several claims at the same time', async () => {
@@ -181,7 +183,7 @@ describe('a session whose process was killed', () => {
     session.detach(sink, true);
     server.say('missed', session);
     const claim = { sessionId: session.id, principal: session.record.identity.principal, seq: 4 };
-    expect(server.house.sessions.transferOut(claim, 'run9:1').kind).toBe('taken');
+    expect(server.instance.sessions.transferOut(claim, 'run9:1').kind).toBe('taken');
     server.tick();
     server.start();
     expect((await server.dead.take(claim, 'run9:2', false)).kind).toBe('unknown');
@@ -200,7 +202,7 @@ describe('a session whose process was killed', () => {
     const others = () => server.asCrashed();
     server.elsewhere = await others().take(claim, '', false);
     expect(server.elsewhere.kind).toBe('taken');
-    server.house.sessions.abandon(session.id, session.handle);
+    server.instance.sessions.abandon(session.id, session.handle);
     expect((await server.resume(session.id, 4)).outcome.kind).toBe('open');
     server.tick();
     expect((await others().take(claim, '', false)).kind).toBe('taken');
@@ -243,9 +245,9 @@ describe('a session whose process was killed', () => {
     const { session } = await server.open();
     server.tick();
     server.start();
-    server.house.backend.fault = 'reopen';
+    server.instance.backend.fault = 'reopen';
     await expect(server.resume(session.id, 4)).rejects.toThrow(/planted/);
-    server.house.backend.fault = null;
+    server.instance.backend.fault = null;
     const { outcome, sink } = await server.resume(session.id, 4);
     expect([outcome.kind, texts(sink)]).toEqual(['open', ['RESUMED']]);
   });
@@ -255,11 +257,11 @@ describe('a session whose process was killed', () => {
     const { session } = await server.open();
     server.tick();
     server.start();
-    const { backend } = server.house;
+    const { backend } = server.instance;
     const reopen = backend.reopen.bind(backend);
     backend.reopen = () => new Promise(() => {});
     const claim = { token: 'bot', sessionId: session.id, seq: 4 };
-    const outcome = server.house.sessions.resume(claim, new FakeSink()).catch((fault) => fault.name);
+    const outcome = server.instance.sessions.resume(claim, new FakeSink()).catch((fault) => fault.name);
     for (let turn = 0; turn < 10; turn += 1) {
       await settled();
       server.clock.advance(2500);
@@ -274,9 +276,9 @@ describe('a session whose process was killed', () => {
     const { session } = await server.open();
     server.tick();
     server.start();
-    server.house.backend.reopening = () => false;
+    server.instance.backend.reopening = () => false;
     expect((await server.resume(session.id, 4)).outcome.kind).toBe('invalid');
-    expect(server.house.sessions.size).toBe(0);
+    expect(server.instance.sessions.size).toBe(0);
   });
 
   it('receives new dispatches after the missed ones while it is opened again', async () => {
@@ -286,7 +288,7 @@ describe('a session whose process was killed', () => {
     server.say('missed', session);
     server.tick();
     server.start();
-    server.house.backend.reopening = (reopened) => {
+    server.instance.backend.reopening = (reopened) => {
       server.say('since', reopened as GatewaySessionActor);
       return true;
     };
@@ -484,9 +486,9 @@ describe('the journal', () => {
     const server = new Server();
     const { session, sink } = await server.open();
     server.say('last', session);
-    server.house.sessions.close();
+    server.instance.sessions.close();
     expect(sink.closedWith).toBe(4000);
-    expect(server.house.backend.named('ended')).toEqual([]);
+    expect(server.instance.backend.named('ended')).toEqual([]);
     server.start();
     expect(texts((await server.resume(session.id, 4)).sink)).toEqual(['last', 'RESUMED']);
   });

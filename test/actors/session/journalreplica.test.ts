@@ -100,14 +100,14 @@ function shard(net: Net, self: ShardInfo, place: string) {
   });
   let made = self.id.charCodeAt(0);
   const randomBytes = (size: number) => new Uint8Array(size).fill(++made);
-  const house = arrange({}, { journal, randomBytes }, clock);
+  const instance = arrange({}, { journal, randomBytes }, clock);
   const dead = new CrashedJournals({
     ...{ store, clock, settings: { framesMax: 512, ageMs: AGE_MS } },
     hasCrashed: async ({ instance }) => !net.view.shards.some((live) => live.instance === instance),
     onDamage: (_, damages) => faults.push(damages),
   });
   async function open() {
-    const outcome = await house.sessions.identify(identifyWith(), new FakeSink());
+    const outcome = await instance.sessions.identify(identifyWith(), new FakeSink());
     await settled();
     if (outcome.kind !== 'open') throw new Error('not open');
     return outcome.session as GatewaySessionActor;
@@ -122,7 +122,7 @@ function shard(net: Net, self: ShardInfo, place: string) {
     copies.close();
     return new JournalReplicas(ports);
   };
-  return { self, store, handlers, hearers, faults, buddy, copies, startAgain, journal, house, open, take };
+  return { self, store, handlers, hearers, faults, buddy, copies, startAgain, journal, instance, open, take };
 }
 
 /** Two shards of which each is the other's buddy, and a session of one. */

@@ -35,7 +35,7 @@ const reached = (guild: GuildWithSessions, dispatch: Dispatch, nowMs = NOW_MS): 
   ids(guild.audiences.recipients(guild, dispatch, nowMs).flatMap(({ to }) => to));
 
 /** Bots 10 to 12 and person 13, one session each but for 10, with room 30 open and room 31 for role 20 only. */
-function house(): GuildWithSessions {
+function instance(): GuildWithSessions {
   return buildGuild({
     everyone: P.VIEW_CHANNEL,
     roles: [role('20', 0n, 1)],
@@ -66,13 +66,16 @@ const said = (d: object, to: Audience = inRoom('30')): Dispatch => ({ t: 'MESSAG
 
 describe('intents', () => {
   it('gate bots and not people', () => {
-    expect(reached(house(), { t: 'GUILD_ROLE_CREATE', d: {}, to: everyone })).toEqual(['a1', 'b', 'd']);
-    expect(reached(house(), { t: 'GUILD_MEMBER_ADD', d: {}, to: everyone })).toEqual(['c', 'd']);
+    expect(reached(instance(), { t: 'GUILD_ROLE_CREATE', d: {}, to: everyone })).toEqual(['a1', 'b', 'd']);
+    expect(reached(instance(), { t: 'GUILD_MEMBER_ADD', d: {}, to: everyone })).toEqual(['c', 'd']);
   });
 
   it('gate what is meant for some users too', () => {
-    expect(reached(house(), { t: 'CHANNEL_CREATE', d: {}, to: only('10', '12', '13') })).toEqual(['a1', 'd']);
-    expect(reached(house(), { t: 'VOICE_SERVER_UPDATE', d: {}, to: only('10', '12', '99') })).toEqual([
+    expect(reached(instance(), { t: 'CHANNEL_CREATE', d: {}, to: only('10', '12', '13') })).toEqual([
+      'a1',
+      'd',
+    ]);
+    expect(reached(instance(), { t: 'VOICE_SERVER_UPDATE', d: {}, to: only('10', '12', '99') })).toEqual([
       'a1',
       'a2',
       'c',
@@ -85,9 +88,9 @@ describe('intents', () => {
       d: { user: user(userId) },
       to,
     });
-    expect(reached(house(), update('10', everyone))).toEqual(['a1', 'a2', 'c', 'd']);
-    expect(reached(house(), update('13', everyone))).toEqual(['c', 'd']);
-    expect(reached(house(), update('10', only('10', '11')))).toEqual(['a1', 'a2']);
+    expect(reached(instance(), update('10', everyone))).toEqual(['a1', 'a2', 'c', 'd']);
+    expect(reached(instance(), update('13', everyone))).toEqual(['c', 'd']);
+    expect(reached(instance(), update('10', only('10', '11')))).toEqual(['a1', 'a2']);
   });
 
   it('gate direct messages by an intent of their own', () => {
@@ -111,7 +114,7 @@ describe('an application that acts for a user', () => {
   const ALL = Object.keys(INTENTS) as IntentName[];
 
   it('receives no dispatch of guilds, whatever its scopes and intents', () => {
-    const guild = house();
+    const guild = instance();
     const session = acting(SOCIAL, ALL);
     guild.audiences.add(session);
     guild.visibilityVersion++;
@@ -147,12 +150,12 @@ describe('an application that acts for a user', () => {
 
 describe('permissions', () => {
   it('exclude members who may not see the channel', () => {
-    expect(reached(house(), said({ author: user('13') }, inRoom('31')))).toEqual(['b']);
-    expect(reached(house(), said({ author: user('13') }, inRoom('99')))).toEqual([]);
+    expect(reached(instance(), said({ author: user('13') }, inRoom('31')))).toEqual(['b']);
+    expect(reached(instance(), said({ author: user('13') }, inRoom('99')))).toEqual([]);
   });
 
   it('apply to a deleted channel as they were before', () => {
-    const guild = house();
+    const guild = instance();
     const gone = guild.channels.get(id('31'))!;
     guild.channels.delete(id('31'));
     // An empty audience before the change is not remembered.
@@ -161,7 +164,7 @@ describe('permissions', () => {
   });
 
   it("exclude users without the permission of the dispatch's row", () => {
-    const guild = house();
+    const guild = instance();
     const ban: Dispatch = { t: 'GUILD_BAN_ADD', d: { user: user('40') }, to: everyone };
     expect(reached(guild, ban)).toEqual([]);
     guild.members.set(id('13'), member('13', { roles: ['20'] }));
@@ -171,7 +174,7 @@ describe('permissions', () => {
   });
 
   it('leave out who is no longer a member', () => {
-    const guild = house();
+    const guild = instance();
     guild.members.set(id('13'), null);
     guild.members.delete(id('11'));
     expect(reached(guild, { t: 'GUILD_UPDATE', d: {}, to: everyone })).toEqual(['a1']);
@@ -179,7 +182,7 @@ describe('permissions', () => {
   });
 
   it('come back by themselves when a time-out ends, and not before', () => {
-    const guild = house();
+    const guild = instance();
     guild.roles.set(id<RoleId>('20'), role('20', P.MANAGE_CHANNELS, 1));
     const restrained = (userId: string, untilMs: number) =>
       guild.members.set(
@@ -201,7 +204,7 @@ describe('permissions', () => {
 
 describe('the end of a time-out', () => {
   it('reaches both halves of a split by content', () => {
-    const guild = house();
+    const guild = instance();
     guild.roles.set(id<RoleId>('20'), role('20', P.MANAGE_GUILD, 1));
     guild.audiences.add(new RecordingSession('m', '12', ['AUTO_MODERATION_EXECUTION']));
     guild.audiences.add(new RecordingSession('n', '11', ['AUTO_MODERATION_EXECUTION']));
@@ -224,7 +227,7 @@ describe('the end of a time-out', () => {
 describe('shared verdicts', () => {
   const invite = (channelId: string): Dispatch => ({ t: 'INVITE_CREATE', d: {}, to: inRoom(channelId) });
   const managed = (): GuildWithSessions => {
-    const guild = house();
+    const guild = instance();
     guild.roles.set(id<RoleId>('20'), role('20', P.MANAGE_CHANNELS, 1));
     guild.audiences.add(new RecordingSession('e', '14'));
     for (const userId of ['13', '14']) guild.members.set(id(userId), member(userId, { roles: ['20'] }));
@@ -246,7 +249,7 @@ describe('shared verdicts', () => {
   );
 
   it('do not carry over from members to the owner', () => {
-    const guild = house();
+    const guild = instance();
     guild.audiences.add(new RecordingSession('o', OWNER_ID));
     expect(reached(guild, invite('30'))).toEqual(['o']);
   });
@@ -267,7 +270,7 @@ describe('content', () => {
     );
 
   it('is one payload when everyone may read it', () => {
-    const guild = house();
+    const guild = instance();
     guild.audiences.delete('a2');
     guild.audiences.delete('b');
     const d = message('13');
@@ -279,7 +282,7 @@ describe('content', () => {
 
   it('is blanked for bots without the intent', () => {
     const d = message('13');
-    const deliveries = deliveriesOf(house(), said(d));
+    const deliveries = deliveriesOf(instance(), said(d));
     expect(byPayload(deliveries)).toEqual({ hello: ['a1', 'd'], blank: ['a2', 'b'] });
     const { poll: _, ...rest } = d;
     expect(deliveries[1]!.d).toEqual({ ...rest, ...blanked });
@@ -287,14 +290,14 @@ describe('content', () => {
   });
 
   it('is left to the author and to those it mentions', () => {
-    expect(byPayload(deliveriesOf(house(), said(message('11'))))).toEqual({
+    expect(byPayload(deliveriesOf(instance(), said(message('11'))))).toEqual({
       hello: ['a1', 'b', 'd'],
       blank: ['a2'],
     });
-    expect(byPayload(deliveriesOf(house(), said(message('13', ['10', '11', '99']))))).toEqual({
+    expect(byPayload(deliveriesOf(instance(), said(message('13', ['10', '11', '99']))))).toEqual({
       hello: ['a1', 'a2', 'b', 'd'],
     });
-    expect(byPayload(deliveriesOf(house(), said(message('11'), only('10', '11'))))).toEqual({
+    expect(byPayload(deliveriesOf(instance(), said(message('11'), only('10', '11'))))).toEqual({
       hello: ['a1', 'b'],
       blank: ['a2'],
     });
@@ -307,7 +310,7 @@ describe('content', () => {
       referenced_message: quoted,
       message_snapshots: [{ message: { content: 'x', embeds: [{}], attachments: [], type: 0 } }],
     };
-    expect(deliveriesOf(house(), said(d))[1]!.d).toMatchObject({
+    expect(deliveriesOf(instance(), said(d))[1]!.d).toMatchObject({
       ...blanked,
       referenced_message: blanked,
       message_snapshots: [{ message: { content: '', embeds: [], attachments: [], type: 0 } }],
@@ -317,13 +320,13 @@ describe('content', () => {
 
   it('adds no field that was absent', () => {
     const d = { id: '50', author: user('13'), content: 'hello', referenced_message: null };
-    expect(deliveriesOf(house(), said(d))[1]!.d).toEqual({ ...d, content: '' });
+    expect(deliveriesOf(instance(), said(d))[1]!.d).toEqual({ ...d, content: '' });
   });
 });
 
 describe('memo', () => {
   it('hands out the same list until something changes', () => {
-    const guild = house();
+    const guild = instance();
     const list = () =>
       guild.audiences.recipients(guild, said({ author: user('13') }), NOW_MS).map(({ to }) => to);
     const [first, second] = [list(), list()];
@@ -333,7 +336,7 @@ describe('memo', () => {
   });
 
   it('lets a dispatch in flight keep its list', () => {
-    const guild = house();
+    const guild = instance();
     const [{ to }] = guild.audiences.recipients(
       guild,
       { t: 'GUILD_UPDATE', d: {}, to: everyone },
@@ -347,7 +350,7 @@ describe('memo', () => {
   });
 
   it('shares one list between channels with the same overwrites, and between rows that demand the same', () => {
-    const guild = house();
+    const guild = instance();
     guild.channels.set(id('32'), { ...guild.channels.get(id('31'))!, id: id('32') });
     const list = (t: DispatchName, channelId: string) =>
       guild.audiences.recipients(guild, { t, d: {}, to: inRoom(channelId) }, NOW_MS)[0]!.to;
@@ -357,7 +360,7 @@ describe('memo', () => {
   });
 
   it('is dropped rather than let grow without bound', () => {
-    const guild = house();
+    const guild = instance();
     for (let index = 0; index < 200_000; index += 1) {
       const sessionId = `s${index}`;
       guild.audiences.add(new RecordingSession(sessionId, '13', []));

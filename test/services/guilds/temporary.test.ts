@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { type Authority, SYSTEM } from '../../../engine/kernel/authority.ts';
 import type { GuildId, UserId } from '../../../protocol/ids.ts';
 import { temporaryMemberships } from '../../../services/guilds/temporary.ts';
-import { until } from '../../support/house.ts';
+import { until } from '../../support/instance.ts';
 
 const USER = '77' as UserId;
 const [FIRST, SECOND] = ['1', '2'] as GuildId[];

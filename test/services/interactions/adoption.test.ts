@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Interaction } from '../../../engine/interaction/interaction.ts';
 import { Adoption } from '../../../services/interactions/adoption.ts';
-import { until } from '../../support/house.ts';
+import { until } from '../../support/instance.ts';
 
 const PAGE = 500;
 const stored = (count: number): Interaction[] =>

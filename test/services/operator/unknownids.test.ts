@@ -10,19 +10,19 @@ import { joiningOf } from '../../../services/operator/joining.ts';
 import { granted } from '../../../services/operator/operator.ts';
 import { ADMIN_ROUTES } from '../../../transports/admin/routes.ts';
 import { type AdminServer, openAdminServer } from '../../../transports/admin/server.ts';
-import { openHouse } from '../../support/house.ts';
+import { openInstance } from '../../support/instance.ts';
 
 const TOKEN = 'the-admin-token-of-this-test';
 const NOBODY = '4242424242424242';
 
-let house: Awaited<ReturnType<typeof openHouse>>;
+let instance: Awaited<ReturnType<typeof openInstance>>;
 let server: AdminServer;
 let userId: string;
 let guilds: number;
 beforeAll(async () => {
-  house = await openHouse({});
+  instance = await openInstance({});
   const engine = {
-    ...{ admin: house.operator, config: DEFAULTS },
+    ...{ admin: instance.operator, config: DEFAULTS },
     calls: { list: async () => [], setAudibility: () => false },
     cluster: { status: () => Promise.reject(new Error('none')), drain: async () => undefined },
     ...{ api: {} as never, interact: () => Promise.reject(new Error('none')) },
@@ -30,11 +30,11 @@ beforeAll(async () => {
   };
   server = await openAdminServer({ engine, clock: systemClock, host: '127.0.0.1', port: 0, token: TOKEN });
   guilds = (await everyGuild()).length;
-  userId = (await house.operator.createUser({ username: 'juniper' })).user.id;
+  userId = (await instance.operator.createUser({ username: 'juniper' })).user.id;
 }, 60_000);
 afterAll(async () => {
   await server.close();
-  await house.close();
+  await instance.close();
 });
 
 async function ask(path: string, body: object) {
@@ -52,8 +52,8 @@ async function everyPage<Item extends { id: string }>(read: (after: string | nul
     items.push(...page);
   return items;
 }
-const everyone = () => everyPage((after) => house.operator.listUsers(after as UserId | null, 1_000));
-const everyGuild = () => everyPage((after) => house.operator.listGuilds(after as GuildId | null, 1_000));
+const everyone = () => everyPage((after) => instance.operator.listUsers(after as UserId | null, 1_000));
+const everyGuild = () => everyPage((after) => instance.operator.listGuilds(after as GuildId | null, 1_000));
 
 /** POST routes that take no id. */
 const WITHOUT_ID = ['/clock', '/database/copy', '/chaos', '/chaos/clear', '/chaos/remove'];
@@ -109,7 +109,7 @@ describe('an unknown id', () => {
   });
 
   test('leaves nothing behind', async () => {
-    const made = (await house.operator.listApplications(null, 100)).map(({ name }) => name);
+    const made = (await instance.operator.listApplications(null, 100)).map(({ name }) => name);
     expect(made).not.toContain('Beacon');
     const people = await everyone();
     expect(people.map(({ id }) => id)).toContain(userId);
@@ -126,7 +126,7 @@ describe('an unknown id', () => {
 
 describe('a new account that joins a guild', () => {
   test('is a member of it, and a bot has a role of its permissions', async () => {
-    const { id: guildId } = await house.operator.createGuild({
+    const { id: guildId } = await instance.operator.createGuild({
       name: 'Harbour',
       ownerId: userId as UserId,
     });
@@ -136,7 +136,7 @@ describe('a new account that joins a guild', () => {
     const named = [bot.answer.bot.id, person.answer.user.id];
     const roles = named.map(async (id) => {
       const input = { userId: id as UserId };
-      const member = await house.guilds.call(guildId as GuildId, 'getMember', input, SYSTEM);
+      const member = await instance.guilds.call(guildId as GuildId, 'getMember', input, SYSTEM);
       return member.ok && member.value.roles.length;
     });
     expect(await Promise.all(roles)).toEqual([1, 0]);
@@ -156,20 +156,21 @@ describe('a new account that joins a guild', () => {
 });
 
 describe('a user who joins a guild with permissions', () => {
-  const named = async (username: string) => (await house.operator.createUser({ username })).user.id as UserId;
+  const named = async (username: string) =>
+    (await instance.operator.createUser({ username })).user.id as UserId;
   const found = async (ownerId: UserId) =>
-    (await house.operator.createGuild({ name: 'Quay', ownerId })).id as GuildId;
+    (await instance.operator.createGuild({ name: 'Quay', ownerId })).id as GuildId;
   const rolesOf = async (guildId: GuildId) =>
-    granted(await house.guilds.call(guildId, 'listRoles', {}, SYSTEM)).map(({ name }) => name);
+    granted(await instance.guilds.call(guildId, 'listRoles', {}, SYSTEM)).map(({ name }) => name);
   const memberOf = (guildId: GuildId, id: UserId) =>
-    house.guilds.call(guildId, 'getMember', { userId: id }, SYSTEM);
+    instance.guilds.call(guildId, 'getMember', { userId: id }, SYSTEM);
   const join = (guildId: GuildId, id: UserId) =>
     ask(`/guilds/${guildId}/members`, { user_id: id, permissions: '8' });
 
   test('leaves no role when the guild does not admit the user', async () => {
     const [ownerId, guest] = [await named('pier.owner'), await named('pier.guest')];
     const guildId = await found(ownerId);
-    granted(await house.guilds.call(guildId, 'banUser', { userId: guest }, SYSTEM));
+    granted(await instance.guilds.call(guildId, 'banUser', { userId: guest }, SYSTEM));
     const { status, error } = await join(guildId, guest);
     expect([status, error?.code]).toEqual([403, '40007']);
     expect(await rolesOf(guildId)).toEqual(['@everyone']);
@@ -190,8 +191,8 @@ describe('a user who joins a guild with permissions', () => {
 });
 
 test('a token for a banned user is refused with the reason, and is no fault', async () => {
-  const banned = (await house.operator.createUser({ username: 'rowan' })).user.id as UserId;
-  await house.operator.banUser(banned, null);
+  const banned = (await instance.operator.createUser({ username: 'rowan' })).user.id as UserId;
+  await instance.operator.banUser(banned, null);
   const { status, error } = await ask('/tokens/rotate', { user_id: banned });
   expect([status, error.message]).toEqual([403, expect.stringContaining('lift the ban')]);
 });

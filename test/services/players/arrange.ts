@@ -2,9 +2,9 @@ import { HERE } from '../../../actors/placement/routing.ts';
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
 import type { Mergeable, Outgoing } from '../../../services/players/ports.ts';
 import { createProvisional } from '../../../services/players/provisional.ts';
-import { openHouse } from '../../support/house.ts';
+import { openInstance } from '../../support/instance.ts';
 
-/** A part of the house that remembers what it was asked to move, and fails or hangs when told to. */
+/** A part of the instance that remembers what it was asked to move, and fails or hangs when told to. */
 class RecordingPart implements Mergeable {
   readonly moves: string[] = [];
   fail = false;
@@ -45,8 +45,8 @@ export class ScriptedOutgoing implements Outgoing {
 
 /** Provisional accounts over real stores, grants and sessions, with parts and providers that a test holds. */
 export async function openPlayers() {
-  const house = await openHouse();
-  const { clock, foundation } = house;
+  const instance = await openInstance();
+  const { clock, foundation } = instance;
   const part = new RecordingPart();
   const outgoing = new ScriptedOutgoing();
   const told: { readonly userId: string; readonly t: string; readonly d: object }[] = [];
@@ -56,13 +56,13 @@ export async function openPlayers() {
   /** A server that starts anew over the same database; the earlier one's memory is gone with it. */
   const start = (parts: readonly Mergeable[] = [part]) =>
     createProvisional({
-      storage: house.storage,
+      storage: instance.storage,
       outgoing,
       routing: HERE,
-      signOut: (userId) => house.features.accounts.closeAll(userId, null),
-      oauth: () => house.features.oauth,
+      signOut: (userId) => instance.features.accounts.closeAll(userId, null),
+      oauth: () => instance.features.oauth,
       mergeables: () => parts,
-      commit: house.commit,
+      commit: instance.commit,
       notify: (userId, t, d) => void told.push({ userId, t, d }),
       schedule: (run) => void later.push(run),
       onFault: (error) => void faults.push(error),
@@ -75,15 +75,15 @@ export async function openPlayers() {
 
   /** An application of its own for each test. */
   async function game() {
-    const made = await house.operator.createApplication({ name: 'Game' });
+    const made = await instance.operator.createApplication({ name: 'Game' });
     return { id: made.application.id, secret: made.clientSecret, botToken: made.botToken };
   }
 
   /** A person who has let the application act. */
   async function person(applicationId: ApplicationId, globalName = 'Ada') {
-    const { user } = await house.operator.createUser({ username: 'ada', globalName });
+    const { user } = await instance.operator.createUser({ username: 'ada', globalName });
     const userId = user.id as UserId;
-    const tokens = await house.features.oauth.issue({
+    const tokens = await instance.features.oauth.issue({
       userId,
       applicationId,
       scopes: ['openid', 'sdk.social_layer'],
@@ -97,14 +97,14 @@ export async function openPlayers() {
     const reply = await players.signInByBot(applicationId, player, name);
     if (!reply.ok || reply.value.kind !== 'tokens') throw new Error(JSON.stringify(reply));
     const token = reply.value.tokens.accessToken.reveal();
-    const principal = await house.features.oauth.authenticate(token);
+    const principal = await instance.features.oauth.authenticate(token);
     return { userId: principal!.userId, token, tokens: reply.value.tokens };
   }
 
   const botProof = (token: string) =>
     ({ externalAuthType: 'DISCORD_BOT_ISSUED_ACCESS_TOKEN', externalAuthToken: token }) as const;
 
-  return { house, players, part, outgoing, told, faults, later, start, game, person, enter, botProof };
+  return { instance, players, part, outgoing, told, faults, later, start, game, person, enter, botProof };
 }
 
 /** The code of a refusal; 0 when it is none. */

@@ -1,7 +1,7 @@
 // Goal: a ban from the server reaches everything that hangs on an account, whatever breaks meanwhile, and ends with its time.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { UserId } from '../../../protocol/ids.ts';
-import { until } from '../../support/house.ts';
+import { until } from '../../support/instance.ts';
 import { codeOf, openPlayers } from './arrange.ts';
 
 const MINUTE_MS = 60_000;
@@ -11,7 +11,7 @@ let game: Awaited<ReturnType<typeof at.game>>;
 beforeAll(async () => {
   at = await openPlayers();
 }, 60_000);
-afterAll(() => at.house.close());
+afterAll(() => at.instance.close());
 beforeEach(async () => {
   game = await at.game();
   at.part.fail = false;
@@ -32,7 +32,7 @@ const completed = (userId: UserId) =>
 async function through(): Promise<void> {
   let left = 1;
   for (let turn = 0; left > 0 && turn < 500; turn += 1) {
-    left = (await at.house.storage.identities.moves()).length;
+    left = (await at.instance.storage.identities.moves()).length;
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
   expect(left).toBe(0);
@@ -67,13 +67,13 @@ describe('a ban', () => {
   const again = async (userId: UserId) => merge(userId, (await at.enter(game.id, 'p1')).token);
 
   test('ends every token and gives the player a restricted account while it lasts', async () => {
-    const endMs = at.house.clock.now() + MINUTE_MS;
+    const endMs = at.instance.clock.now() + MINUTE_MS;
     const ada = await bannedPlayer(endMs);
     expect(await at.players.isBanned(ada.userId)).toBe(true);
-    expect(await at.house.features.oauth.grants(ada.userId)).toEqual([]);
+    expect(await at.instance.features.oauth.grants(ada.userId)).toEqual([]);
     const bob = await at.person(game.id);
     expect(codeOf(await again(bob.userId))).toBe(530_017);
-    at.house.clock.advance(MINUTE_MS);
+    at.instance.clock.advance(MINUTE_MS);
     expect(await at.players.isBanned(ada.userId)).toBe(false);
     expect(codeOf(await again(bob.userId))).toBe(0);
     await completed(bob.userId);
@@ -90,7 +90,7 @@ describe('a ban', () => {
   test('without an end lasts until it is lifted', async () => {
     const ada = await bannedPlayer(null);
     const bob = await at.person(game.id);
-    at.house.clock.advance(1_000 * MINUTE_MS);
+    at.instance.clock.advance(1_000 * MINUTE_MS);
     expect(codeOf(await again(bob.userId))).toBe(530_017);
     await at.players.unbanned(ada.userId);
     expect(codeOf(await again(bob.userId))).toBe(0);
@@ -102,7 +102,7 @@ describe('a ban', () => {
     const ada = await at.person(game.id);
     await merge(ada.userId, token);
     await completed(ada.userId);
-    const { oauth } = at.house.features;
+    const { oauth } = at.instance.features;
     const { id: elsewhere } = await at.game();
     const order = { userId: ada.userId, applicationId: elsewhere, refreshable: false };
     await oauth.issue({ ...order, scopes: ['identify'] });
@@ -115,16 +115,16 @@ describe('a ban', () => {
     await at.start().resume();
     expect(await oauth.grants(ada.userId)).toEqual([]);
     expect(await linkedTo('p1')).not.toBe(ada.userId);
-    expect(await at.house.storage.identities.moves()).toEqual([]);
+    expect(await at.instance.storage.identities.moves()).toEqual([]);
   });
 
   test('lifted before the next start is not resumed', async () => {
     const ada = await at.person(game.id);
-    const move = { kind: 'ban', id: at.house.foundation.nextId(), userId: ada.userId } as const;
-    await at.house.commit(ada.userId, [{ type: 'moveBegun', move }]);
+    const move = { kind: 'ban', id: at.instance.foundation.nextId(), userId: ada.userId } as const;
+    await at.instance.commit(ada.userId, [{ type: 'moveBegun', move }]);
     await at.start().resume();
-    expect(await at.house.features.oauth.authenticate(ada.token)).not.toBeNull();
-    expect(await at.house.storage.identities.moves()).toEqual([]);
+    expect(await at.instance.features.oauth.authenticate(ada.token)).not.toBeNull();
+    expect(await at.instance.storage.identities.moves()).toEqual([]);
   });
 
   test('is retried until it succeeds while the user is being merged', async () => {
@@ -157,7 +157,7 @@ describe('a ban', () => {
   test('refuses the player of a banned provisional account', async () => {
     const player = await at.enter(game.id, 'p1');
     await at.players.banned(player.userId, null);
-    expect(await at.house.features.oauth.authenticate(player.token)).toBeNull();
+    expect(await at.instance.features.oauth.authenticate(player.token)).toBeNull();
     expect(codeOf(await at.players.signInByBot(game.id, 'p1', null))).toBe(40_007);
   });
 });

@@ -1,7 +1,7 @@
 // Goal: a player from elsewhere has one account at any time, whoever asks at the same time, and whatever breaks meanwhile.
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
-import { until } from '../../support/house.ts';
+import { until } from '../../support/instance.ts';
 import { codeOf, openPlayers } from './arrange.ts';
 
 const MINUTE_MS = 60_000;
@@ -11,7 +11,7 @@ let game: Awaited<ReturnType<typeof at.game>>;
 beforeAll(async () => {
   at = await openPlayers();
 }, 60_000);
-afterAll(() => at.house.close());
+afterAll(() => at.instance.close());
 beforeEach(async () => {
   game = await at.game();
   at.part.fail = false;
@@ -19,7 +19,7 @@ beforeEach(async () => {
   for (const list of [at.part.moves, at.told, at.faults, at.later]) list.splice(0);
 });
 
-const userOf = async (userId: UserId) => (await at.house.storage.users.get([userId]))[0];
+const userOf = async (userId: UserId) => (await at.instance.storage.users.get([userId]))[0];
 const merge = (userId: UserId, token: string, id: ApplicationId = game.id) =>
   at.players.merge({ applicationId: id, userId, ...at.botProof(token) });
 const linkedTo = async (player: string) => {
@@ -71,9 +71,9 @@ describe('sign-in on behalf of a bot', () => {
     const { username } = (await userOf(before.userId))!;
     const digits = Buffer.from(username.split('_')[1]!, 'hex');
     const stuck = at.start();
-    const real = at.house.foundation.randomBytes;
+    const real = at.instance.foundation.randomBytes;
     // The same bytes again and again: chance has run out.
-    const { foundation } = at.house as { foundation: { randomBytes: (size: number) => Uint8Array } };
+    const { foundation } = at.instance as { foundation: { randomBytes: (size: number) => Uint8Array } };
     foundation.randomBytes = () => digits;
     const unlucky = at.start();
     foundation.randomBytes = real;
@@ -125,10 +125,10 @@ describe('a merge', () => {
     await completed(ada.userId);
     expect(at.part.moves).toEqual([`merge ${player.userId} ${ada.userId}`]);
     expect(await userOf(player.userId)).toBeUndefined();
-    expect(await at.house.features.oauth.authenticate(player.token)).toBeNull();
-    expect(await at.house.features.oauth.authenticate(ada.token)).not.toBeNull();
+    expect(await at.instance.features.oauth.authenticate(player.token)).toBeNull();
+    expect(await at.instance.features.oauth.authenticate(ada.token)).not.toBeNull();
     expect(await linkedTo('p1')).toBe(ada.userId);
-    expect(await at.house.storage.identities.moves()).toEqual([]);
+    expect(await at.instance.storage.identities.moves()).toEqual([]);
     expect(at.told.find(({ t }) => t === 'USER_MERGE_OPERATION_COMPLETED')?.d).toEqual({
       merge_operation_id: expect.any(String),
       source_user_id: player.userId,
@@ -136,22 +136,22 @@ describe('a merge', () => {
   });
 
   test('queues no deauthorization event', async () => {
-    const kept = (await at.house.storage.applications.get(game.id))!;
+    const kept = (await at.instance.storage.applications.get(game.id))!;
     const event_webhooks_types = ['APPLICATION_DEAUTHORIZED'];
     const wanting = {
       event_webhooks_url: 'https://game.example',
       event_webhooks_status: 2,
       event_webhooks_types,
     };
-    await at.house.commit(game.id, [
+    await at.instance.commit(game.id, [
       { type: 'applicationUpdated', application: { ...kept, ...wanting } as never },
     ]);
-    const queued = () => at.house.storage.webhookEvents.pending(game.id, 10);
+    const queued = () => at.instance.storage.webhookEvents.pending(game.id, 10);
     const ada = await at.person(game.id);
     await merge(ada.userId, (await at.enter(game.id, 'p1')).token);
     await completed(ada.userId);
     expect(await queued()).toEqual([]);
-    await at.house.features.oauth.deauthorize(ada.userId, game.id);
+    await at.instance.features.oauth.deauthorize(ada.userId, game.id);
     // It is queued after the revocation is answered.
     await vi.waitFor(async () => expect(await queued()).toHaveLength(1), { timeout: 10_000 });
   });
@@ -237,7 +237,7 @@ describe('a merge', () => {
     await completed(ada.userId);
     expect(at.part.moves).toEqual([`merge ${player.userId} ${ada.userId}`]);
     expect(await userOf(player.userId)).toBeUndefined();
-    expect(await at.house.storage.identities.moves()).toEqual([]);
+    expect(await at.instance.storage.identities.moves()).toEqual([]);
   });
 });
 
@@ -254,7 +254,7 @@ describe('an unmerge', () => {
     const ada = await linked();
     at.part.moves.splice(0);
     expect(await at.players.unmergeByBot(game.id, 'p1')).toEqual({ ok: true, value: null });
-    expect(await at.house.features.oauth.authenticate(ada.token)).toBeNull();
+    expect(await at.instance.features.oauth.authenticate(ada.token)).toBeNull();
     const fresh = (await linkedTo('p1'))!;
     expect(fresh).not.toBe(ada.userId);
     expect(at.part.moves).toEqual([`unmerge ${ada.userId} ${fresh} ${game.id}`]);
@@ -272,10 +272,10 @@ describe('an unmerge', () => {
 
   test('follows every revocation of the grant', async () => {
     const ada = await linked();
-    expect(await at.house.features.oauth.deauthorize(ada.userId, game.id)).toBe(true);
+    expect(await at.instance.features.oauth.deauthorize(ada.userId, game.id)).toBe(true);
     await until(() => true);
     expect(await linkedTo('p1')).not.toBe(ada.userId);
-    expect(await at.house.storage.identities.moves()).toEqual([]);
+    expect(await at.instance.storage.identities.moves()).toEqual([]);
   });
 });
 
@@ -289,24 +289,24 @@ describe('a publisher', () => {
   test("exchanges the parent's token for a child's, which ends with it", async () => {
     const child = await family();
     const ada = await at.person(game.id);
-    at.house.clock.advance(MINUTE_MS);
+    at.instance.clock.advance(MINUTE_MS);
     const reply = await at.players.exchangeChild(ada.token, child.id, game.secret);
     if (!reply.ok) throw new Error(JSON.stringify(reply));
     const token = reply.value.accessToken.reveal();
     expect(reply.value).toMatchObject({ refreshToken: null, expiresInSec: 604_800 - 60 });
-    expect(await at.house.features.oauth.authenticate(token)).toMatchObject({
+    expect(await at.instance.features.oauth.authenticate(token)).toMatchObject({
       userId: ada.userId,
       authorization: { applicationId: child.id },
     });
-    await at.house.features.oauth.deauthorize(ada.userId, game.id);
-    expect(await at.house.features.oauth.authenticate(token)).toBeNull();
+    await at.instance.features.oauth.deauthorize(ada.userId, game.id);
+    expect(await at.instance.features.oauth.authenticate(token)).toBeNull();
   });
 
   test('must present its secret, its own child and a token of the client library', async () => {
     const child = await family();
     const stranger = await at.game();
     const ada = await at.person(game.id);
-    const poor = await at.house.features.oauth.issue({
+    const poor = await at.instance.features.oauth.issue({
       userId: ada.userId,
       applicationId: game.id,
       scopes: ['identify'],
@@ -334,10 +334,10 @@ describe('a publisher', () => {
     await at.players.linkChild(child.id, game.id);
     expect(await userOf(player.userId)).toBeUndefined();
     for (const { token } of [player, ada])
-      expect(await at.house.features.oauth.authenticate(token)).toBeNull();
+      expect(await at.instance.features.oauth.authenticate(token)).toBeNull();
     expect(await linkedTo('p1')).toBeNull();
     expect(at.part.moves).toEqual([`forget ${child.id}`]);
-    expect(await at.house.storage.identities.moves()).toEqual([]);
+    expect(await at.instance.storage.identities.moves()).toEqual([]);
   });
 
   test('has two generations of equal confidentiality', async () => {
@@ -349,9 +349,9 @@ describe('a publisher', () => {
     expect(codeOf(await at.players.linkChild(child.id, other.id))).toBe(50_035);
     expect(codeOf(await at.players.linkChild(child.id, game.id))).toBe(0);
     expect(codeOf(await at.players.linkChild('7' as ApplicationId, game.id))).toBe(10_002);
-    const open = (await at.house.storage.applications.get(other.id))!;
+    const open = (await at.instance.storage.applications.get(other.id))!;
     const oauth2 = { ...open.oauth2, publicClient: true } as never;
-    await at.house.commit(other.id, [{ type: 'applicationUpdated', application: { ...open, oauth2 } }]);
+    await at.instance.commit(other.id, [{ type: 'applicationUpdated', application: { ...open, oauth2 } }]);
     expect(codeOf(await at.players.linkChild(other.id, game.id))).toBe(50_035);
   });
 });

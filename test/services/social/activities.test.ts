@@ -2,27 +2,30 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import type { ActivityTarget, DirectDraft, Person } from '../../../services/social/ports.ts';
-import { until } from '../../support/house.ts';
+import { until } from '../../support/instance.ts';
 import { codeOf, openSocial, told } from './arrange.ts';
 
-let house: Awaited<ReturnType<typeof openSocial>>;
+let instance: Awaited<ReturnType<typeof openSocial>>;
 beforeAll(async () => {
-  house = await openSocial();
+  instance = await openSocial();
 }, 60_000);
-afterAll(() => house.close());
+afterAll(() => instance.close());
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-type Player = Awaited<ReturnType<typeof house.playing>>;
+type Player = Awaited<ReturnType<typeof instance.playing>>;
 
 /** Two friends in one game; the first is at the board with a party that can be joined. */
-async function atTheBoard(...scopes: Parameters<typeof house.playing>[2][]) {
-  const [ann, bob] = [await house.person('ann'), await house.person('bob')];
-  const game = await house.game();
-  await house.befriend(ann, bob);
-  const [annPlays, bobPlays] = [await house.playing(ann, game), await house.playing(bob, game, ...scopes)];
-  const [annAt, bobAt] = [await house.connect(annPlays), await house.connect(bobPlays)];
+async function atTheBoard(...scopes: Parameters<typeof instance.playing>[2][]) {
+  const [ann, bob] = [await instance.person('ann'), await instance.person('bob')];
+  const game = await instance.game();
+  await instance.befriend(ann, bob);
+  const [annPlays, bobPlays] = [
+    await instance.playing(ann, game),
+    await instance.playing(bob, game, ...scopes),
+  ];
+  const [annAt, bobAt] = [await instance.connect(annPlays), await instance.connect(bobPlays)];
   const play = (more: object = {}) =>
     annAt.session.ask({
       name: 'presence',
@@ -46,13 +49,13 @@ async function atTheBoard(...scopes: Parameters<typeof house.playing>[2][]) {
 }
 
 const invite = (by: Person, to: Person, activity: Partial<DirectDraft['activity']>, content = 'come') =>
-  house.social.messages.send(by, to.userId, {
+  instance.social.messages.send(by, to.userId, {
     content,
     activity: { type: 1, sessionId: null, partyId: null, ...activity },
   });
 
 const accept = (by: Person, target: Omit<ActivityTarget, 'action'> & { readonly action?: 1 | 2 }) =>
-  house.social.activities.accept(by, { action: 1, ...target });
+  instance.social.activities.accept(by, { action: 1, ...target });
 
 interface Invited {
   readonly id: MessageId;
@@ -69,7 +72,7 @@ async function invited(player: Player, to: Person, sessionId: string): Promise<A
 describe('rich presence', () => {
   it('shows friends everything except the secrets', async () => {
     const { ann, bob } = await atTheBoard();
-    const bobHimself = await house.connect(bob);
+    const bobHimself = await instance.connect(bob);
     const { annAt, play } = await atTheBoard();
     expect(annAt.session).toBeDefined();
     play({ details: 'Opening' });
@@ -84,16 +87,16 @@ describe('rich presence', () => {
     const { ann, bob, game, annAt, play } = await atTheBoard();
     play({ buttons: [{ label: 'Watch', url: 'https://chess.test/1' }] });
     const target = { userId: ann.userId, sessionId: annAt.id, applicationId: game };
-    const shown = await house.social.activities.metadata(bob, target);
+    const shown = await instance.social.activities.metadata(bob, target);
     expect(shown.ok && shown.value.button_urls).toEqual(['https://chess.test/1']);
-    expect(codeOf(await house.social.activities.metadata(await house.person(), target))).toBe(10020);
+    expect(codeOf(await instance.social.activities.metadata(await instance.person(), target))).toBe(10020);
   });
 });
 
 describe('an invite', () => {
   it('gives the secret to its recipient', async () => {
     const { ann, bob, game, annPlays, bobPlays, annAt } = await atTheBoard();
-    const bobHimself = await house.connect(bob);
+    const bobHimself = await instance.connect(bob);
     const sent = await invited(annPlays, bob, annAt.id);
     expect(told(bobHimself.sink, 'MESSAGE_CREATE')).toMatchObject([
       {
@@ -106,10 +109,10 @@ describe('an invite', () => {
     const target = { userId: ann.userId, sessionId: annAt.id, applicationId: game, invite: sent };
     expect(await accept(bobPlays, target)).toEqual({ ok: true, value: { secret: 'sesame' } });
     expect(codeOf(await accept(bobPlays, { ...target, action: 2 }))).toBe(50039);
-    const stranger = await house.person();
+    const stranger = await instance.person();
     expect(codeOf(await accept(stranger, target))).toBe(50039);
     expect(codeOf(await accept(bobPlays, { ...target, userId: bob.userId }))).toBe(10020);
-    expect(codeOf(await accept(bobPlays, { ...target, applicationId: await house.game('Other') }))).toBe(
+    expect(codeOf(await accept(bobPlays, { ...target, applicationId: await instance.game('Other') }))).toBe(
       10020,
     );
     expect(codeOf(await accept(bobPlays, { ...target, invite: null }))).toBe(50039);
@@ -122,16 +125,16 @@ describe('an invite', () => {
     play({ party: { id: 'table 2' } });
     expect(codeOf(await accept(bobPlays, target))).toBe(50039);
     play();
-    house.clock.advance(6 * HOUR_MS);
+    instance.clock.advance(6 * HOUR_MS);
     expect(codeOf(await accept(bobPlays, target))).toBeNull();
-    house.clock.advance(1);
+    instance.clock.advance(1);
     expect(codeOf(await accept(bobPlays, target))).toBe(50039);
     const again = { ...target, invite: await invited(annPlays, bob, annAt.id) };
-    await house.social.relationships.block(ann, bob.userId);
+    await instance.social.relationships.block(ann, bob.userId);
     expect(codeOf(await accept(bobPlays, again))).toBe(10020);
-    await house.social.relationships.remove(ann, bob.userId, null);
+    await instance.social.relationships.remove(ann, bob.userId, null);
     expect(codeOf(await accept(bobPlays, again))).toBeNull();
-    house.sessions.closeSessionsOfGrant(ann.userId, game, { code: 4000, reason: '' });
+    instance.sessions.closeSessionsOfGrant(ann.userId, game, { code: 4000, reason: '' });
     expect(codeOf(await accept(bobPlays, again))).toBe(10020);
   });
 
@@ -168,7 +171,7 @@ describe('an invite', () => {
     expect(annAt.sink.names).not.toContain('ACTIVITY_INVITE_CREATE');
     const asked = await invite(bobPlays, ann, { type: 5 }, 'let me in!');
     expect(asked.ok && asked.value).toMatchObject({ content: '' });
-    const plain = house.social.messages.send(bobPlays, ann.userId, { content: 'hi' });
+    const plain = instance.social.messages.send(bobPlays, ann.userId, { content: 'hi' });
     expect(codeOf(await plain)).toBe(50026);
   });
 
@@ -177,7 +180,7 @@ describe('an invite', () => {
     play({ party: { id: 'table 1', privacy: 1 } });
     const target = { userId: ann.userId, sessionId: annAt.id, applicationId: game, invite: null };
     expect(codeOf(await accept(bobPlays, target))).toBeNull();
-    const stranger = await house.playing(await house.person(), game);
+    const stranger = await instance.playing(await instance.person(), game);
     expect(codeOf(await accept(stranger, target))).toBe(50039);
   });
 });
@@ -186,12 +189,12 @@ describe('a headless session', () => {
   const activity = { name: 'Go', type: 0, secrets: { join: 's' }, party: { id: 'p' } };
 
   it('shows activities for 20 minutes unless renewed or ended', async () => {
-    const [ann, bob] = [await house.person(), await house.person()];
-    const game: ApplicationId = await house.game('Go');
-    const plays = await house.playing(ann, game);
-    await house.befriend(ann, bob);
-    const { sink } = await house.connect(bob);
-    const { activities } = house.social;
+    const [ann, bob] = [await instance.person(), await instance.person()];
+    const game: ApplicationId = await instance.game('Go');
+    const plays = await instance.playing(ann, game);
+    await instance.befriend(ann, bob);
+    const { sink } = await instance.connect(bob);
+    const { activities } = instance.social;
     const seen = () => told(sink, 'PRESENCE_UPDATE').map(({ status }) => status);
     const begun = await activities.startHeadless(plays, [activity], null);
     if (!begun.ok) throw new Error('not begun');
@@ -201,12 +204,12 @@ describe('a headless session', () => {
       activities: [{ name: 'Go', application_id: game }],
     });
     const { token } = begun.value;
-    house.clock.advance(19 * MINUTE_MS);
+    instance.clock.advance(19 * MINUTE_MS);
     expect(codeOf(await activities.startHeadless(plays, [activity], 'another'))).toBe(10020);
     expect(codeOf(await activities.startHeadless(plays, [activity], token))).toBeNull();
-    house.clock.advance(19 * MINUTE_MS);
+    instance.clock.advance(19 * MINUTE_MS);
     expect(seen().at(-1)).toBe('online');
-    house.clock.advance(2 * MINUTE_MS);
+    instance.clock.advance(2 * MINUTE_MS);
     await until(() => seen().at(-1) === 'offline', 'the end');
     expect(codeOf(await activities.endHeadless(plays, token))).toBe(10020);
     const again = await activities.startHeadless(plays, [activity], null);
@@ -216,23 +219,23 @@ describe('a headless session', () => {
   });
 
   it("ends when the application's grant is revoked", async () => {
-    const [ann, bob, game] = [await house.person(), await house.person(), await house.game()];
-    await house.befriend(ann, bob);
-    const { sink } = await house.connect(bob);
-    const plays = await house.playing(ann, game);
-    const begun = await house.social.activities.startHeadless(plays, [{ name: 'Chess', type: 0 }], null);
+    const [ann, bob, game] = [await instance.person(), await instance.person(), await instance.game()];
+    await instance.befriend(ann, bob);
+    const { sink } = await instance.connect(bob);
+    const plays = await instance.playing(ann, game);
+    const begun = await instance.social.activities.startHeadless(plays, [{ name: 'Chess', type: 0 }], null);
     expect(codeOf(begun)).toBeNull();
     await until(() => told(sink, 'PRESENCE_UPDATE').length > 0, 'a presence');
-    await house.features.oauth.deauthorize(ann.userId, game);
+    await instance.features.oauth.deauthorize(ann.userId, game);
     await until(() => told(sink, 'PRESENCE_UPDATE').length > 1, 'another presence');
     expect(told(sink, 'PRESENCE_UPDATE').at(-1)).toMatchObject({ status: 'offline', activities: [] });
     const token = begun.ok ? begun.value.token : '';
-    expect(codeOf(await house.social.activities.endHeadless(plays, token))).toBe(10020);
+    expect(codeOf(await instance.social.activities.endHeadless(plays, token))).toBe(10020);
   });
 
   it('shows nothing for an invalid activity', async () => {
-    const plays = await house.playing(await house.person(), await house.game());
-    expect(codeOf(await house.social.activities.startHeadless(plays, [{ type: 99 }], null))).toBe(50035);
-    expect(house.users.presenceOf(plays.userId as UserId)).toBeNull();
+    const plays = await instance.playing(await instance.person(), await instance.game());
+    expect(codeOf(await instance.social.activities.startHeadless(plays, [{ type: 99 }], null))).toBe(50035);
+    expect(instance.users.presenceOf(plays.userId as UserId)).toBeNull();
   });
 });

@@ -5,23 +5,23 @@ import type { ApplicationId, GuildId, UserId } from '../../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../../protocol/intents.ts';
 import { expandScopes, type Scope } from '../../../protocol/scopes.ts';
 import type { Person } from '../../../services/social/ports.ts';
-import { openHouse, type RecordingSink, until } from '../../support/house.ts';
+import { openInstance, type RecordingSink, until } from '../../support/instance.ts';
 
-type House = Awaited<ReturnType<typeof openHouse>>;
+type Instance = Awaited<ReturnType<typeof openInstance>>;
 
 let names = 0;
 
 /** The services of REST handlers that these tests use. */
-const servicesOf = (house: House) =>
+const servicesOf = (instance: Instance) =>
   createServices({
-    ...house,
-    ...house.features,
+    ...instance,
+    ...instance.features,
     authorizeRequests: {},
     blobs: {} as never,
-    nextId: house.foundation.nextId,
-    nowMs: () => house.clock.now(),
-    randomBytes: house.foundation.randomBytes,
-    monotonic: () => house.clock.monotonic(),
+    nextId: instance.foundation.nextId,
+    nowMs: () => instance.clock.now(),
+    randomBytes: instance.foundation.randomBytes,
+    monotonic: () => instance.clock.monotonic(),
     forget: () => {},
     gateway: {
       url: '',
@@ -29,22 +29,22 @@ const servicesOf = (house: House) =>
     },
   } as never);
 
-/** A house with people in it, and games that act for them. */
+/** An instance with people in it, and games that act for them. */
 export async function openSocial(config: Partial<Config> = {}) {
-  const house = await openHouse(config);
-  const { social, oauth } = house.features;
-  const services = servicesOf(house);
+  const instance = await openInstance(config);
+  const { social, oauth } = instance.features;
+  const services = servicesOf(instance);
 
   async function person(
     name = 'person',
   ): Promise<Person & { readonly name: string; readonly token: string }> {
     const username = `${name}${names++}`;
-    const { user, token } = await house.operator.createUser({ username });
+    const { user, token } = await instance.operator.createUser({ username });
     return { userId: user.id as UserId, authorization: null, name: username, token };
   }
 
   async function game(name = 'Chess'): Promise<ApplicationId> {
-    return (await house.operator.createApplication({ name })).application.id;
+    return (await instance.operator.createApplication({ name })).application.id;
   }
 
   /** The game that acts for a person, as its token says. */
@@ -62,7 +62,7 @@ export async function openSocial(config: Partial<Config> = {}) {
   }
 
   async function connect({ token }: { readonly token: string }, intents = ALL_INTENTS) {
-    const { sink, session } = await house.connect(token, intents);
+    const { sink, session } = await instance.connect(token, intents);
     await until(() => sink.names.includes('READY'), 'READY');
     return { sink, session, id: session.id };
   }
@@ -74,13 +74,14 @@ export async function openSocial(config: Partial<Config> = {}) {
 
   async function guildOf(...people: Person[]): Promise<GuildId> {
     const [owner, ...rest] = people;
-    const guild = await house.operator.createGuild({ name: 'Shared', ownerId: owner!.userId });
-    for (const { userId } of rest) await house.operator.addMember({ guildId: guild.id as GuildId, userId });
+    const guild = await instance.operator.createGuild({ name: 'Shared', ownerId: owner!.userId });
+    for (const { userId } of rest)
+      await instance.operator.addMember({ guildId: guild.id as GuildId, userId });
     return guild.id as GuildId;
   }
 
   return {
-    ...house,
+    ...instance,
     social,
     open: services.users.openPrivateChannel,
     services,
@@ -95,7 +96,7 @@ export async function openSocial(config: Partial<Config> = {}) {
 
 /** Lets a game get webhook events at a URL that nobody checks. */
 export async function subscribe(
-  { storage, commitAsOwner }: Pick<Awaited<ReturnType<typeof openHouse>>, 'storage' | 'commitAsOwner'>,
+  { storage, commitAsOwner }: Pick<Awaited<ReturnType<typeof openInstance>>, 'storage' | 'commitAsOwner'>,
   id: ApplicationId,
   types: readonly string[],
 ): Promise<void> {

@@ -5,11 +5,11 @@ import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import type { Person } from '../../../services/social/ports.ts';
 import { codeOf, openSocial, told } from './arrange.ts';
 
-let house: Awaited<ReturnType<typeof openSocial>>;
+let instance: Awaited<ReturnType<typeof openSocial>>;
 beforeAll(async () => {
-  house = await openSocial();
+  instance = await openSocial();
 }, 60_000);
-afterAll(() => house.close());
+afterAll(() => instance.close());
 
 type Who = Pick<Person, 'userId'>;
 const as = ({ userId }: Who, bot = false): Authority => ({
@@ -18,14 +18,14 @@ const as = ({ userId }: Who, bot = false): Authority => ({
 });
 
 async function opened(a: Who, b: Who): Promise<ChannelId> {
-  const reply = await house.open(a.userId, b.userId);
+  const reply = await instance.open(a.userId, b.userId);
   if (!reply.ok) throw new Error(reply.refusal.message);
   return reply.value.id;
 }
 
 /** Everything that one may do in the channel with the other, as REST and the gateway ask it. */
 function doings(channelId: ChannelId, authority: Authority) {
-  const { channels, calls } = house.services;
+  const { channels, calls } = instance.services;
   const seat = { sessionId: `s${authority.by.userId}`, selfMute: false, selfDeaf: false, selfVideo: false };
   const of = { channelId };
   return {
@@ -55,8 +55,8 @@ function doings(channelId: ChannelId, authority: Authority) {
     type: () => channels.call(channelId, 'startTyping', of, authority),
     read: () => channels.call(channelId, 'getChannel', of, authority),
     history: () => channels.call(channelId, 'authorizeHistory', {}, authority),
-    join: () => house.inPrivate(channelId, 'setCallState', { ...seat, join: true }, authority),
-    leave: () => house.inPrivate(channelId, 'setCallState', { ...seat, join: false }, authority),
+    join: () => instance.inPrivate(channelId, 'setCallState', { ...seat, join: true }, authority),
+    leave: () => instance.inPrivate(channelId, 'setCallState', { ...seat, join: false }, authority),
     ring: () => calls.ring(channelId, null, authority),
   };
 }
@@ -68,8 +68,8 @@ async function written(doing: ReturnType<typeof doings>): Promise<MessageId> {
 }
 
 async function friends() {
-  const [ann, bob] = [await house.person(), await house.person()];
-  await house.befriend(ann, bob);
+  const [ann, bob] = [await instance.person(), await instance.person()];
+  await instance.befriend(ann, bob);
   const channelId = await opened(ann, bob);
   return { ann, bob, channelId };
 }
@@ -83,8 +83,8 @@ describe('a block', () => {
       [bobs, await written(bobs)],
     ]);
     for (const own of byDoing.values()) for (const doing of [anns, bobs]) await doing.react(own);
-    const bobAt = await house.connect(bob);
-    await house.social.relationships.block(bob, ann.userId);
+    const bobAt = await instance.connect(bob);
+    await instance.social.relationships.block(bob, ann.userId);
     const before = bobAt.sink.names.length;
     for (const [doing, own] of byDoing) {
       expect(codeOf(await doing.write()), 'write').toBe(50007);
@@ -104,7 +104,7 @@ describe('a block', () => {
     const anns = doings(channelId, as(ann));
     const own = await written(anns);
     await anns.react(own);
-    await house.social.relationships.block(bob, ann.userId);
+    await instance.social.relationships.block(bob, ann.userId);
     for (const act of [anns.read, anns.history, () => anns.unreact(own), () => anns.remove(own), anns.leave])
       expect(codeOf(await act())).toBeNull();
   });
@@ -112,11 +112,11 @@ describe('a block', () => {
   it('ends the call of the two users, also while it rings', async () => {
     for (const both of [true, false]) {
       const { ann, bob, channelId } = await friends();
-      const sinks = [(await house.connect(ann)).sink, (await house.connect(bob)).sink];
+      const sinks = [(await instance.connect(ann)).sink, (await instance.connect(bob)).sink];
       expect(codeOf(await doings(channelId, as(ann)).join())).toBeNull();
       expect(told(sinks[1]!, 'CALL_CREATE')).toMatchObject([{ ringing: [bob.userId] }]);
       if (both) expect(codeOf(await doings(channelId, as(bob)).join())).toBeNull();
-      await house.social.relationships.block(bob, ann.userId);
+      await instance.social.relationships.block(bob, ann.userId);
       for (const sink of sinks) {
         expect(told(sink, 'CALL_DELETE')).toMatchObject([{ channel_id: channelId }]);
         const states = told<{ user_id: string; channel_id: string | null }>(sink, 'VOICE_STATE_UPDATE');
@@ -130,8 +130,8 @@ describe('a block', () => {
     const { ann, bob, channelId } = await friends();
     await doings(channelId, as(ann)).join();
     // Asked for twice, as a client does that got no answer.
-    await house.social.relationships.block(bob, ann.userId);
-    await house.social.relationships.block(bob, ann.userId);
+    await instance.social.relationships.block(bob, ann.userId);
+    await instance.social.relationships.block(bob, ann.userId);
     expect(codeOf(await doings(channelId, as(ann)).ring())).toBe(50007);
   });
 
@@ -141,7 +141,7 @@ describe('a block', () => {
       const anns = doings(channelId, as(ann));
       const own = await written(anns);
       await anns.join();
-      const { sink } = await house.connect(bob);
+      const { sink } = await instance.connect(bob);
       // Bob sees his block itself; everything else would be Ann's.
       const news = () => sink.names.filter((t) => !t.startsWith('RELATIONSHIP')).length;
       const under: Promise<unknown>[] = [];
@@ -151,7 +151,7 @@ describe('a block', () => {
       };
       for (let burst = 0; burst < round; burst += 1) storm();
       let over = false;
-      const block = house.social.relationships.block(bob, ann.userId).then(() => {
+      const block = instance.social.relationships.block(bob, ann.userId).then(() => {
         over = true;
         return news();
       });
@@ -170,14 +170,14 @@ describe('a block', () => {
   it('fails when it was stored but not announced, and succeeds when repeated', async () => {
     const { ann, bob, channelId } = await friends();
     await doings(channelId, as(ann)).type();
-    const { between } = house.storage.privateChannels;
-    const stores = house.storage.privateChannels as { between: typeof between };
+    const { between } = instance.storage.privateChannels;
+    const stores = instance.storage.privateChannels as { between: typeof between };
     stores.between = async () => {
       throw new Error('The way is blocked.');
     };
-    await expect(house.social.relationships.block(bob, ann.userId)).rejects.toThrow('The way');
+    await expect(instance.social.relationships.block(bob, ann.userId)).rejects.toThrow('The way');
     stores.between = between;
-    expect(codeOf(await house.social.relationships.block(bob, ann.userId))).toBeNull();
+    expect(codeOf(await instance.social.relationships.block(bob, ann.userId))).toBeNull();
     expect(codeOf(await doings(channelId, as(ann)).type())).toBe(50007);
   });
 
@@ -186,35 +186,35 @@ describe('a block', () => {
     await doings(channelId, as(ann)).type();
     const relation = { type: 2, sinceMs: 0, nickname: null, originApplicationId: null } as const;
     const pair = { userId: bob.userId, peerId: ann.userId, applicationId: null };
-    await house.commit(ann.userId, [{ type: 'relationChanged', ...pair, relation }]);
+    await instance.commit(ann.userId, [{ type: 'relationChanged', ...pair, relation }]);
     expect(codeOf(await doings(channelId, as(ann)).type())).toBeNull();
-    house.clock.advance(30_001);
+    instance.clock.advance(30_001);
     expect(codeOf(await doings(channelId, as(ann)).type())).toBe(50007);
   });
 });
 
 describe('strangers', () => {
   it('cannot write until they share a guild, and may continue after an answer', async () => {
-    const [ann, bob] = [await house.person(), await house.person()];
-    const { sink } = await house.connect(bob);
+    const [ann, bob] = [await instance.person(), await instance.person()];
+    const { sink } = await instance.connect(bob);
     const channelId = await opened(ann, bob);
     const [anns, bobs] = [doings(channelId, as(ann)), doings(channelId, as(bob))];
     for (const act of [anns.write, anns.type, anns.join]) expect(codeOf(await act())).toBe(50278);
     // Not even the empty channel is put into the other's list.
     expect(sink.names).not.toContain('CHANNEL_CREATE');
-    const guildId = await house.guildOf(bob, ann);
+    const guildId = await instance.guildOf(bob, ann);
     expect(codeOf(await anns.write())).toBeNull();
     await bobs.write('who is it?');
-    await house.services.guilds.call(guildId, 'leaveGuild', {}, as(ann));
+    await instance.services.guilds.call(guildId, 'leaveGuild', {}, as(ann));
     expect(codeOf(await anns.write())).toBeNull();
     expect(codeOf(await bobs.write())).toBeNull();
   });
 
   it('cannot ring, but may join a call that they see', async () => {
-    const [ann, bob] = [await house.person(), await house.person()];
-    await house.guildOf(ann, bob);
+    const [ann, bob] = [await instance.person(), await instance.person()];
+    await instance.guildOf(ann, bob);
     const channelId = await opened(ann, bob);
-    const { sink } = await house.connect(bob);
+    const { sink } = await instance.connect(bob);
     const [anns, bobs] = [doings(channelId, as(ann)), doings(channelId, as(bob))];
     expect(codeOf(await anns.join())).toBeNull();
     expect(told(sink, 'CALL_CREATE')).toMatchObject([{ ringing: [] }]);
@@ -222,23 +222,23 @@ describe('strangers', () => {
     expect(told(sink, 'CALL_UPDATE')).toEqual([]);
     expect(codeOf(await bobs.join())).toBeNull();
     await bobs.leave();
-    await house.befriend(ann, bob);
+    await instance.befriend(ann, bob);
     expect(codeOf(await anns.ring())).toBeNull();
     expect(told(sink, 'CALL_UPDATE')).toMatchObject([{ ringing: [bob.userId] }]);
   });
 
   it("follow a user's new contact policy at once", async () => {
-    const [ann, bob] = [await house.person(), await house.person()];
+    const [ann, bob] = [await instance.person(), await instance.person()];
     const channelId = await opened(ann, bob);
     const anns = doings(channelId, as(ann));
     const choose = (directMessagesFrom: 'everyone' | 'friends' | 'replied' | null) =>
-      house.social.settings.set(bob.userId, { directMessagesFrom });
+      instance.social.settings.set(bob.userId, { directMessagesFrom });
     const codes: (number | null)[] = [];
     for (const policy of ['everyone', 'friends', null] as const) {
       await choose(policy);
       codes.push(codeOf(await anns.type()));
     }
-    await house.befriend(ann, bob);
+    await instance.befriend(ann, bob);
     for (const policy of ['friends', 'replied'] as const) {
       await choose(policy);
       codes.push(codeOf(await anns.type()));
@@ -246,7 +246,7 @@ describe('strangers', () => {
     await doings(channelId, as(bob)).write();
     codes.push(codeOf(await anns.type()));
     expect(codes).toEqual([null, 50007, 50278, null, 50007, null]);
-    expect(await house.social.settings.get(bob.userId)).toEqual({ directMessagesFrom: 'replied' });
+    expect(await instance.social.settings.get(bob.userId)).toEqual({ directMessagesFrom: 'replied' });
   });
 
   it("follow the server's default contact policy when the user has chosen none", async () => {
@@ -262,28 +262,28 @@ describe('strangers', () => {
 
 describe('a bot', () => {
   it('needs a common guild with the user, or to be installed by the user', async () => {
-    const person = await house.person();
-    const bot = { userId: house.botId };
+    const person = await instance.person();
+    const bot = { userId: instance.botId };
     const bots = doings(await opened(bot, person), as(bot, true));
     const persons = doings(await opened(bot, person), as(person));
     expect(codeOf(await bots.write())).toBe(50278);
     expect(codeOf(await persons.write())).toBe(50278);
-    await house.operator.addMember({ guildId: house.guildId, userId: person.userId });
+    await instance.operator.addMember({ guildId: instance.guildId, userId: person.userId });
     const own = await written(bots);
     expect(codeOf(await persons.write())).toBeNull();
-    await house.services.guilds.call(house.guildId, 'leaveGuild', {}, as(person));
+    await instance.services.guilds.call(instance.guildId, 'leaveGuild', {}, as(person));
     expect(codeOf(await bots.edit(own))).toBe(50278);
     expect(codeOf(await bots.remove(own))).toBeNull();
-    const { id: applicationId } = (await house.storage.applications.byBot(bot.userId))!;
+    const { id: applicationId } = (await instance.storage.applications.byBot(bot.userId))!;
     const grant = {
       id: '1',
       userId: person.userId,
       applicationId,
       scopes: ['applications.commands'] as const,
     };
-    await house.commit(person.userId, [{ type: 'grantWritten', grant: { ...grant, userInstall: true } }]);
+    await instance.commit(person.userId, [{ type: 'grantWritten', grant: { ...grant, userInstall: true } }]);
     expect(codeOf(await bots.write())).toBeNull();
-    await house.social.relationships.block({ ...person, authorization: null }, bot.userId as UserId);
+    await instance.social.relationships.block({ ...person, authorization: null }, bot.userId as UserId);
     expect(codeOf(await bots.write())).toBe(50007);
   });
 });

@@ -7,7 +7,7 @@ import { anything } from '../../../protocol/schemas/schema.ts';
 import { createMetrics } from '../../../transports/admin/metrics.ts';
 import { addMetrics } from '../../../transports/admin/residentmetrics.ts';
 import { op, resource } from '../../../transports/rest/operation.ts';
-import { type LobbyHouse, openLobbyHouse } from '../../support/lobbyhouse.ts';
+import { type LobbyInstance, openLobbyInstance } from '../../support/lobbyinstance.ts';
 import { startApi } from '../../support/rest.ts';
 
 const samples = (text: string) => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
@@ -50,17 +50,17 @@ describe('metrics', () => {
 });
 
 describe('a server with lobbies', () => {
-  let house: LobbyHouse;
+  let instance: LobbyInstance;
   beforeAll(async () => {
-    house = await openLobbyHouse();
+    instance = await openLobbyInstance();
   }, 60_000);
-  afterAll(() => house.close());
+  afterAll(() => instance.close());
 
   const metricsOf = () =>
     createMetrics({
-      residents: house.registries,
-      storage: house.storage,
-      metrics: house.foundation.metrics,
+      residents: instance.registries,
+      storage: instance.storage,
+      metrics: instance.foundation.metrics,
       gateway: () => null,
       faults: new Map(),
       voice: null,
@@ -76,14 +76,14 @@ describe('a server with lobbies', () => {
   }
 
   test('exports sessions by kind, lobbies and connected lobby members', async () => {
-    const player = await house.player();
-    const other = await house.player();
+    const player = await instance.player();
+    const other = await instance.player();
     for (const each of [player, other])
-      await house.lobbies.createOrJoin({ secret: 'counted', lobby: {}, member: {} }, each.authority);
+      await instance.lobbies.createOrJoin({ secret: 'counted', lobby: {}, member: {} }, each.authority);
     await player.connect();
     await player.connect();
-    await house.connect((await house.identity.issue(house.ownerId, 'user')).reveal());
-    await house.connect();
+    await instance.connect((await instance.identity.issue(instance.ownerId, 'user')).reveal());
+    await instance.connect();
     const { value } = await read();
     expect(value('guildhall_gateway_sessions{kind="application"}')).toBe(2);
     expect(value('guildhall_gateway_sessions{kind="person"}')).toBe(1);
@@ -100,7 +100,7 @@ describe('a server with lobbies', () => {
   });
 
   test('counts refused sign-ins by reason, without names, addresses or ids', async () => {
-    const { accounts } = house.features;
+    const { accounts } = instance.features;
     const place = { address: '192.0.2.7', agent: 'Somebody' };
     for (let guess = 0; guess < 6; guess += 1)
       await accounts.signIn({ login: 'somebody', password: `a guess ${guess}` }, place);
@@ -109,7 +109,7 @@ describe('a server with lobbies', () => {
     expect(value('guildhall_sign_ins_refused{reason="wrong"}')).toBe(6);
     expect(value('guildhall_sign_ins_refused{reason="too_many"}')).toBe(1);
     expect(value('guildhall_sign_ins_refused{reason="banned"}')).toBe(0);
-    for (const told of ['somebody', '192.0.2.7', house.ownerId, house.applicationId])
+    for (const told of ['somebody', '192.0.2.7', instance.ownerId, instance.applicationId])
       expect(text).not.toContain(told);
   });
 
@@ -135,9 +135,13 @@ describe('a server with lobbies', () => {
 
   test('counts waiting webhook events', async () => {
     const before = (await read()).value('guildhall_webhook_events_waiting') ?? Number.NaN;
-    const event = { id: '7', applicationId: house.applicationId, type: 'APPLICATION_DEAUTHORIZED' } as never;
-    await house.commit(house.applicationId, [{ type: 'webhookEventQueued', event }]);
+    const event = {
+      id: '7',
+      applicationId: instance.applicationId,
+      type: 'APPLICATION_DEAUTHORIZED',
+    } as never;
+    await instance.commit(instance.applicationId, [{ type: 'webhookEventQueued', event }]);
     expect((await read()).value('guildhall_webhook_events_waiting')).toBe(before + 1);
-    expect(await house.storage.webhookEvents.count(before)).toBe(before);
+    expect(await instance.storage.webhookEvents.count(before)).toBe(before);
   });
 });

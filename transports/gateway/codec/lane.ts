@@ -1,7 +1,7 @@
 import type { DispatchBody } from '../../../engine/fanout/body.ts';
 import { OP } from '../../../protocol/opcodes.ts';
 import { encodeEtf, encodeEtfDispatch } from './etf.encode.ts';
-import { concat, type Splice, sealStandalone, complete, ZLIB_STREAM } from './splice.ts';
+import { complete, concat, type Splice, sealStandalone, ZLIB_STREAM } from './splice.ts';
 import { ZSTD_STREAM, ZSTD_STREAM_STORED } from './zstd.ts';
 
 /**

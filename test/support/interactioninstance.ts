@@ -5,7 +5,7 @@ import type { Application } from '../../engine/user/facts.ts';
 import type { ChannelId, GuildId } from '../../protocol/ids.ts';
 import { CALLBACK, INTERACTION } from '../../protocol/interactions.ts';
 import type { Callback, Invocation } from '../../services/interactions/ports.ts';
-import { openHouse, type RecordingSink, until } from './house.ts';
+import { openInstance, type RecordingSink, until } from './instance.ts';
 
 /** The interaction object as the application receives it. */
 interface Sent {
@@ -32,8 +32,8 @@ export const wellDone = <Value>(reply: Reply<Value>): Value => {
 };
 export const codeOf = (reply: Reply<unknown>): number | null => (reply.ok ? null : reply.refusal.code);
 
-type House = Awaited<ReturnType<typeof openHouse>>;
-type Connection = Awaited<ReturnType<House['connect']>>;
+type Instance = Awaited<ReturnType<typeof openInstance>>;
+type Connection = Awaited<ReturnType<Instance['connect']>>;
 type Asked = Partial<Invocation> & Pick<Invocation, 'type' | 'data'>;
 
 /** The application that is used, and the connection of its bot that receives the interaction. */
@@ -45,18 +45,18 @@ interface By {
 const isMessage = (type: Callback['type']): boolean =>
   type === CALLBACK.MESSAGE || type === CALLBACK.UPDATE_MESSAGE || type === CALLBACK.DEFERRED_MESSAGE;
 
-/** A house on a virtual clock, whose owner uses commands of applications over the services, without any transport. */
-class InteractionHouse {
-  readonly house: House;
+/** An instance on a virtual clock, whose owner uses commands of applications over the services, without any transport. */
+class InteractionInstance {
+  readonly instance: Instance;
   readonly bot: Connection;
   readonly person: Connection;
   readonly channelId: ChannelId;
-  /** The application of the house's bot. */
+  /** The application of the instance's bot. */
   readonly own: Application;
   #nonces = 0;
 
-  constructor(house: House, bot: Connection, person: Connection, own: Application) {
-    [this.house, this.bot, this.person, this.own] = [house, bot, person, own];
+  constructor(instance: Instance, bot: Connection, person: Connection, own: Application) {
+    [this.instance, this.bot, this.person, this.own] = [instance, bot, person, own];
     const guild = bot.sink.dispatches.find(({ t }) => t === 'GUILD_CREATE')?.d as {
       readonly channels: readonly { readonly id: ChannelId; readonly type: number }[];
     };
@@ -69,16 +69,16 @@ class InteractionHouse {
     { id }: Pick<Application, 'id'> = this.own,
     guildId: GuildId | null = null,
   ): Promise<AppCommand> {
-    const { house } = this;
+    const { instance } = this;
     const scope = {
       ...{ applicationId: id, guildId, commands: [], creates: null },
       installations: [0, 1] as const,
     };
-    const env = { nowMs: house.clock.now(), nextId: house.foundation.nextId };
+    const env = { nowMs: instance.clock.now(), nextId: instance.foundation.nextId };
     const written = writeCommand(scope, raw, env);
     if (!written.ok) throw new Error(JSON.stringify(written.refusal));
-    await house.commit(id, written.facts);
-    house.features.interactions.forget(id);
+    await instance.commit(id, written.facts);
+    instance.features.interactions.forget(id);
     return written.value.command;
   }
 
@@ -87,11 +87,11 @@ class InteractionHouse {
   }
 
   ask(asked: Asked, { id: applicationId }: Pick<Application, 'id'> = this.own) {
-    const { house, channelId, person } = this;
+    const { instance, channelId, person } = this;
     this.#nonces += 1;
-    return house.features.interactions.invoke({
-      ...{ ownerId: house.guildId, guildId: house.guildId, channelId, applicationId },
-      ...{ userId: house.ownerId, sessionId: person.session.id, nonce: `nonce ${this.#nonces}` },
+    return instance.features.interactions.invoke({
+      ...{ ownerId: instance.guildId, guildId: instance.guildId, channelId, applicationId },
+      ...{ userId: instance.ownerId, sessionId: person.session.id, nonce: `nonce ${this.#nonces}` },
       ...{ locales: ['de'], messageId: null, isEphemeral: false, uploads: {} },
       ...asked,
     });
@@ -119,11 +119,11 @@ class InteractionHouse {
   answer({ id, token }: Sent, type: Callback['type'], data: object = {}) {
     const said = isMessage(type) ? { draft: data, data: null } : { draft: {}, data };
     const callback: Callback = { type, ...said, attachments: [], keep: null };
-    return this.house.features.interactions.answer(id, token, callback);
+    return this.instance.features.interactions.answer(id, token, callback);
   }
 
   async followUp({ token, application_id: applicationId }: Sent, draft: object) {
-    const { tokenMessages } = this.house.features.interactions;
+    const { tokenMessages } = this.instance.features.interactions;
     const target = await tokenMessages.find(applicationId as never, token);
     if (!target?.ok) throw new Error('The token opens nothing.');
     return target.value.execute({ draft, attachments: [], withComponents: true });
@@ -138,13 +138,13 @@ class InteractionHouse {
 }
 
 export async function openInteractions(
-  config: Parameters<typeof openHouse>[0] = {},
-): Promise<InteractionHouse> {
-  const house = await openHouse(config);
-  const bot = await house.connect();
-  const person = await house.connect((await house.identity.issue(house.ownerId, 'user')).reveal());
+  config: Parameters<typeof openInstance>[0] = {},
+): Promise<InteractionInstance> {
+  const instance = await openInstance(config);
+  const bot = await instance.connect();
+  const person = await instance.connect((await instance.identity.issue(instance.ownerId, 'user')).reveal());
   await until(() => bot.sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
-  const own = await house.storage.applications.byBot(house.botId);
+  const own = await instance.storage.applications.byBot(instance.botId);
   if (!own) throw new Error('The bot has no application.');
-  return new InteractionHouse(house, bot, person, own);
+  return new InteractionInstance(instance, bot, person, own);
 }

@@ -75,20 +75,20 @@ function steered(storage: Storage) {
 }
 
 let shared: Promise<Storage> | null = null;
-/** One database for all houses of a worker, whose files share modules: opening one takes seconds. */
+/** One database for all instances of a worker, whose files share modules: opening one takes seconds. */
 const sharedStorage = () => (shared ??= openStorage());
 /** All begin at the same time, so each gives out ids as a worker of its own. */
 let opened = 0;
 
 let namesakes = 0;
 
-/** An operator of a house. A name that a test before this one has left in the shared database gets a number. */
-export function operatorOf(house: ReturnType<typeof createActors>, storage: Storage) {
+/** An operator of an instance. A name that a test before this one has left in the shared database gets a number. */
+export function operatorOf(instance: ReturnType<typeof createActors>, storage: Storage) {
   const operator = createOperator({
-    ...house,
+    ...instance,
     storage,
-    nowMs: () => house.clock.now(),
-    updateApplication: house.features.endpoints.update,
+    nowMs: () => instance.clock.now(),
+    updateApplication: instance.features.endpoints.update,
   });
   const createUser: typeof operator.createUser = async (given) => {
     const isTaken = await storage.users.usernameTaken(given.username, null);
@@ -98,7 +98,7 @@ export function operatorOf(house: ReturnType<typeof createActors>, storage: Stor
 }
 
 /** The actors over an in-memory database and a virtual clock, with one guild, its owner and a bot. */
-export async function openHouse(
+export async function openInstance(
   config: Partial<Config> = {},
   seats?: VoiceListener,
   clock = new VirtualClock(),
@@ -110,12 +110,12 @@ export async function openHouse(
     config: { ...settings, log_level: 'silent' },
   });
   const { storage, steer, release } = steered(await sharedStorage());
-  const house = createActors(foundation, storage, {
+  const instance = createActors(foundation, storage, {
     gatewayUrl: () => 'ws://test',
     publicUrl: () => 'http://test',
     ...(seats && { voiceListener: () => seats }),
   });
-  const operator = operatorOf(house, storage);
+  const operator = operatorOf(instance, storage);
   const { user: owner } = await operator.createUser({ username: 'owner' });
   const ownerId = owner.id as UserId;
   const guild = await operator.createGuild({ name: 'Test', ownerId });
@@ -130,7 +130,7 @@ export async function openHouse(
     shard: readonly [number, number] = [0, 1],
   ) {
     const sink = new RecordingSink();
-    const outcome = await house.sessions.identify(
+    const outcome = await instance.sessions.identify(
       { token, intents, shard, largeThreshold: 50, presence: null, version: 10, capabilities: 0 },
       sink,
     );
@@ -139,7 +139,7 @@ export async function openHouse(
   }
 
   return {
-    ...house,
+    ...instance,
     foundation,
     clock,
     storage,
@@ -151,10 +151,10 @@ export async function openHouse(
     botId,
     botToken: made.botToken,
     connect,
-    /** Ends all of it: the database is shared, so what went on would act on rows of later houses, by another clock. */
+    /** Ends all of it: the database is shared, so what went on would act on rows of later instances, by another clock. */
     close(): Promise<void> {
       foundation.wheel.stop();
-      return house.close();
+      return instance.close();
     },
   };
 }

@@ -2,25 +2,25 @@ import type { Authority } from '../../engine/kernel/authority.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
 import type { Scope } from '../../protocol/scopes.ts';
-import { openHouse, RecordingSink, until } from './house.ts';
+import { openInstance, RecordingSink, until } from './instance.ts';
 
-export type LobbyHouse = Awaited<ReturnType<typeof openLobbyHouse>>;
-export type Player = Awaited<ReturnType<LobbyHouse['player']>>;
+export type LobbyInstance = Awaited<ReturnType<typeof openLobbyInstance>>;
+export type Player = Awaited<ReturnType<LobbyInstance['player']>>;
 
 const AS = { applicationFlags: 0, reason: null };
 
-/** A house with the bot of an application and players that it acts for. */
-export async function openLobbyHouse(...options: Parameters<typeof openHouse>) {
-  const house = await openHouse(...options);
-  const application = await house.storage.applications.byBot(house.botId);
+/** An instance with the bot of an application and players that it acts for. */
+export async function openLobbyInstance(...options: Parameters<typeof openInstance>) {
+  const instance = await openInstance(...options);
+  const application = await instance.storage.applications.byBot(instance.botId);
   const applicationId = application?.id as ApplicationId;
-  const { lobbies, oauth } = house.features;
+  const { lobbies, oauth } = instance.features;
   let players = 0;
 
-  const bot: Authority = { by: { ...AS, userId: house.botId, bot: true, applicationId }, requires: 0n };
+  const bot: Authority = { by: { ...AS, userId: instance.botId, bot: true, applicationId }, requires: 0n };
 
   async function player(name = `player${++players}`, scopes: Scope[] = ['sdk.social_layer']) {
-    const made = await house.operator.createUser({ username: name });
+    const made = await instance.operator.createUser({ username: name });
     const userId = made.user.id as UserId;
     const by = { ...AS, userId, bot: false, applicationId };
     const token = async (): Promise<string> => {
@@ -34,11 +34,11 @@ export async function openLobbyHouse(...options: Parameters<typeof openHouse>) {
       token,
       async connect(intents = ALL_INTENTS) {
         const sink = new RecordingSink();
-        const outcome = await house.sessions.identify(
+        const outcome = await instance.sessions.identify(
           {
             ...{ token: await token(), intents, shard: [0, 1] as const, largeThreshold: 50 },
             ...{ presence: null, version: 10, capabilities: 0 },
-          } as Parameters<typeof house.sessions.identify>[0],
+          } as Parameters<typeof instance.sessions.identify>[0],
           sink,
         );
         if (outcome.kind !== 'open') throw new Error(`not open: ${JSON.stringify(outcome)}`);
@@ -50,5 +50,5 @@ export async function openLobbyHouse(...options: Parameters<typeof openHouse>) {
     };
   }
 
-  return { ...house, application, applicationId, lobbies, bot, player };
+  return { ...instance, application, applicationId, lobbies, bot, player };
 }
