@@ -218,7 +218,7 @@ describe('a forbidden word', () => {
     await rule.delete();
   });
 
-  test('in a nickname quarantines its member until the next one', async () => {
+  test('quarantines a member whose nickname contains it until the nickname changes', async () => {
     const rule = await guild.autoModerationRules.create({
       ...{ name: 'Names', enabled: true, triggerType: MemberProfile },
       eventType: AutoModerationRuleEventType.MemberUpdate,

@@ -151,12 +151,12 @@ test('the page is isolated, and its files may be kept', async () => {
 });
 
 describe.runIf(CHROMIUM !== null)('visitors', () => {
-  test('with a wrong token see an error', async () => {
+  test('see an error when their token is wrong', async () => {
     await juniper.signIn('no-token');
     await juniper.page.getByText('The server does not know this token.').waitFor();
   });
 
-  test('in one channel read the same code and hear each other', async () => {
+  test('read the same code and hear each other when they are in one channel', async () => {
     await Promise.all([
       juniper.signIn(server.info.users[0]!.token),
       rowan.signIn(`Bearer ${server.info.users[1]!.token}`),

@@ -168,7 +168,7 @@ describe('a sticker', () => {
     await gif.delete();
   });
 
-  test('from a pack is available to everyone, and has an image', async () => {
+  test('is available to everyone and has an image when it comes from a pack', async () => {
     const packs = await bot.fetchStickerPacks();
     const pack = packs.first()!;
     expect((await bot.fetchStickerPacks({ packId: pack.id })).name).toBe(pack.name);

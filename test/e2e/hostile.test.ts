@@ -197,7 +197,7 @@ describe('requests', () => {
   const part = '--b\r\nContent-Disposition: form-data; name="files[0]"; filename="a"\r\n\r\n';
   const chunk = (data: string) => `${data.length.toString(16)}\r\n${data}\r\n`;
 
-  test('with 10,000 header lines are cut off', async () => {
+  test('are cut off when they have 10,000 header lines', async () => {
     const lines = Array.from({ length: 10_000 }, (_, index) => `X-${index}: y\r\n`).join('');
     const { status } = await exchange(server.port, (socket) =>
       put(socket, `GET /api/v10/gateway HTTP/1.1\r\nHost: a\r\n${lines}\r\n`),
@@ -206,7 +206,7 @@ describe('requests', () => {
     await still();
   });
 
-  test('with a body that arrives too slowly are cut off with 408', async () => {
+  test('are cut off with 408 when their body arrives too slowly', async () => {
     const head = post('Content-Type: application/json\r\nContent-Length: 100000\r\n');
     const { status, tookMs, body } = await exchange(server.port, dribble(head));
     expect(status).toBe(408);
@@ -340,7 +340,7 @@ describe('text', () => {
     });
   });
 
-  test('without visible characters is an empty message; unusual characters arrive unchanged', async () => {
+  test('is an empty message when it has no visible characters; unusual characters arrive unchanged', async () => {
     for (const content of ['', '  \n\t ', '\u200b\u200d\ufeff'])
       expect((await say(content)).body.code).toBe(50006);
     const odd = 'a\u202eb\u0301\u200d👨‍👩‍👧‍👦ﷺ\u2028z̷̳͗';

@@ -266,7 +266,7 @@ describe('answers', () => {
 });
 
 describe('menu entries', () => {
-  test('on a user and on a message bring their target', async () => {
+  test('send the user or the message that they were used on', async () => {
     const told: string[] = [];
     bot.answers<Interaction>(async (interaction) => {
       if (interaction.isUserContextMenuCommand()) {

@@ -73,7 +73,7 @@ describe('signing in', () => {
     expect(new URL(denied.body.location!).searchParams.get('error')).toBe('access_denied');
   });
 
-  test('by a public client goes without a secret, with PKCE', async () => {
+  test('needs PKCE and no secret for a public client', async () => {
     const setup = { owner_id: person().id, redirect_uris: [LOCAL], public_client: true };
     const pocket = await OAuthClient.make(server, setup);
     const bare = new OAuthClient(server, { id: pocket.id, secret: '' });

@@ -190,7 +190,7 @@ const raw = (path: string, headers: Record<string, string | string[]>, body = ''
   });
 
 describe('requests of no browser', () => {
-  test('with a thousand headers, or with oversized ones, are cut off or rejected with 431', async () => {
+  test('are cut off or rejected with 431 when they have a thousand headers or oversized ones', async () => {
     const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`x-${at}`, 'y']));
     const blocks = [
       many,

@@ -71,7 +71,7 @@ describe('tokens of another application', () => {
     });
   });
 
-  test('without the scope get an error that names it, on every route that requires one', async () => {
+  test('get an error that names the missing scope on every route that requires one', async () => {
     const built: Readonly<Record<string, AnyOperation>> = { ...operations, ...unlisted };
     const scoped = Object.entries(built).filter(([, { scope }]) => scope !== undefined && scope !== 'any');
     expect(scoped.length).toBeGreaterThan(30);

@@ -94,7 +94,7 @@ const fenced = (markdown: string, language: string): string[] =>
   );
 
 describe('a bot answers', () => {
-  test('from the lines that `guildhall connect discord.js` prints', async () => {
+  test('runs from the lines that `guildhall connect discord.js` prints, and answers', async () => {
     const { stdout } = spawnSync(process.execPath, [
       ...[CLI, 'connect', 'discord.js', '--url', server.info.cdn, '--token', server.info.bot.token],
     ]);

@@ -62,7 +62,7 @@ describe('every operation', () => {
     }
   });
 
-  test('in a guild asks for the permission that it needs', async () => {
+  test('refuses callers who lack the permission that it needs in a guild', async () => {
     const { guild, users } = server.info;
     const ids = { guild_id: guild.id, channel_id: guild.text_channel_id, user_id: users[0]!.id };
     const answers = await answersOf(guest, ids, {}, STAYING);

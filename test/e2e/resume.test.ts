@@ -91,7 +91,7 @@ describe('RESUME', () => {
     await second.close();
   });
 
-  test('from an earlier sequence number replays the events again', async () => {
+  test('replays events again when it names an earlier sequence number', async () => {
     const first = await open();
     await say('again');
     await first.dispatch('MESSAGE_CREATE');
@@ -123,7 +123,7 @@ describe('RESUME', () => {
     await client.close();
   });
 
-  test('after a clean close finds no session', async () => {
+  test('finds no session after a clean close', async () => {
     const first = await open();
     await first.close(1000);
     const second = await GatewayClient.connect(server.info.gateway);
@@ -132,7 +132,7 @@ describe('RESUME', () => {
     await second.close();
   });
 
-  test('from an unknown sequence number is closed with 4007, and the session ends', async () => {
+  test('is closed with 4007 for an unknown sequence number, and the session ends', async () => {
     const first = await open();
     await first.terminate();
     const second = await GatewayClient.connect(server.info.gateway);

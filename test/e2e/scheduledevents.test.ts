@@ -193,7 +193,7 @@ describe('an event', () => {
     await kept.delete();
   });
 
-  test('in a stage opens the stage when it begins, and closes it when it ends', async () => {
+  test('opens its stage when it begins, and closes the stage when it ends', async () => {
     const stage = await guild.channels.create({ name: 'round', type: ChannelType.GuildStageVoice });
     const [made] = await scheduled({
       name: 'Tales',

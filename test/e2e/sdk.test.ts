@@ -196,7 +196,7 @@ describe('a connection that breaks', () => {
     expect(bo.client.getLobbyIds()).toEqual([lobbyId]);
   });
 
-  test('with a new session finds its lobbies again', async () => {
+  test('finds its lobbies again when it gets a new session', async () => {
     const { ada, bo, lobbyId } = await pair('again');
     bo.client.disconnect();
     await vi.waitFor(() => expect(bo.client.getStatus()).toBe(Status.Disconnected), soon);

@@ -151,7 +151,7 @@ describe('on a stage', () => {
 });
 
 describe('a permission', () => {
-  test('to speak applies at once during the call', async () => {
+  test('to speak takes effect at once during a call', async () => {
     const channelId = await newChannel({ name: 'quiet', type: 2 });
     const [a, b] = [
       await caller(server.info.bots[0]!.token, channelId),

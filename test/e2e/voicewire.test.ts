@@ -148,14 +148,14 @@ describe('a client is refused', () => {
     expect(client.received).toEqual([]);
   });
 
-  test('when it resumes an unknown session', async () => {
+  test('is closed with 4006 when it resumes an unknown session', async () => {
     const { ticket } = await ticketOf(2);
     const client = await VoiceClient.connect(ticket.endpoint, dialect());
     client.resume({ ...ticket, sessionId: 'none' }, 3);
     expect((await client.closed).code).toBe(4006);
   });
 
-  test('without TLS on the voice port', async () => {
+  test('gets no answer without TLS on the voice port', async () => {
     const { endpoint } = server.info.voice!;
     expect((await VoiceClient.dial(endpoint, { caFile: null }).closed).code).toBe(1006);
   });

@@ -376,7 +376,7 @@ describe('Resume', () => {
     expect(sink.closed).toBeNull();
   });
 
-  it('after its window is over finds nothing; the call and the owner know', () => {
+  it('cannot be resumed after its resume window; the call and the owner of the channel are notified', () => {
     const world = arrange();
     const { session, sink } = world.connect('1');
     const other = world.connect('2');

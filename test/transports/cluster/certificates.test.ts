@@ -18,9 +18,9 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 describe('the certificates of links', () => {
-  test('are null when none is named', () => expect(readLinkTls(NONE)).toBeNull());
+  test('are absent when no setting names a file', () => expect(readLinkTls(NONE)).toBeNull());
 
-  test('are what the files hold', () => {
+  test('are read from the three configured files', () => {
     const { ca, cert, key } = readLinkTls(all) ?? {};
     expect([ca, cert, key].map(String)).toEqual(['link_ca_file', 'link_cert_file', 'link_key_file']);
   });

@@ -32,7 +32,7 @@ function arrange() {
   return { clock, heard, cursors, session, tell };
 }
 
-describe('what a session has heard', () => {
+describe('the delivery cursors of a session', () => {
   it('is not delivered again, in any order of old and new notifications, here or at the next shard of the session', () => {
     const told = fc.tuple(fc.constantFrom('1', '2', '3'), fc.integer({ min: 1, max: 20 }));
     fc.assert(
@@ -59,7 +59,7 @@ describe('what a session has heard', () => {
     );
   });
 
-  it('is evicted when the database no longer holds the notification', () => {
+  it('evicts a cursor when the database no longer holds its notification', () => {
     const { clock, heard, cursors, session, tell } = arrange();
     const { session: one, got } = session();
     heard.begin(one, null);

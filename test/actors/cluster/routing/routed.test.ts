@@ -1,7 +1,7 @@
 // Goal: a function of a part runs at the owner of its key with the arguments and the command key of its call, and a part among shards is used like the part itself.
 import { describe, expect, expectTypeOf, test, vi } from 'vitest';
 import { routingOver } from '../../../../actors/cluster/routing/routed.ts';
-import { type Call, HERE, type Routes } from '../../../../actors/placement/routing.ts';
+import { HERE, type RoutedCall, type Routes } from '../../../../actors/placement/routing.ts';
 import { SYSTEM } from '../../../../engine/kernel/authority.ts';
 import { type ChannelId, isChannelId, type UserId } from '../../../../protocol/ids.ts';
 import { CATALOGUE } from '../../../../protocol/link.ts';
@@ -98,10 +98,10 @@ describe('a routed function', () => {
   });
 
   test('has exactly the parameters of its method: a handler that wants more of them does not compile', () => {
-    type Forget = Call<'attempts.forget', void>;
+    type Forget = RoutedCall<'attempts.forget', void>;
     expectTypeOf<(key: string, kind: string) => void>().toExtend<Forget>();
     expectTypeOf<(key: string, kind: 'login') => void>().not.toExtend<Forget>();
-    type Change = Call<'lobbies.changeUser', void>;
+    type Change = RoutedCall<'lobbies.changeUser', void>;
     expectTypeOf<(id: ChannelId, user: { readonly id: UserId }) => void>().toExtend<Change>();
     expectTypeOf<(id: ChannelId, user: { readonly x: number }) => void>().not.toExtend<Change>();
     type Narrow = { part(userId: UserId, other: '7'): Promise<boolean> };

@@ -287,7 +287,7 @@ describe('a command', () => {
     owner: fc.constantFrom('a', 'b', 'c', null),
   });
 
-  test('with a key is done once at most, and is answered as it was done; without a key as well', async () => {
+  test('runs at most once, and its caller gets the reply of that run, with and without a command key', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), fc.boolean(), async (script, once) => {
         const { router, give, scene, clock } = routerOf();
