@@ -35,9 +35,9 @@ export interface CallHost extends Pick<CallSessionHost, 'ring' | 'resumeWindowMs
   /** The user must connect again, with another ticket. */
   renew(participant: Participant): void;
   /** The media of the call were lost and cannot be restored. */
-  lost(call: Call): void;
-  released(call: Call): void;
-  crashed(call: Call, error: unknown): void;
+  lost(call: CallActor): void;
+  released(call: CallActor): void;
+  crashed(call: CallActor, error: unknown): void;
   counted(what: string, result: string): void;
   onFault(error: unknown, callId: string): void;
 }
@@ -50,7 +50,7 @@ type Of<K extends CallDispatch['kind']> = CallDispatch & { readonly kind: K };
  * what has a lifetime: the places, the voice sessions, and, while at least one member is connected, the media room and
  * the DAVE delivery service.
  */
-export class Call implements CallShellEffects, CallSessionHost {
+export class CallActor implements CallShellEffects, CallSessionHost {
   /** The call's names: its own, the DAVE group's, and those of its server. */
   readonly names: Pick<VoiceMember, 'callId' | 'groupId' | 'serverId' | 'guildId'>;
   readonly startedMs: number;
@@ -62,7 +62,7 @@ export class Call implements CallShellEffects, CallSessionHost {
   #room: MediaRoom | null = null;
   #dave: CallEncryption | null = null;
 
-  constructor({ callId, groupId, serverId, guildId }: Call['names'], host: CallHost) {
+  constructor({ callId, groupId, serverId, guildId }: CallActor['names'], host: CallHost) {
     this.names = { callId, groupId, serverId, guildId };
     this.startedMs = host.nowMs();
     this.#host = host;

@@ -6,7 +6,7 @@ import { isUserId, type UserId } from '../../protocol/ids.ts';
 import { VOICE_CLOSE } from '../../protocol/voice.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
 import type { Wheel } from '../runtime/wheel.ts';
-import { Call, type CallHost } from './call.shell.ts';
+import { CallActor, type CallHost } from './call.shell.ts';
 import { Participant } from './participant.ts';
 import type {
   MovedCall,
@@ -106,7 +106,7 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
   /** Counts of DAVE outcomes by name and result, such as `transition executed`. */
   readonly daveCounts = new Map<string, number>();
   readonly #deps: CallsDeps;
-  readonly #calls = new Map<string, Call>();
+  readonly #calls = new Map<string, CallActor>();
   /** Calls that continue on another shard, and how to end their remains here. */
   readonly #leaving = new Map<string, () => void>();
   readonly #byUser = new Map<string, Participant>();
@@ -198,7 +198,7 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
    * disconnected before would reconnect here; a client told to wait (VOICE_SERVER_UPDATE without an endpoint) would be
    * silent meanwhile, and bots written as the published guide shows give up after five seconds of that.
    */
-  #goElsewhere(call: Call): void {
+  #goElsewhere(call: CallActor): void {
     this.#calls.delete(call.callId);
     for (const participant of call.places.values()) participant.leave();
     const end = (): void => {
@@ -296,15 +296,15 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
     if (!participant.session) this.absent(participant, false);
   }
 
-  lost(call: Call): void {
+  lost(call: CallActor): void {
     this.#giveUp(call, () => call.terminate(VOICE_CLOSE.CALL_TERMINATED));
   }
 
-  released(call: Call): void {
+  released(call: CallActor): void {
     if (this.#calls.get(call.callId) === call) this.#calls.delete(call.callId);
   }
 
-  crashed(call: Call, error: unknown): void {
+  crashed(call: CallActor, error: unknown): void {
     this.#bugs += 1;
     this.#deps.onFault(error, call.callId);
     this.#giveUp(call, () => call.terminate(VOICE_CLOSE.SERVER_CRASHED));
@@ -354,13 +354,13 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
     this.#deps.owner.invite(participant.voiceMember, participant.renew(this.randomBytes));
   }
 
-  #callOf(voiceMember: VoiceMember): Call | null {
+  #callOf(voiceMember: VoiceMember): CallActor | null {
     const known = this.#calls.get(voiceMember.callId);
     if (known) return known;
     // The call has moved back to this shard.
     this.#leaving.get(voiceMember.callId)?.();
     if (this.#calls.size >= this.#deps.settings.callsMax) return null;
-    const call = new Call(voiceMember, this);
+    const call = new CallActor(voiceMember, this);
     this.#calls.set(voiceMember.callId, call);
     return call;
   }
@@ -375,7 +375,7 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
     this.#deps.owner.dropped(participant.voiceMember);
   }
 
-  #giveUp(call: Call, end: () => void): void {
+  #giveUp(call: CallActor, end: () => void): void {
     const participants = [...call.places.values()];
     for (const participant of participants) this.#forget(participant);
     end();
@@ -400,7 +400,7 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
   }
 }
 
-function viewOf(call: Call, nowMs: number): CallView {
+function viewOf(call: CallActor, nowMs: number): CallView {
   const { encryption, names } = call;
   return {
     callId: names.callId,

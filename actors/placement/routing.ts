@@ -6,7 +6,7 @@ import type { ArgsOf, Broadcast, CommandMethod, OwnerAsk, OwnerTell, ReplyOf } f
 export type Key = string | null;
 
 /** A call of a method. Handlers must accept whatever the catalogue lets pass, and callers must pass nothing else. */
-export type Call<M extends OwnerAsk | OwnerTell | Broadcast, Result> = (...args: ArgsOf<M>) => Result;
+export type RoutedCall<M extends OwnerAsk | OwnerTell | Broadcast, Result> = (...args: ArgsOf<M>) => Result;
 
 /** Sends a command to the owner of its aggregate; resolves when its facts are durable, rejects on a fault. */
 export type SendCommand<Id, C extends Commands> = <K extends keyof C>(
@@ -79,9 +79,9 @@ export interface Routing {
    */
   readonly ask: <M extends Exclude<OwnerAsk, CommandMethod>, V extends ReplyOf<M>>(
     method: M,
-    run: Call<M, Promise<V>>,
-    key?: Call<M, Key | Promise<Key>>,
-  ) => Call<M, Promise<V>>;
+    run: RoutedCall<M, Promise<V>>,
+    key?: RoutedCall<M, Key | Promise<Key>>,
+  ) => RoutedCall<M, Promise<V>>;
   /**
    * Wraps the commands of an aggregate so that the aggregate's owner runs each of them once, under a key of the call.
    * The owner accepts only names of its own commands, and ids that `isId` accepts.
@@ -96,11 +96,15 @@ export interface Routing {
    * Wraps `run` so that the owner of the key runs it, without a reply; in order between one caller and one owner. By
    * default the key is the first argument.
    */
-  readonly tell: <M extends OwnerTell>(method: M, run: Call<M, void>, key?: Call<M, string>) => Call<M, void>;
+  readonly tell: <M extends OwnerTell>(
+    method: M,
+    run: RoutedCall<M, void>,
+    key?: RoutedCall<M, string>,
+  ) => RoutedCall<M, void>;
   /** Wraps a service so that its methods run on the owner of their key. A standalone process uses the service itself. */
   readonly service: <Part extends object>(part: Part, routes: Routes<Part>) => Part;
   /** Wraps `run` so that it runs here at once and, asynchronously, on all other shards. */
-  readonly tellAll: <M extends Broadcast>(method: M, run: Call<M, void>) => Call<M, void>;
+  readonly tellAll: <M extends Broadcast>(method: M, run: RoutedCall<M, void>) => RoutedCall<M, void>;
   /** How long a call or message of another shard may be under way, milliseconds; 0 when there are no others. */
   readonly inFlightMs: number;
   /** Whether this shard owns the id. */

@@ -1,12 +1,12 @@
 import { CommandError } from '../../cli/world.ts';
 import { present } from '../../protocol/present.ts';
-import { bareToken, guestsOf, type Place, placeOf } from './place.ts';
+import { type BenchGuild, bareToken, guestsOf, placeOf } from './place.ts';
 import { type Roster, seatsOf } from './seats.ts';
 import { MORE } from './verdict.ts';
 
 /** How the sessions of a run are started. */
 export interface Admission extends Roster {
-  readonly place: Place | null;
+  readonly place: BenchGuild | null;
   /** The requested number of connections, or fewer if the server limits session starts. */
   readonly connections: number;
   readonly laneGapMs: number;

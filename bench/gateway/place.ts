@@ -74,13 +74,13 @@ async function allowanceOf(api: URL, token: string): Promise<Allowance> {
 }
 
 /** The channel to which messages are sent. */
-export interface Place {
+export interface BenchGuild {
   readonly guildId: string | null;
   readonly channelId: string;
 }
 
 /** The named channel, or the first text channel of the first guild that has one; null when REST does not tell. */
-export async function placeOf(api: URL, token: string, channelId: string | null): Promise<Place | null> {
+export async function placeOf(api: URL, token: string, channelId: string | null): Promise<BenchGuild | null> {
   if (channelId !== null) {
     const channel = await read<{ guild_id?: string }>(api, `/channels/${channelId}`, token);
     return { guildId: channel?.guild_id ?? null, channelId };

@@ -37,7 +37,7 @@ const FIELDS: Counts = {
 /** Classes with more methods, accessors and private ones included. The numbers only shrink. */
 const METHODS: Counts = {
   'actors AggregateShell': 29,
-  'actors Call': 29,
+  'actors CallActor': 29,
   'actors Calls': 32,
   'actors GuildSubscriptions': 31,
   'actors GatewaySessionActor': 36,
