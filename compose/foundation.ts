@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type Logger, pino } from 'pino';
 import { type Clock, Lifetime, systemClock } from '../actors/runtime/clock.ts';
 import { createFaults } from '../actors/runtime/faults.ts';
+import { keepHeapCompact, processHeap } from '../actors/runtime/idleheap.ts';
 import { type SnowflakeSource, snowflakeSource } from '../actors/runtime/snowflakes.ts';
 import { TimerWheel } from '../actors/runtime/wheel.ts';
 import { checkSettings, withFreePorts } from '../config/choices.ts';
@@ -9,6 +10,7 @@ import { type Config, DEFAULTS } from '../config/config.ts';
 import { checkNames } from '../config/names.ts';
 import type { EngineOptions } from '../embedding.ts';
 import { Chaos } from '../engine/chaos/chaos.ts';
+import { releaseMemory } from '../media/io/addon.ts';
 import { type FreshId, snowflakeOf } from '../protocol/ids.ts';
 import type { Metric } from '../protocol/metrics.ts';
 import type { SecurityTrail } from '../protocol/security.ts';
@@ -61,6 +63,14 @@ export function foundationOf(options: EngineOptions): Foundation {
     options.logger ??
     pino({ level: config.log_level, redact: REDACTION, serializers: { err: withoutValues } });
   const { faults, onFault } = createFaults(logger, lifetime);
+  keepHeapCompact({
+    ...{ isEnabled: config.compact_heap, scope: lifetime, heap: processHeap() },
+    onCompacted: ({ beforeBytes, afterBytes, pauseMs }) => {
+      releaseMemory();
+      logger.info({ beforeBytes, afterBytes, pauseMs }, 'Compacted the heap of the idle process.');
+    },
+    onFault: (error) => onFault(error, 'compacting the heap'),
+  });
   const metrics: Metric[] = [];
   const worker = { number: options.workerId ?? 0 };
   const ids = snowflakeSource(clock, worker);
