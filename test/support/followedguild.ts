@@ -14,6 +14,7 @@ import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../actors/runtime/wheel.ts';
 import type { LiveSession } from '../../actors/session/backend.ts';
 import type { DispatchBody } from '../../engine/fanout/body.ts';
+import { StreamCursors } from '../../engine/session/cursors.ts';
 import type { GuildId } from '../../protocol/ids.ts';
 import { id } from './guild.ts';
 
@@ -84,6 +85,7 @@ export function followedGuild() {
   const { ownership, own } = scripted();
   const { ask, asked } = questioned();
   const left: LiveSession[] = [];
+  const cursors = new StreamCursors();
   const followed: GuildSubscriptions = new GuildSubscriptions({
     ...{ ownership, wheel: new TimerWheel(clock), nowMs: () => clock.monotonic() },
     router: {
@@ -93,7 +95,7 @@ export function followedGuild() {
     reference: (entered, peer) => home.reference(entered, peer),
     subscribeHere: (_guildId, wanted) => ask('here', wanted as never),
     unsubscribeHere: (_guildId, session) => left.push(session),
-    streamInterrupted: () => undefined,
+    streamInterrupted: (guildId) => cursors.lagging(guildId),
     onFault: () => undefined,
   });
   const home: LocalSessions = new LocalSessions(
@@ -111,16 +113,19 @@ export function followedGuild() {
   /** How many sessions receive each dispatch, by what it says itself. */
   const recipients: number[] = [];
   const enter = (sessionId: string): LocalSession => {
+    const handle = heard.size + 1;
     const deliver = (body: DispatchBody) => {
       const { t, d, origin } = body;
       recipients.push(body.recipients);
+      const laggards = origin && cursors.advance(origin.ownerId, origin.n);
+      if (laggards) cursors.advanceOne(laggards, handle, origin.n);
       heard.get(entered)?.push(origin ? shown(origin.n) : `${t} ${JSON.stringify(d)}`);
     };
     const identity = { sessionId, userId: '1', bot: false, intents: 0, over: false };
     const entered = home.add({
-      ...identity,
-      deliver,
-      following: () => undefined,
+      ...{ ...identity, handle, deliver },
+      following: (ownerId: string, n: number) => cursors.following(handle, ownerId, n),
+      left: (ownerId: string) => cursors.left(handle, ownerId),
     } as unknown as LiveSession);
     heard.set(entered, []);
     return entered;
@@ -135,6 +140,11 @@ export function followedGuild() {
   return {
     ...{ clock, followed, home, enter, own, asked, frame, following, left, recipients },
     heard: (entered: LocalSession) => heard.get(entered)?.splice(0),
+    /** The position from which another shard would resume the session; null: it would be sent the guild. */
+    cursor({ session }: LocalSession): string | null {
+      const n = cursors.cursor(session.handle, GUILD);
+      return n === null ? null : shown(n);
+    },
   };
 }
 

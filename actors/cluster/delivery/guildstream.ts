@@ -74,6 +74,10 @@ export const isSameOwner = (before: Owner | null, now: Owner | null): boolean =>
 export const peerOf = ({ source, lastSource }: GuildStream): Peer | null =>
   source === 'here' ? null : (source ?? lastSource);
 
+/** Whether GUILD_DELETE says that the guild is unavailable for now. */
+export const isUnavailable = ({ d }: DispatchBody): boolean =>
+  (d as { readonly unavailable?: boolean }).unavailable === true;
+
 /** False when the session has a position at or beyond this dispatch; otherwise the dispatch becomes its position. */
 export function isNewTo(
   local: LocalSession,

@@ -13,6 +13,7 @@ import {
   isBeingAnswered,
   isNewTo,
   isSameOwner,
+  isUnavailable,
   newGuildStream,
   type PendingSubscription,
   peerOf,
@@ -147,6 +148,13 @@ export class GuildSubscriptions {
       };
     if (stream.pending.size === 0 || n === 0) return undefined;
     return (local) => isNewTo(local, stream, n, body);
+  }
+
+  /** A session was sent GUILD_CREATE: it is resumed from there, also when its owner is lost before it sends `following`. */
+  guildCreated({ guildId, source, owner }: GuildStream, { session }: LocalSession, n: number): void {
+    session.following(guildId, n);
+    // From an owner that was lost: dispatches for others do not move the session's position.
+    if (source === null || owner?.epoch !== epochOf(n)) this.#ports.streamInterrupted(guildId);
   }
 
   /** The actor of a guild ended as the guild moved to another owner; it delivered everything up to `n`. */
@@ -489,6 +497,3 @@ export class GuildSubscriptions {
     session.deliver(new DispatchBody('GUILD_DELETE', d, this.#ports.nowMs()));
   }
 }
-
-const isUnavailable = ({ d }: DispatchBody): boolean =>
-  (d as { readonly unavailable?: boolean }).unavailable === true;

@@ -164,7 +164,9 @@ export class LocalSessions implements SessionFrames {
     const isNews = stream && this.#subscriptions.noteDispatch(stream, n, body);
     for (let index = 0; index < handles.length; index += 1) {
       const local = peer.sessions.get(handles[index] ?? 0);
-      if (local && (!isNews || isNews(local))) local.session.deliver(body);
+      if (!local || (isNews && !isNews(local))) continue;
+      local.session.deliver(body);
+      if (stream && t === 'GUILD_CREATE') this.#subscriptions.guildCreated(stream, local, n);
     }
   }
 

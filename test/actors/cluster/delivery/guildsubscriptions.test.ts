@@ -278,6 +278,31 @@ describe('a followed guild', () => {
     expect([second.to, second.wanted[0]?.after]).toEqual(['b', numberOf(1, 5)]);
   });
 
+  it("gives a session the position of GUILD_CREATE also when its owner is lost before it sends one, and others' news do not move it", async () => {
+    const instance = followedGuild();
+    const { entered: other } = await live(instance, 'other');
+    const entered = instance.enter('one');
+    void instance.followed.subscribe(entered, GUILD, null);
+    const first = await instance.asked();
+    const created = { t: 'GUILD_CREATE', json: Buffer.from(`{"id":"${GUILD}"}`) };
+    await instance.own(null);
+    expect(instance.cursor(entered)).toBeNull();
+    instance.home.frames('a', [{ ...instance.frame(numberOf(1, 12), handleOf(first)), ...created }]);
+    expect([instance.cursor(other), instance.cursor(entered)]).toEqual(['1:10', '1:12']);
+    await instance.own('b', 2);
+    await first.answer(new NotServed('lost'));
+    instance.clock.advance(1000);
+    const second = await instance.asked();
+    const [otherHandle = 0] = second.wanted.flatMap(({ session }) =>
+      session.session.sessionId === 'other' ? [session.session.handle] : [],
+    );
+    instance.home.frames('b', [
+      instance.following(otherHandle, numberOf(2, 0)),
+      instance.frame(numberOf(2, 1), otherHandle),
+    ]);
+    expect([instance.cursor(other), instance.cursor(entered)]).toEqual(['2:1', '1:12']);
+  });
+
   it('is requested once more only after the answer in flight, when its user leaves and rejoins in between', async () => {
     const instance = followedGuild();
     const { entered } = await live(instance);
