@@ -18,7 +18,7 @@ import type { AggregatePorts, Signing } from '../actors/runtime/aggregate.ports.
 import { Registry } from '../actors/runtime/registry.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { TimerWheel, Wheel } from '../actors/runtime/wheel.ts';
-import type { CommitAndNotify, Notifier } from '../actors/user/notifier.ts';
+import type { CommitAndNotify, CommitNotifier, Notifier } from '../actors/user/notifier.ts';
 import { userMachine } from '../actors/user/user.machine.ts';
 import { type UserListener, UserShell, type UserState } from '../actors/user/user.shell.ts';
 import { Users } from '../actors/user/users.ts';
@@ -199,7 +199,7 @@ export interface OwnerAccess {
 
 interface OwnerAccessPorts
   extends Omit<NotifierPorts, 'userDelivery'>,
-    Omit<PrivatePorts, 'notifier' | 'ownership' | 'commitAndNotify'> {
+    Omit<PrivatePorts, 'notifier' | 'ownership' | keyof CommitNotifier> {
   readonly cluster: Cluster;
   readonly writer: Writer;
   readonly storage: PrivatePorts['storage'] & { readonly cluster: ClusterStore };
@@ -212,10 +212,10 @@ function createOwnerAccess(ports: OwnerAccessPorts): OwnerAccess {
   const { ownership, routing } = ports.cluster;
   const direct = ports.cluster.parts.directDelivery(ports);
   const notifier = createNotifier({ ...ports, userDelivery: direct?.userDelivery ?? null });
-  const commitAndNotify = ports.cluster.parts.commitNotifier({
+  const commits = ports.cluster.parts.commitNotifier({
     ...{ ...ports, ownership, notifier, store: ports.storage.cluster },
   });
-  const here = createPrivateChannels({ ...ports, ownership, notifier, commitAndNotify });
+  const here = createPrivateChannels({ ...ports, ...commits, ownership, notifier });
   const inPrivate = routing.command<ChannelId, PrivateCommands>(
     'privateChannel.command',
     privateRules,
@@ -224,5 +224,5 @@ function createOwnerAccess(ports: OwnerAccessPorts): OwnerAccess {
   );
   const privates: PrivateChannels = { ...routing.service(here, PRIVATE_ROUTES), call: inPrivate };
   const calls = { inPrivate, inPrivateHere: here.call, openPrivate: privates.open };
-  return { direct, routing, notifier, privates, commitAndNotify, ...calls };
+  return { direct, routing, notifier, privates, commitAndNotify: commits.commitAndNotify, ...calls };
 }

@@ -1,5 +1,5 @@
 import { createSessionPersistence, NO_PERSISTENCE } from '../session/persistence.ts';
-import { commitAndNotifyHere, createCommitAndNotify } from './delivery/commitandnotify.ts';
+import { commitNotifierHere, createCommitNotifier } from './delivery/commitandnotify.ts';
 import { createDirectDelivery, type DirectDelivery } from './delivery/direct.ts';
 import { type CreateMemberUpdates, createMemberUpdates, memberUpdatesHere } from './delivery/membership.ts';
 import { createPresences, presencesHere } from './delivery/presences.ts';
@@ -24,7 +24,7 @@ export interface ClusterParts {
   readonly directDelivery: (...args: Parameters<typeof createDirectDelivery>) => DirectDelivery | null;
   readonly presences: typeof createPresences;
   readonly memberUpdates: CreateMemberUpdates;
-  readonly commitNotifier: typeof createCommitAndNotify;
+  readonly commitNotifier: typeof createCommitNotifier;
   readonly persistence: typeof createSessionPersistence;
   readonly keepCalls: typeof keepCalls;
   readonly control: typeof createClusterControl;
@@ -37,7 +37,7 @@ export const STANDALONE_PARTS: ClusterParts = {
   directDelivery: () => null,
   presences: presencesHere,
   memberUpdates: memberUpdatesHere,
-  commitNotifier: commitAndNotifyHere,
+  commitNotifier: commitNotifierHere,
   persistence: () => NO_PERSISTENCE,
   keepCalls: () => undefined,
   control: standaloneControl,
@@ -50,7 +50,7 @@ export const SHARD_PARTS: ClusterParts = {
   directDelivery: createDirectDelivery,
   presences: createPresences,
   memberUpdates: createMemberUpdates,
-  commitNotifier: createCommitAndNotify,
+  commitNotifier: createCommitNotifier,
   persistence: createSessionPersistence,
   keepCalls,
   control: createClusterControl,

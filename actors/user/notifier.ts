@@ -26,6 +26,16 @@ export type CommitAndNotify = (
   notifications: readonly DirectDispatch[],
 ) => Promise<() => void>;
 
+export interface CommitNotifier {
+  readonly commitAndNotify: CommitAndNotify;
+  /**
+   * For a caller that repeats the first commit of an owner, which is stored: sends its dispatches again, under the numbers
+   * that they have, so that a session receives each of them once. Does nothing when later ones of the owner were stored, since
+   * they name these as the ones before.
+   */
+  readonly notifyAgain: (ownerId: string) => Promise<void>;
+}
+
 /** Sends dispatches without a guild to sessions of users anywhere in the cluster, and looks users up there. */
 export interface Notifier {
   /** Sends to the sessions that receive dispatches without a guild. */

@@ -4,7 +4,7 @@ import type { PrivateChannelShell } from '../../actors/privatechannel/privatecha
 import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
 import { eagerKeyedMutex, keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Registry } from '../../actors/runtime/registry.ts';
-import type { CommitAndNotify, DirectDispatch, Notifier } from '../../actors/user/notifier.ts';
+import type { CommitNotifier, DirectDispatch, Notifier } from '../../actors/user/notifier.ts';
 import { ALL_SESSIONS } from '../../engine/fanout/direct.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
@@ -39,7 +39,7 @@ export interface PrivateChannels {
    * once when the first may write to them (`reaches`: this is already known).
    */
   open(a: UserId, b: UserId, reaches?: boolean): Promise<Reply<PrivateChannel>>;
-  /** Opens a group under an id that nobody has. All of its people see it at once. */
+  /** Opens a group under a new id; a repeated call finds the group. All of its people see it at once. */
   openGroup(
     id: ChannelId,
     recipientIds: readonly UserId[],
@@ -53,7 +53,7 @@ export interface PrivateChannels {
   relationsChanged(channelId: ChannelId): Promise<void>;
 }
 
-export interface PrivatePorts {
+export interface PrivatePorts extends CommitNotifier {
   readonly privateChannels: Registry<PrivateChannelState, PrivateChannelShell>;
   readonly ownership: Ownership;
   readonly storage: Pick<Storage, 'privateChannels' | 'users' | 'relationships'>;
@@ -62,7 +62,6 @@ export interface PrivatePorts {
   readonly hooks: { readonly tap: Tap };
   readonly nextId: () => FreshId;
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
-  readonly commitAndNotify: CommitAndNotify;
 }
 
 /** The owner shard of the lower id decides about a pair of users. */
@@ -94,18 +93,7 @@ export function createPrivateChannels(ports: PrivatePorts): PrivateChannels {
   const here: PrivateChannels = {
     call,
     open: opener(ports),
-    async openGroup(id, recipientIds, group) {
-      const users = await ports.storage.users.get(recipientIds);
-      const channel: PrivateChannel = {
-        ...{ id, type: 3, recipientIds, group, last_message_id: null, last_pin_ms: null },
-      };
-      const shown = shownTo(channel, users, null);
-      // Numbered with the group: recipients are sent it before its changes, also when the owner of their account is unreachable now.
-      const notify = await ports.commitAndNotify(id, [opening(channel)], shown);
-      for (const { t, d } of shown) ports.hooks.tap.see(t, d, id);
-      notify();
-      return { ok: true, value: channel };
-    },
+    openGroup: groupOpener(ports),
     async relationsChanged(channelId) {
       if (!privateChannels.peek(channelId)) return;
       await call(channelId, 'forgetRelations', {}, SYSTEM);
@@ -136,6 +124,33 @@ function opener(ports: PrivatePorts): PrivateChannels['open'] {
       return { ok: true, value: channel };
     });
   };
+}
+
+/**
+ * The id of a group names the request to open it: when the reply was lost, the request is repeated, here or at the next owner,
+ * and the group may be stored although nobody was sent it.
+ */
+function groupOpener(ports: PrivatePorts): PrivateChannels['openGroup'] {
+  const { storage, commitAndNotify, notifyAgain, hooks } = ports;
+  const mutex = keyedMutex<string>();
+  return (id, recipientIds, group) =>
+    mutex(id, async () => {
+      const stored = await storage.privateChannels.get(id);
+      if (stored) {
+        await notifyAgain(id);
+        return { ok: true, value: stored };
+      }
+      const users = await storage.users.get(recipientIds);
+      const channel: PrivateChannel = {
+        ...{ id, type: 3, recipientIds, group, last_message_id: null, last_pin_ms: null },
+      };
+      const shown = shownTo(channel, users, null);
+      // Numbered with the group: recipients are sent it before its changes, also when the owner of their account is unreachable now.
+      const notify = await commitAndNotify(id, [opening(channel)], shown);
+      for (const { t, d } of shown) hooks.tap.see(t, d, id);
+      notify();
+      return { ok: true, value: channel };
+    });
 }
 
 const opening = (channel: PrivateChannel) => ({ type: 'privateChannelOpened', channel }) as const;

@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { type ClusterInstance, openCluster, type TestCluster } from '../support/cluster.ts';
@@ -225,19 +225,59 @@ describe('people who write to each other', () => {
   );
 });
 
+const created = ({ received }: ResumingClient) => received.filter(({ t }) => t === 'CHANNEL_CREATE');
+const groupOf = (ownerId: UserId) => ({ ownerId, name: null, icon: null, applicationId: null, nicks: {} });
+
 describe('a new group', () => {
   it('is shown to its recipients by the first dispatches of its stream', async () => {
     await open(2);
     const [ann, bob] = [(await person()).userId, (await person()).userId];
     const instance = cluster.instance(0);
     const id = instance.nextId();
-    const group = { ownerId: ann, name: null, icon: null, applicationId: null, nicks: {} };
-    const opened = await wait(instance.privates.openGroup(id, [ann, bob], group));
+    const opened = await wait(instance.privates.openGroup(id, [ann, bob], groupOf(ann)));
     expect(opened.ok).toBe(true);
     const records = await wait(cluster.storage.cluster.records(id, 0, 10));
     const shown = records.flatMap(({ dispatches }) => dispatches.map(({ t, to }) => ({ t, to })));
     expect(shown).toEqual(
       [ann, bob].map((userId) => ({ t: 'CHANNEL_CREATE', to: { kind: 'users', userIds: [userId] } })),
     );
+  });
+
+  it('is shown once when the request is repeated at its next owner, whether or not the previous one has shown it', async () => {
+    await open(3);
+    const [first, second, third] = cluster.instances as [ClusterInstance, ClusterInstance, ClusterInstance];
+    const [ann, bob] = [await person(first), await person(first)];
+    const clients = [await resumingClient(ann, first), await resumingClient(bob, second)];
+    let id = third.nextId();
+    while (cluster.ownerOf(id) !== third) id = third.nextId();
+    const openGroup = (instance: ClusterInstance) =>
+      wait(instance.privates.openGroup(id, [ann.userId, bob.userId], groupOf(ann.userId)));
+    const opened = await openGroup(third);
+    await cluster.until(() => clients.every((client) => created(client).length === 1), 'the group');
+    expect(await openGroup(first)).toEqual(opened);
+    const orphaned = cluster.kill(third);
+    await cluster.adopt(second, orphaned);
+    expect(await openGroup(first)).toEqual(opened);
+    await cluster.pass(500);
+    expect(clients.map((client) => created(client).length)).toEqual([1, 1]);
+    for (const client of clients) inOrder(client);
+  });
+
+  it('is shown when it was stored without its owner learning so, and the request is repeated', async () => {
+    await open(2);
+    const [ann, bob] = [await person(), await person()];
+    const instance = cluster.instance(0);
+    const clients = [await resumingClient(ann, instance), await resumingClient(bob, instance)];
+    const { writer } = cluster.storage;
+    const commit = vi.spyOn(writer, 'commit').mockImplementationOnce(({ done, ...stored }) => {
+      commit.mockRestore();
+      writer.commit({ ...stored, done: (fault) => done(fault ?? new Error('The connection broke.')) });
+    });
+    const id = instance.nextId();
+    const openGroup = () =>
+      wait(instance.privates.openGroup(id, [ann.userId, bob.userId], groupOf(ann.userId)));
+    await expect(openGroup()).rejects.toThrow();
+    expect(await openGroup()).toMatchObject({ ok: true, value: { id, group: groupOf(ann.userId) } });
+    await cluster.until(() => clients.every((client) => created(client).length === 1), 'the group');
   });
 });

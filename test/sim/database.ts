@@ -270,6 +270,7 @@ export class Database {
       if (known) this.interactions.set(id, { ...known, ...change });
     },
     privateChannelOpened: (_, { channel }: { channel: PrivateChannel }) => {
+      if (this.privateChannels.has(channel.id)) throw new StorageFault('The channel is stored already.');
       const pair = channel.recipientIds.join();
       const isThere = ({ channel: other }: PrivateRows) => !other.group && other.recipientIds.join() === pair;
       if (!channel.group && [...this.privateChannels.values()].some(isThere))

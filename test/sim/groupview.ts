@@ -39,6 +39,8 @@ export class GroupView {
   readonly replicas = new Map<string, GroupReplica>();
   /** The call of each user; a user is in one call at a time. */
   readonly calls = new Map<string, ShownVoice>();
+  /** Groups that were told by CHANNEL_CREATE and not deleted since. */
+  readonly #created = new Set<string>();
   readonly #name: string;
   readonly #userId: string;
   readonly #truth: Truth;
@@ -59,9 +61,18 @@ export class GroupView {
     READY: ({ private_channels: channels }: { readonly private_channels: readonly ShownChannel[] }) => {
       for (const channel of channels) this.#shown(channel);
     },
-    CHANNEL_CREATE: (channel: ShownChannel) => this.#shown(channel),
+    CHANNEL_CREATE: (channel: ShownChannel) => {
+      if (channel.type !== GROUP) return;
+      const isNew = !this.#created.has(channel.id);
+      this.#judge.expect(isNew, 'group twice', () => `${this.#name} is told anew of ${channel.id}`);
+      this.#created.add(channel.id);
+      this.#shown(channel);
+    },
     CHANNEL_UPDATE: (channel: ShownChannel) => this.#shown(channel),
-    CHANNEL_DELETE: ({ id }: ShownChannel) => this.replicas.delete(id),
+    CHANNEL_DELETE: ({ id }: ShownChannel) => {
+      this.#created.delete(id);
+      this.replicas.delete(id);
+    },
     CHANNEL_RECIPIENT_ADD: (about: AboutRecipient) => {
       this.#expectRecipient(about.user.id, about.channel_id);
       this.replicas.get(about.channel_id)?.recipients.add(about.user.id);

@@ -1,6 +1,7 @@
 import { DispatchBody } from '../../../engine/fanout/body.ts';
 import { directStream } from '../../../engine/fanout/direct.ts';
 import { NotServed } from '../../../protocol/faults.ts';
+import type { UserId } from '../../../protocol/ids.ts';
 import { dropOldest } from '../../../protocol/oldest.ts';
 import type { ClusterStore, CommandRecord } from '../../../storage/cluster/port.ts';
 import type { Fence } from '../../../storage/database/driver.ts';
@@ -8,7 +9,7 @@ import type { Commit, Writer } from '../../../storage/ports.ts';
 import type { Ownership } from '../../placement/ports.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { baseOf } from '../../runtime/stream.ts';
-import type { CommitAndNotify, DirectDispatch, Notifier } from '../../user/notifier.ts';
+import type { CommitNotifier, DirectDispatch, Notifier } from '../../user/notifier.ts';
 
 interface CommitAndNotifyPorts {
   readonly writer: Writer;
@@ -37,10 +38,12 @@ const written = (writer: Writer, commit: Omit<Commit, 'done'>): Promise<void> =>
     writer.commit({ ...commit, done: (fault) => (fault ? reject(fault) : resolve()) });
   });
 
-/** Commits facts and notifies users of a standalone process: the notifications need no record. */
-export const commitAndNotifyHere =
-  ({ writer, notifier }: Pick<CommitAndNotifyPorts, 'writer' | 'notifier'>): CommitAndNotify =>
-  async (ownerId, facts, notifications) => {
+/** Commits facts and notifies users of a standalone process: the notifications need no record, and nothing is repeated. */
+export const commitNotifierHere = ({
+  writer,
+  notifier,
+}: Pick<CommitAndNotifyPorts, 'writer' | 'notifier'>): CommitNotifier => ({
+  async commitAndNotify(ownerId, facts, notifications) {
     await written(writer, { ownerId, facts });
     return () => {
       for (const { userIds, ears, t, d } of notifications)
@@ -50,17 +53,28 @@ export const commitAndNotifyHere =
           d,
         );
     };
-  };
+  },
+  notifyAgain: async () => undefined,
+});
 
 /**
  * Commits facts together with the notifications about them, for services that keep no actor. Tried once: when the
  * partition changed owners, nothing was written. Callers must serialize the notifications of one owner.
  */
-export function createCommitAndNotify(ports: CommitAndNotifyPorts): CommitAndNotify {
+export function createCommitNotifier(ports: CommitAndNotifyPorts): CommitNotifier {
   const { writer, ownership, notifier, clock } = ports;
   const lastNotified = lastNotifiedOf(ports);
   let lastNumber = 0;
-  return async (ownerId, facts, notifications) => {
+  const send = (
+    ownerId: string,
+    userId: UserId,
+    { ears, t, d, n }: NumberedDispatch,
+    after: number,
+  ): void => {
+    const origin = { ownerId: directStream(ownerId), n, after };
+    notifier.recipientOf([[userId, ears]]).deliver(new DispatchBody(t, d, clock.monotonic(), origin));
+  };
+  const commitAndNotify: CommitNotifier['commitAndNotify'] = async (ownerId, facts, notifications) => {
     // A commit for an id of another shard would carry that one's epoch, and a number that it may have given as well.
     const fence = ownership.owns(ownerId) ? ownership.fenceOf(ownerId) : null;
     if (!fence) throw new NotServed('This shard does not own the aggregate now; it cannot write.');
@@ -78,15 +92,27 @@ export function createCommitAndNotify(ports: CommitAndNotifyPorts): CommitAndNot
       throw fault;
     }
     return () => {
-      for (const { userIds, ears, t, d, n } of numbered)
-        for (const userId of userIds) {
-          const origin = { ownerId: directStream(ownerId), n, after: last.byUser.get(userId) ?? 0 };
-          last.byUser.set(userId, n);
-          notifier.recipientOf([[userId, ears]]).deliver(new DispatchBody(t, d, clock.monotonic(), origin));
+      for (const each of numbered)
+        for (const userId of each.userIds) {
+          send(ownerId, userId, each, last.byUser.get(userId) ?? 0);
+          last.byUser.set(userId, each.n);
         }
     };
   };
+  return {
+    commitAndNotify,
+    async notifyAgain(ownerId) {
+      const [first, later] = await ports.store.records(ownerId, clock.now() - ports.recordAgeMs, 2);
+      if (!first || later) return;
+      // The owner of a user who has not received the one before it reads both from the database.
+      for (const { ears, to, ...rest } of first.dispatches)
+        if (ears && to.kind === 'users')
+          for (const userId of to.userIds) send(ownerId, userId, { ...rest, ears }, rest.n - 1);
+    },
+  };
 }
+
+type NumberedDispatch = Pick<DirectDispatch, 'ears' | 'd'> & { readonly t: string; readonly n: number };
 
 function recordOf(
   notifications: readonly (DirectDispatch & { readonly n: number })[],

@@ -1,6 +1,6 @@
 // Goal: facts with notifications are written by the owner of their aggregate alone, so that no number is given twice.
 import { expect, it } from 'vitest';
-import { createCommitAndNotify } from '../../../../actors/cluster/delivery/commitandnotify.ts';
+import { createCommitNotifier } from '../../../../actors/cluster/delivery/commitandnotify.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import type { DispatchBody } from '../../../../engine/fanout/body.ts';
 import type { UserId } from '../../../../protocol/ids.ts';
@@ -11,7 +11,7 @@ function arrange(owns: boolean) {
   const origins: DispatchBody['origin'][] = [];
   const faults: Error[] = [];
   const deliver = ({ origin }: DispatchBody) => void origins.push(origin);
-  const commitAndNotify = createCommitAndNotify({
+  const { commitAndNotify, notifyAgain } = createCommitNotifier({
     writer: {
       depth: 0,
       flush: async () => undefined,
@@ -28,7 +28,8 @@ function arrange(owns: boolean) {
   });
   const ears = { own: true, applications: [] } as const;
   const told = { userIds: ['1' as UserId], ears, t: 'RELATIONSHIP_REMOVE', d: {} } as const;
-  return { commits, origins, faults, run: () => commitAndNotify('1', [], [told]) };
+  const again = () => notifyAgain('1');
+  return { commits, origins, faults, again, run: () => commitAndNotify('1', [], [told]) };
 }
 
 it('writes nothing under the epoch of another shard, which gives the same numbers', async () => {
@@ -52,4 +53,15 @@ it('names as the one before a notification that was stored without its writer le
   (await run())();
   const [, unknown] = commits.map(({ record }) => record?.n);
   expect(origins.at(-1)?.after).toBe(unknown);
+});
+
+it('sends the notifications of an only commit again under the same numbers, and none once later ones name them', async () => {
+  const { commits, origins, faults, run, again } = arrange(true);
+  faults.push(new Error('The connection broke.'));
+  await expect(run()).rejects.toThrow('broke');
+  await again();
+  expect(origins.map((origin) => origin?.n)).toEqual([commits[0]?.record?.n]);
+  (await run())();
+  await again();
+  expect(origins).toHaveLength(2);
 });
