@@ -72,6 +72,7 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
     guildListener: membership,
     userListener: membership,
     listeners: (userId) => access.notifier.listeners(userId),
+    keepsSession: (userId, sessionId) => access.notifier.keepsSession(userId, sessionId),
     onBug: (kind, id, error) => logger.error({ err: error, kind, id }, 'A bug ended an actor.'),
   });
   const commit = committing(writer, ownership, clock);
@@ -107,6 +108,7 @@ interface ResidentPorts {
   readonly userListener: UserListener;
   /** A user's sessions that receive dispatches without a guild, or a route to them. */
   readonly listeners: PrivateChannelPorts['listeners'];
+  readonly keepsSession: PrivateChannelPorts['keepsSession'];
   /** Receives the voice states of calls in private channels. */
   readonly voiceListener: () => VoiceListener;
   readonly onBug: (kind: string, id: string, error: Error) => void;
@@ -161,9 +163,9 @@ export function createResidents(ports: ResidentPorts) {
     relationships: storage.relationships,
     contactPolicy: config.direct_messages_from,
     messageWindowMax: config.guild_message_window_max,
-    listeners: ports.listeners,
+    ...{ listeners: ports.listeners, keepsSession: ports.keepsSession, voiceListener: ports.voiceListener },
+    resumeWindowMs: config.resume_window_ms,
     wheel,
-    voiceListener: ports.voiceListener,
   };
   const privateChannels = new Registry<PrivateChannelState, PrivateChannelShell>({
     ...common('private channel', config.user_idle_ms),

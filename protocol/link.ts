@@ -262,6 +262,7 @@ const LINK = {
   'users.update': repeatable('user', [userId, userChange], reply(user)),
   'users.guildIdsOf': repeatable('user', [userId], list(guildId)),
   'users.hasSession': repeatable('user', [userId, text], flag),
+  'users.keepsSession': repeatable('user', [userId, text], flag, { since: 2 }),
   'users.plays': repeatable('user', [userId, applicationId], flag),
   'users.presences': asksShard([list(userId)], mapOf(userId, presence)),
   'users.deliver': tells('user', [

@@ -42,6 +42,7 @@ import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import { acquaintanceOf, type ReachPorts } from './acquaintance.ts';
+import { StrandedCallers } from './strandedcallers.ts';
 
 export interface PrivateChannelPorts extends AggregatePorts, Signing, ReachPorts {
   readonly privateChannels: Pick<PrivateChannelStore, 'get'>;
@@ -50,7 +51,10 @@ export interface PrivateChannelPorts extends AggregatePorts, Signing, ReachPorts
   readonly messageWindowMax: number;
   /** Sessions of a user that receive dispatches without a guild. */
   readonly listeners: (userId: UserId) => readonly Recipient[];
-  /** Ends ringing. */
+  /** Whether the user still has the session; rejects while no shard owns the user. */
+  readonly keepsSession: (userId: UserId, sessionId: string) => Promise<boolean>;
+  readonly resumeWindowMs: number;
+  /** Ends ringing, and delays the look for callers without a session. */
   readonly wheel: Wheel;
   /** Receives the voice states of the users. */
   readonly voiceListener: () => VoiceListener;
@@ -80,6 +84,7 @@ export class PrivateChannelShell extends AggregateShell<
   readonly #windows = new Windows();
   readonly #send: Send<PrivateChannelState>;
   #ringing: Timer | null = null;
+  readonly #stranded: StrandedCallers;
   /** Incremented when the relations are invalidated, so that the result of an earlier read is discarded. */
   #relationsVersion = 0;
   /** When the relations were read, monotonic milliseconds. */
@@ -91,7 +96,15 @@ export class PrivateChannelShell extends AggregateShell<
     super(id as ChannelId, privateRules, ports, send);
     this.#ports = ports;
     this.#send = send;
-    const { wheel } = ports;
+    const { wheel, resumeWindowMs, keepsSession } = ports;
+    this.#stranded = new StrandedCallers({
+      ...{ wheel, resumeWindowMs, keepsSession },
+      callers: () => this.state?.call?.voiceStates ?? [],
+      drop: (userId, sessionId) => {
+        const work = this.command('dropCaller', { userId, sessionId }, SYSTEM, ignore, ignore);
+        send({ type: 'work', work });
+      },
+    });
     this.#keeper =
       this.ownership &&
       new VoiceSnapshotWriter({ wheel, write: () => this.#keepCall(), onFault: this.ownership.onFault });
@@ -145,16 +158,17 @@ export class PrivateChannelShell extends AggregateShell<
   }
 
   /**
-   * A crashed shard may have stored a block without notifying this owner: invalidates the relations, so that they are
-   * read again.
+   * Owners of other aggregates have changed. A crashed shard may have stored a block without notifying this owner, so the
+   * relations are read again; and it may have been the only one that knew a session of the call.
    */
-  doubtRelations(): void {
+  ownersChanged(): void {
     this.#relationsVersion += 1;
     const { state } = this;
     if (!state) return;
     state.relations = null;
-    if (state.call)
-      this.#send({ type: 'work', work: this.command('applyBlock', {}, SYSTEM, ignore, ignore) });
+    if (!state.call) return;
+    this.#send({ type: 'work', work: this.command('applyBlock', {}, SYSTEM, ignore, ignore) });
+    this.#stranded.lookLater();
   }
 
   protected async fetch(): Promise<PrivateChannelState | null> {
@@ -195,6 +209,7 @@ export class PrivateChannelShell extends AggregateShell<
       if (voiceMember) this.#ports.voiceListener().voiceJoined(voiceMember);
     }
     this.#ring(call, this.#ports.clock.now());
+    this.#stranded.lookLater();
   }
 
   /** Stores a snapshot of the call, which no table contains. */
@@ -326,6 +341,7 @@ export class PrivateChannelShell extends AggregateShell<
   /** A running call ends with the actor. */
   protected ended(state: PrivateChannelState, ending: Ending): void {
     this.#ringing?.cancel();
+    this.#stranded.end();
     const written = this.#keeper?.end();
     if (!state.call) return;
     this.#ports.voiceListener().ended(this.id, ending === 'moved' ? 'private' : undefined);

@@ -62,6 +62,8 @@ export interface Notifier {
   guildIdsOf(userId: UserId): Promise<readonly GuildId[]>;
   /** Whether the user has this session open, with a token of the user's own. */
   hasSession(userId: UserId, sessionId: string): Promise<boolean>;
+  /** Whether the user still has this session, with any token and possibly without a connection. */
+  keepsSession(userId: UserId, sessionId: string): Promise<boolean>;
   /** Whether the application has an open session of the user that receives dispatches without a guild. */
   plays(userId: UserId, applicationId: ApplicationId): Promise<boolean>;
 }

@@ -100,9 +100,8 @@ export function createPrivateChannels(ports: PrivatePorts): PrivateChannels {
       await call(channelId, 'applyBlock', {}, SYSTEM);
     },
   };
-  // A crashed shard may have stored a block without notifying anybody.
   ownership.onChange(({ moved }) => {
-    if (moved.length > 0) for (const shell of privateChannels.shells()) shell.doubtRelations();
+    if (moved.length > 0) for (const shell of privateChannels.shells()) shell.ownersChanged();
   });
   return here;
 }

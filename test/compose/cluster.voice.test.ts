@@ -13,6 +13,7 @@ import type { RecordingSink } from '../support/instance.ts';
 let cluster: TestCluster;
 let world: Awaited<ReturnType<TestCluster['found']>>;
 let folder: string;
+let names = 0;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'guildhall-clustervoice-'));
   (await openCluster(1)).close();
@@ -124,6 +125,14 @@ describe('a member in the call of a guild', () => {
   });
 });
 
+/** A user that the owner shard has, made by an instance. */
+async function member({ operator }: ClusterInstance, owner: ClusterInstance) {
+  for (;;) {
+    const { user, token } = await cluster.while(operator.createUser({ username: `voice${names++}` }));
+    if (cluster.ownerOf(user.id) === owner) return { userId: user.id as UserId, token };
+  }
+}
+
 describe('a member in the call of a private channel', () => {
   it('receives a voice ticket on RESUME when the call moved after its home shard died', async () => {
     cluster = await openCluster(3, { journal_dir: folder });
@@ -151,5 +160,43 @@ describe('a member in the call of a private channel', () => {
     await cluster.until(() => ticketsOf(own).length > 0, 'a ticket');
     await cluster.pass(10_000);
     expect(ticketsOf(own)).toMatchObject([{ channel_id: channelId }]);
+  });
+
+  it('is removed when the shard of its session and the owner of its user die together and nobody resumes it', async () => {
+    const resumeWindowMs = 10_000;
+    cluster = await openCluster(4, { resume_window_ms: resumeWindowMs });
+    const [first, second, third, fourth] = cluster.instances as [
+      ClusterInstance,
+      ClusterInstance,
+      ClusterInstance,
+      ClusterInstance,
+    ];
+    const [ann, bob] = [await member(first, first), await member(first, second)];
+    const opened = await cluster.while(first.openPrivate(ann.userId, bob.userId));
+    if (!opened.ok) throw new Error(opened.refusal.message);
+    const channelId = opened.value.id;
+    await cluster.move(channelId, first);
+    const [here, there] = [
+      await cluster.while(first.connect(ann.token)),
+      await cluster.while(third.connect(bob.token)),
+    ];
+    for (const { sink, session } of [here, there]) {
+      session.ask({ name: 'voiceState', input: { ...SILENT, guildId: null, channelId } });
+      await cluster.until(() => ticketsOf(sink).length > 0, 'a ticket');
+    }
+    const states = () =>
+      here.sink.dispatches.flatMap(({ t, d }) => {
+        const state = d as { user_id: string; channel_id: string | null };
+        return t === 'VOICE_STATE_UPDATE' && state.user_id === bob.userId ? [state.channel_id] : [];
+      });
+    await cluster.until(() => states().length > 0, 'the voice state of bob');
+    const orphaned = [...cluster.kill(second), ...cluster.kill(third)];
+    await cluster.adopt(fourth, orphaned);
+    await cluster.pass(resumeWindowMs);
+    expect(states()).toEqual([channelId]);
+    await cluster.pass(resumeWindowMs);
+    expect(states()).toEqual([channelId, null]);
+    // The session of the other caller is open.
+    expect(here.sink.names).not.toContain('CALL_DELETE');
   });
 });

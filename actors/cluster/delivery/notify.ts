@@ -185,7 +185,7 @@ function clusterSender(userDelivery: UserDelivery, { clock, cluster }: NotifierP
 function userQueries({
   users,
   cluster,
-}: NotifierPorts): Pick<Notifier, 'guildIdsOf' | 'hasSession' | 'plays' | 'presencesOf'> {
+}: NotifierPorts): Pick<Notifier, 'guildIdsOf' | 'hasSession' | 'keepsSession' | 'plays' | 'presencesOf'> {
   const { ownership, router } = cluster;
   const { ask } = cluster.routing;
   const presencesHere = (userIds: readonly UserId[]): Map<UserId, Presence> =>
@@ -207,6 +207,11 @@ function userQueries({
         .sessions(userId)
         .some((session) => session.sessionId === sessionId && session.authorization === null),
   );
+  const keepsSession = ask(
+    'users.keepsSession',
+    async (userId: UserId, sessionId: string): Promise<boolean> =>
+      users.sessions(userId).some((session) => session.sessionId === sessionId),
+  );
   const plays = ask(
     'users.plays',
     async (userId: UserId, applicationId: ApplicationId): Promise<boolean> =>
@@ -215,6 +220,7 @@ function userQueries({
   return {
     guildIdsOf,
     hasSession,
+    keepsSession,
     plays,
     async presencesOf(userIds) {
       const known = presencesHere(userIds);
