@@ -10,6 +10,8 @@ import type { Wheel } from '../runtime/wheel.ts';
 
 /** State of a guild that is in no table, passed from one owner to the next as JSON. */
 export interface HandoverState {
+  /** The epoch of an owner that handed the guild over; absent where only voice was stored, and from earlier versions. */
+  readonly epoch?: number;
   readonly presences: readonly GatewayPresenceUpdate[];
   readonly voiceStates: readonly GatewayVoiceState[];
   readonly liveVoice: readonly (readonly [ChannelId, LiveVoiceChannel])[];
@@ -29,9 +31,9 @@ const RECENT_MAX = 1_000;
 /** The complete handover state, for a planned change of owner. */
 export const handoverStateOf = (
   guild: Guild,
-  { keys, stream }: Pick<OwnerEpoch, 'keys' | 'stream'>,
+  { keys, stream, fence: { epoch } }: Pick<OwnerEpoch, 'keys' | 'stream' | 'fence'>,
 ): HandoverState => ({
-  ...voiceHandoverStateOf(guild),
+  ...{ ...voiceHandoverStateOf(guild), epoch },
   presences: [...guild.presences.values()],
   slowmode: [...guild.slowmode],
   replies: [...keys.unrecorded()],
@@ -47,12 +49,19 @@ export const voiceHandoverStateOf = (guild: Guild): HandoverState => ({
   replies: [],
 });
 
-export const isEmpty = (handover: HandoverState): boolean =>
-  Object.values(handover).every((list: readonly unknown[]) => list.length === 0);
+export const isEmpty = ({ epoch: _, ...lists }: HandoverState): boolean =>
+  Object.values(lists).every((list: readonly unknown[]) => list.length === 0);
 
-/** Restores handover state, except for channels and members that no longer exist. Members in voice must be in the window. */
-export function restoreHandoverState(guild: Guild, handover: HandoverState): void {
-  for (const presence of handover.presences) guild.presences.set(presence.user.id as UserId, presence);
+/**
+ * Restores handover state, except for channels and members that no longer exist. Members in voice must be in the window.
+ *
+ * @param epoch The new owner's. Presences are restored from the owner just before: one in between, which was lost before it replaced
+ * the state, may have sent others, and a presence that equals the restored one is not sent again.
+ */
+export function restoreHandoverState(guild: Guild, handover: HandoverState, epoch: number): void {
+  const isCurrent = handover.epoch === undefined || handover.epoch === epoch - 1;
+  for (const presence of isCurrent ? handover.presences : [])
+    guild.presences.set(presence.user.id as UserId, presence);
   for (const state of handover.voiceStates) {
     const userId = state.user_id;
     const member = guild.members.get(userId);

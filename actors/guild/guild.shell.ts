@@ -197,7 +197,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   /** Restores the last owner's handover state, with the members in voice loaded. */
   async #restore(guild: Guild, handover: HandoverState): Promise<void> {
     await this.read(guild, { members: handover.voiceStates.map(({ user_id }) => user_id) });
-    restoreHandoverState(guild, handover);
+    restoreHandoverState(guild, handover, this.epoch?.fence.epoch ?? 0);
     this.epoch?.handedOver(handover.told ?? [], handover.replies);
     this.#restored = true;
   }

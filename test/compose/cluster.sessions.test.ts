@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
 import { type ClusterInstance, openCluster, type TestCluster } from '../support/cluster.ts';
@@ -328,6 +328,36 @@ describe('a user', () => {
         .filter((status) => status !== 'idle'),
     ).toEqual([]);
     session.ask({ name: 'presence', input: presence('dnd') });
+    await cluster.until(() => shownTo(sink).at(-1) === 'dnd', 'dnd');
+  });
+
+  it("is shown with its presence by an owner that restores the state which the lost owner's predecessor handed over", async () => {
+    await open(4);
+    const [home] = cluster.instances as [ClusterInstance];
+    await cluster.move(world.ownerId, home);
+    const { sink } = await connected(home, world.botToken);
+    const { session } = await connected(home, world.ownerToken);
+    const become = async (status: string) => {
+      session.ask({ name: 'presence', input: presence(status) });
+      await cluster.until(() => shownTo(sink).at(-1) === status, status);
+    };
+    const [, second, third, fourth] = cluster.instances as [
+      ClusterInstance,
+      ClusterInstance,
+      ClusterInstance,
+      ClusterInstance,
+    ];
+    await cluster.move(world.guildId, second);
+    await become('dnd');
+    // The next owner is lost before it replaces the state, with which the user was dnd.
+    const dropSnapshots = vi.spyOn(cluster.storage.cluster, 'dropSnapshots').mockResolvedValue();
+    await cluster.move(world.guildId, third);
+    await become('online');
+    dropSnapshots.mockRestore();
+    const orphaned = cluster.kill(third);
+    session.ask({ name: 'presence', input: presence('dnd') });
+    await cluster.pass(100);
+    await cluster.adopt(fourth, orphaned);
     await cluster.until(() => shownTo(sink).at(-1) === 'dnd', 'dnd');
   });
 
