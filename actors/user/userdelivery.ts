@@ -315,6 +315,9 @@ export class UserDelivery {
         if (isMissing) this.#ports.deliver(session, body);
       }
     }
+    // They have each stream up to their positions, so what follows is missed however long before its commit it was decided.
+    for (const { cursors } of rejoining)
+      for (const [streamId, n] of cursors) if (streamId !== SINCE) advance(queue, streamId, n);
     for (const { streamId, n } of missed) advance(queue, streamId, n);
     queue.rejoining = queue.rejoining.filter((each) => !rejoining.includes(each));
     queue.failures = 0;

@@ -150,3 +150,15 @@ test('an unnumbered state is delivered after all stored dispatches before it, an
   show(4);
   expect(heard.get('first')).toEqual([1, 1 + SHOWN, 2, 3, 3 + SHOWN, 4, 4 + SHOWN]);
 });
+
+test('a session that came over is sent a dispatch which was decided long before its commit, when a later one names it', async () => {
+  const { heard, rejoin, tell, answer } = arrange((n) => (n < 3 ? 5_000 : 0));
+  tell(1);
+  const rejoined = rejoin('moved', 1);
+  await answer();
+  await rejoined;
+  // The second was decided before the session came over, like the first, and is stored only now.
+  tell(3);
+  await answer();
+  expect(heard.get('moved')).toEqual([2, 3]);
+});
