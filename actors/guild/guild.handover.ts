@@ -17,6 +17,8 @@ export interface HandoverState {
   readonly liveVoice: readonly (readonly [ChannelId, LiveVoiceChannel])[];
   readonly slowmode: readonly (readonly [string, number])[];
   readonly replies: readonly KeptReply[];
+  /** The number up to which such dispatches may be missing. */
+  readonly floor?: number;
   /** Recent dispatches of this state; the next owner delivers them to sessions that were unreachable. */
   readonly told?: readonly StreamDispatch[];
 }
@@ -33,7 +35,7 @@ export const handoverStateOf = (
   guild: Guild,
   { keys, stream, fence: { epoch } }: Pick<OwnerEpoch, 'keys' | 'stream' | 'fence'>,
 ): HandoverState => ({
-  ...{ ...voiceHandoverStateOf(guild), epoch },
+  ...{ ...voiceHandoverStateOf(guild), epoch, floor: stream.floor },
   presences: [...guild.presences.values()],
   slowmode: [...guild.slowmode],
   replies: [...keys.unrecorded()],
@@ -49,7 +51,7 @@ export const voiceHandoverStateOf = (guild: Guild): HandoverState => ({
   replies: [],
 });
 
-export const isEmpty = ({ epoch: _, ...lists }: HandoverState): boolean =>
+export const isEmpty = ({ epoch: _, floor: __, ...lists }: HandoverState): boolean =>
   Object.values(lists).every((list: readonly unknown[]) => list.length === 0);
 
 /**

@@ -198,7 +198,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   async #restore(guild: Guild, handover: HandoverState): Promise<void> {
     await this.read(guild, { members: handover.voiceStates.map(({ user_id }) => user_id) });
     restoreHandoverState(guild, handover, this.epoch?.fence.epoch ?? 0);
-    this.epoch?.handedOver(handover.told ?? [], handover.replies);
+    this.epoch?.handedOver(handover.told ?? [], handover.floor ?? 0, handover.replies);
     this.#restored = true;
   }
 

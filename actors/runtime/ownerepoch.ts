@@ -29,6 +29,7 @@ export class OwnerEpoch {
   readonly #numbered: RecordedDispatch[] = [];
   /** Dispatches of the previous owner that are in no record. */
   #unrecorded: readonly StreamDispatch[] = [];
+  #unrecordedFloor = 0;
   #shown = 0;
   /** All subscribers know that they have the stream up to this number. */
   #announced = 0;
@@ -44,9 +45,14 @@ export class OwnerEpoch {
     return this.#shown;
   }
 
-  /** What the previous owner handed over besides its records. Call it before `restore`. */
-  handedOver(dispatches: readonly StreamDispatch[], replies: readonly KeptReply[]): void {
+  /**
+   * What the previous owner handed over besides its records. Call it before `restore`.
+   *
+   * @param floor The number up to which unrecorded dispatches may be missing.
+   */
+  handedOver(dispatches: readonly StreamDispatch[], floor: number, replies: readonly KeptReply[]): void {
     this.#unrecorded = dispatches;
+    this.#unrecordedFloor = floor;
     for (const kept of replies) this.keys.restore(kept, false);
   }
 
@@ -55,7 +61,8 @@ export class OwnerEpoch {
     const [oldest] = records;
     const recorded = records.flatMap(({ dispatches, atMs }) => dispatches.map((each) => ({ ...each, atMs })));
     const floor = cut && oldest ? (oldest.dispatches[0]?.n ?? oldest.n) - 1 : 0;
-    this.stream.restore(merged(recorded, this.#unrecorded, floor), floor);
+    const recordedAndNot = merged(recorded, this.#unrecorded, floor);
+    this.stream.restore(recordedAndNot, Math.max(floor, this.#unrecordedFloor));
     this.#announced = this.#shown = this.stream.last;
     for (const { commandKey: key, reply, atMs } of records)
       if (key !== null) this.keys.restore({ key, reply: reply as Reply<unknown>, atMs }, true);

@@ -165,7 +165,7 @@ export class DispatchStream {
     const { dispatchesMax, ageMs, bytesMax } = this.#bounds;
     for (let oldest = this.#kept[this.#head]; oldest; oldest = this.#kept[this.#head]) {
       if (this.size <= dispatchesMax && this.#bytes <= bytesMax && oldest.atMs + ageMs >= nowMs) break;
-      this.#floor = oldest.n;
+      this.#floor = Math.max(this.#floor, oldest.n);
       this.#bytes -= oldest.bytes;
       this.#head += 1;
     }

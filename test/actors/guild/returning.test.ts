@@ -1,6 +1,6 @@
 // Goal: a session that comes back to a guild knows it as those do who were there all the time.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ANN, BOB, FollowingSession, OwnedGuild, settleAll } from '../../support/ownedguild.ts';
+import { ANN, BOB, FollowingSession, OwnedGuild, SQUARE, settleAll } from '../../support/ownedguild.ts';
 
 let guild: OwnedGuild;
 let ann: FollowingSession;
@@ -32,6 +32,24 @@ describe('a session that comes back', () => {
     await guild.handOver();
     await entered(away);
     expect(away.received.map(({ t }) => t)).toEqual(['PRESENCE_UPDATE']);
+  });
+
+  it('is not continued by the next owner after it missed a presence that the last owner no longer kept', async () => {
+    guild.close();
+    guild = new OwnedGuild({ dispatchesMax: 2 });
+    await entered(ann);
+    const away = new FollowingSession('a1', ANN);
+    away.heard.push(['f', ann.cursor ?? 0]);
+    const presence = { status: 'online', activities: [], client_status: {} } as never;
+    await guild.call('setPresence', { userId: BOB as never, presence }, '0');
+    for (const text of ['one', 'two']) {
+      const saying = guild.say(SQUARE, text, null);
+      await settleAll();
+      guild.owner.settle();
+      await saying;
+    }
+    await guild.handOver();
+    expect(await entered(away)).toEqual(['tooOld']);
   });
 
   it('is sent GUILD_CREATE when it asks for the guild whole after it has asked to continue', async () => {
