@@ -282,8 +282,8 @@ function missed(
   // GUILD_DELETE in the meantime, from the stream that it asks to continue.
   const repeated = dispatches.filter(({ t }) => t !== 'GUILD_DELETE');
   const removedAt = removalsOf(dispatches);
-  return repeated.flatMap(({ t, d: whole, to: audience, n }) =>
-    among.recipients(guild, { t, d: whole, to: audience } as Dispatch, nowMs).flatMap(({ d, to: all }) => {
+  return repeated.flatMap(({ t, d: payload, to: audience, n }) =>
+    among.recipients(guild, { t, d: payload, to: audience } as Dispatch, nowMs).flatMap(({ d, to: all }) => {
       const isMissed = (session: Recipient) =>
         (afters.get(session) ?? n) < n &&
         !isRemovedBefore(removedAt.get(session.userId), afters.get(session), n);

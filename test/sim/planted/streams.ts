@@ -23,8 +23,8 @@ export const STREAMS: readonly Patch[] = [
     about: 'Who has missed dispatches is told all, seen or not.',
     file: 'actors/guild/guild.subscription.ts',
     kind: 'expression',
-    from: 'among.recipients(guild, { t, d: whole, to: audience } as Dispatch, nowMs)',
-    to: '[{ d: whole, to: [...afters.keys()] }]',
+    from: 'among.recipients(guild, { t, d: payload, to: audience } as Dispatch, nowMs)',
+    to: '[{ d: payload, to: [...afters.keys()] }]',
   },
   {
     name: 'streams-following-not-told',
