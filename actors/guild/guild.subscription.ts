@@ -106,11 +106,12 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       const catchUp = missed(guild, resuming, stream, nowMs);
       const stale = stream ? behind.filter((each) => isStale(each, stream, ports.subscribedAt)) : [];
       const withdrawn = stream && stale.length > 0 ? unavailable(guild, stale, stream) : [];
-      const upTo = withdrawn.length > 0 && stream ? stream.next() : (stream?.last ?? 0);
-      const origin = stream && { ownerId: ports.id, n: upTo };
+      if (withdrawn.length > 0) stream?.next();
       const shown = arrived.filter((each) => isShownTo(each, { stream, behind, stale, shown: ports.shown }));
       for (const { subscriber } of shown) ports.shown.add(subscriber);
-      const dispatches = [...catchUp, ...withdrawn, ...guildCreates(guild, shown, origin, nowMs)];
+      const creates = guildCreates(guild, shown, stream, nowMs);
+      const dispatches = [...catchUp, ...withdrawn, ...creates, ...ownRequests(guild, creates, stream)];
+      const upTo = stream?.last ?? 0;
       const voiceMembers = stream ? ports.returned(guild, behind.map(subscriberOf)) : null;
       ports.after((fault) => {
         for (const { subscriber } of arrived) ports.arriving.delete(subscriber);
@@ -242,24 +243,40 @@ function unavailable(
 
 const isShown = ({ bot, intents }: Recipient): boolean => !bot || (intents & INTENTS.GUILDS) !== 0;
 
-/**
- * GUILD_CREATE for sessions without the guild or with an outdated view of it; numbered, as it ends with this owner's stream.
- * After it, the open join request of the user: it was made before the session could be subscribed.
- */
+/** GUILD_CREATE for sessions without the guild or with an outdated view of it; numbered, as it ends with this owner's stream. */
 function guildCreates(
   guild: Guild,
   arrived: readonly Entering[],
-  origin: Origin | null,
+  stream: DispatchStream | null,
   nowMs: number,
 ): SubscriptionDispatch[] {
+  const origin = stream && { ownerId: stream.ownerId, n: stream.last };
   return arrived.flatMap(({ subscriber, largeThreshold }) => {
     const { userId, intents } = subscriber;
     if (!isShown(subscriber)) return [];
     const d = guildCreatePayload(guild, userId, largeThreshold, intents, nowMs);
-    const create = { t: 'GUILD_CREATE', d, to: [subscriber], origin };
-    const request = ownRequestDispatch(guild, userId);
-    return request ? [create, { ...request, to: [subscriber], origin }] : [create];
+    return [{ t: 'GUILD_CREATE', d, to: [subscriber], origin }];
   });
+}
+
+/**
+ * The open join requests of users whose sessions are sent GUILD_CREATE: they were made before the sessions could be
+ * subscribed. Their number is higher, because a session that has GUILD_CREATE takes nothing else of its number.
+ */
+function ownRequests(
+  guild: Guild,
+  creates: readonly SubscriptionDispatch[],
+  stream: DispatchStream | null,
+): SubscriptionDispatch[] {
+  const requests = creates.flatMap(({ to }) =>
+    to.flatMap((subscriber) => {
+      const request = ownRequestDispatch(guild, subscriber.userId);
+      return request ? [{ ...request, to: [subscriber] }] : [];
+    }),
+  );
+  if (requests.length === 0) return [];
+  const origin = stream && { ownerId: stream.ownerId, n: stream.next() };
+  return requests.map((request) => ({ ...request, origin }));
 }
 
 /** The dispatches that sessions with the guild have missed, for those that may see them now. */

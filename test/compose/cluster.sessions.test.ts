@@ -73,6 +73,26 @@ describe('a session', () => {
     }
   });
 
+  it('receives the open join request of its user after GUILD_CREATE, from a guild at another shard', async () => {
+    await open();
+    const { guildId, ownerId } = world;
+    const form_fields = [{ field_type: 'TEXT_INPUT' as const, label: 'Why?', required: true }];
+    const home = cluster.strangerTo(guildId);
+    await cluster.while(
+      home.guilds.call(
+        guildId,
+        'updateMemberVerification',
+        { draft: { enabled: true, form_fields } },
+        authority(ownerId),
+      ),
+    );
+    const { user, token } = await cluster.while(home.operator.createUser({ username: 'applicant' }));
+    await cluster.while(home.operator.addMember({ guildId, userId: user.id as UserId }));
+    const { sink } = await connected(home, token);
+    await cluster.until(() => sink.names.includes('GUILD_JOIN_REQUEST_CREATE'), 'GUILD_JOIN_REQUEST_CREATE');
+    expect(sink.names.slice(0, 3)).toEqual(['READY', 'GUILD_CREATE', 'GUILD_JOIN_REQUEST_CREATE']);
+  });
+
   it('receives later dispatches after the lease of the guild owner was unsafe for a moment', async () => {
     await open();
     const owner = cluster.ownerOf(world.guildId);
