@@ -1,4 +1,5 @@
 // Goal: an idle process gives a fragmented heap back to the system, and a busy one never stands still for it.
+import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { Lifetime } from '../../../actors/runtime/clock.ts';
 import { type Heap, keepHeapCompact, processHeap } from '../../../actors/runtime/idleheap.ts';
@@ -61,6 +62,24 @@ describe('the heap of a process', () => {
     expect(state.compacted).toEqual([100]);
     await later(1);
     expect(state.compacted).toEqual([100, 200]);
+  });
+});
+
+describe('the utilization of the event loop', () => {
+  it('is that since it was asked last', async () => {
+    const heap = processHeap();
+    const spin = (ms: number): void => {
+      const untilMs = performance.now() + ms;
+      while (performance.now() < untilMs);
+    };
+    await new Promise((resolve) => setImmediate(resolve));
+    spin(100);
+    await new Promise((resolve) => setImmediate(resolve));
+    const busy = heap.utilization();
+    // Waiting for the thread pool, the event loop is idle.
+    for (let reads = 0; reads < 50; reads += 1) await readFile(new URL(import.meta.url));
+    expect(busy).toBeGreaterThan(0.5);
+    expect(heap.utilization()).toBeLessThan(busy);
   });
 });
 

@@ -35,16 +35,27 @@ const arrange = (): GuildWithSessions =>
     roles: ROLES.map((id, at) => ({ ...role(id, P.MANAGE_THREADS, at + 1), colors: plain })),
     members: PEOPLE.map((id) => fullMember(id)),
     channels: ROOMS.map((id) => channel(id)),
-    sessions: [OWNER_ID, ...PEOPLE].map((id) => new RecordingSession(`s${id}`, id)),
+    sessions: [OWNER_ID, ...PEOPLE].flatMap(sessionsOf),
   });
+
+/** A session that may read message content, and one that may not. */
+const sessionsOf = (id: string): RecordingSession[] => [
+  new RecordingSession(`s${id}`, id),
+  new RecordingSession(`bot${id}`, id, ['GUILDS', 'GUILD_MESSAGES', 'GUILD_MESSAGE_TYPING']),
+];
 
 const who = fc.constantFrom(...PEOPLE);
 const roleId = fc.constantFrom(...ROLES);
 const room = fc.constantFrom(...ROOMS);
 const bits = fc.constantFrom(0n, P.VIEW_CHANNEL, P.MANAGE_THREADS, P.VIEW_CHANNEL | P.MANAGE_THREADS);
 const untilMs = fc.constantFrom(null, new Date(NOW_MS + 60_000).toISOString());
-/** A command, who asks for it, and whether it concerns a thread: the one that was made so many threads ago. */
+/**
+ * A command, who asks for it, and whether it concerns a thread: the one that was made so many threads ago. Before it, the
+ * sessions of a user may leave or return.
+ */
 const step = fc.record({
+  leaving: fc.option(who),
+  entering: fc.option(who),
   thread: fc.nat({ max: 2 }),
   as: fc.oneof(who, fc.constant<string>(OWNER_ID)),
   asked: fc.oneof(
@@ -91,12 +102,19 @@ const step = fc.record({
 const OF_THREADS = /Thread|createMessage|deleteChannel|updateChannel/;
 
 /** Recipients of a message, a typing notice and a change of the channel or thread. */
-function told(guild: GuildWithSessions): unknown {
+function received(guild: GuildWithSessions): unknown {
   return [...guild.channels.keys(), ...guild.threads.keys()].map((id) =>
     (['MESSAGE_CREATE', 'TYPING_START', 'CHANNEL_UPDATE'] as const).map((t) => {
-      const dispatch: Dispatch = { t, d: { author: user('99'), mentions: [] }, to: inRoom(id) };
-      const to = guild.audiences.recipients(guild, dispatch, NOW_MS).flatMap((each) => each.to);
-      return [id, t, to.map(({ sessionId }) => sessionId).sort()];
+      const dispatch: Dispatch = {
+        t,
+        d: { content: 'Hello', author: user('99'), mentions: [] },
+        to: inRoom(id),
+      };
+      const deliveries = guild.audiences.recipients(guild, dispatch, NOW_MS);
+      const sessions = deliveries.flatMap(({ d, to }) =>
+        to.map(({ sessionId }) => `${sessionId} ${d === dispatch.d ? 'whole' : 'without content'}`),
+      );
+      return [id, t, sessions.sort()];
     }),
   );
 }
@@ -106,16 +124,18 @@ test('cached audiences equal freshly computed ones after any commands', () => {
     fc.property(fc.array(step, { maxLength: 25 }), (steps) => {
       const guild = arrange();
       ruled(guild, 'createThread', { channelId: '50', draft: { name: 'First', type: 12 } }, PEOPLE[0]);
-      for (const { asked, as, thread } of steps) {
+      for (const { asked, as, thread, leaving, entering } of steps) {
         const [command, input] = asked;
         const threadIds = [...guild.threads.keys()];
         const channelId = threadIds.at(-1 - (thread % threadIds.length));
         const isOfThread = OF_THREADS.test(command) && command !== 'createThread';
-        told(guild);
+        received(guild);
+        if (leaving) for (const { sessionId } of sessionsOf(leaving)) guild.audiences.delete(sessionId);
+        if (entering) for (const session of sessionsOf(entering)) guild.audiences.add(session);
         ruled(guild, command, isOfThread ? { ...input, channelId } : input, as);
-        expect([command, told(guild)]).toEqual([
+        expect([command, received(guild)]).toEqual([
           command,
-          told({ ...guild, audiences: new Audiences(guild.audiences.sessions.values()) }),
+          received({ ...guild, audiences: new Audiences(guild.audiences.sessions.values()) }),
         ]);
       }
     }),
