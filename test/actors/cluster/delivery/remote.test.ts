@@ -7,6 +7,7 @@ import type {
   SessionFrame,
   ShardInfo,
 } from '../../../../actors/placement/ports.ts';
+import { baseOf, epochOf } from '../../../../actors/runtime/stream.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
 import { DispatchBody } from '../../../../engine/fanout/body.ts';
@@ -84,6 +85,29 @@ describe('sessions of other shards', () => {
     ]);
     two.deliver(second);
     expect(news()).toEqual([{ to: 'a', t: 'SECOND', n: 6, handles: [2] }]);
+  });
+
+  it('receive the same dispatch in a second frame when a stream position is sent in between', () => {
+    const { session, news } = arrange('a');
+    const [one, two] = [session('a', 1), session('a', 2)];
+    const same = body('SAME', 6);
+    one.deliver(same);
+    two.following('9', 5);
+    two.deliver(same);
+    expect(news()).toEqual([
+      { to: 'a', t: 'SAME', n: 6, handles: [1] },
+      { to: 'a', following: 2, n: 5 },
+      { to: 'a', t: 'SAME', n: 6, handles: [2] },
+    ]);
+  });
+
+  it('receive a stream position with the epoch of its number', () => {
+    const { clock, told, session } = arrange('a');
+    const n = baseOf(3) + 5;
+    session('a', 1).following('9', n);
+    clock.settle();
+    const frame = { kind: 'following', epoch: epochOf(n), handle: 1, ownerId: '9', n };
+    expect([epochOf(n), told]).toEqual([3, [{ to: 'a', frame }]]);
   });
 
   it('share one encoding, however many shards hold them', () => {
