@@ -1,0 +1,91 @@
+// Goal: the next owner of a guild knows what no table holds, and a snapshot of voice that could not be written is written later.
+import { describe, expect, it } from 'vitest';
+import {
+  handoverStateOf,
+  restoreHandoverState,
+  VoiceSnapshotWriter,
+} from '../../../actors/guild/guild.handover.ts';
+import { OwnerEpoch } from '../../../actors/runtime/ownerepoch.ts';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { buildGuild, channel, GUILD_ID } from '../../support/guild.ts';
+import { fullMember, NOW_MS } from '../../support/people.ts';
+import { ruled } from '../../support/ruled.ts';
+
+const ANN = '10';
+const LOUNGE = '51';
+const SLOWED = `30:${ANN}`;
+
+const guildOf = () =>
+  buildGuild({
+    everyone: P.VIEW_CHANNEL | P.CONNECT | P.SPEAK,
+    members: [fullMember(ANN)],
+    channels: [channel(LOUNGE, [], { type: 2 })],
+  });
+const epochOf = (epoch: number) =>
+  new OwnerEpoch(
+    GUILD_ID,
+    { partition: 7, epoch },
+    {
+      stream: { dispatchesMax: 1, ageMs: 1e9, bytesMax: 1e9, numbers: { high: 0 } },
+      keys: { keysMax: 10, ageMs: 60_000 },
+    },
+  );
+
+describe('the next owner of a guild', () => {
+  it('restores every field of the handover state', () => {
+    const [guild, epoch] = [guildOf(), epochOf(3)];
+    const presence = { status: 'online', activities: [], client_status: {} };
+    ruled(guild, 'setPresence', { userId: ANN, presence }, '0');
+    const self = { selfMute: false, selfDeaf: false, selfVideo: false };
+    ruled(guild, 'setVoiceState', { channelId: LOUNGE, sessionId: 's1', ...self }, ANN);
+    guild.slowmode.set(SLOWED, NOW_MS);
+    epoch.keys.begin('key', NOW_MS);
+    epoch.keys.settle('key', { ok: true, value: 'first' }, false);
+    for (const status of ['idle', 'online'])
+      epoch.stream.add({ t: 'PRESENCE_UPDATE', d: { status }, to: { kind: 'guild' } }, NOW_MS);
+
+    const handover = JSON.parse(JSON.stringify(handoverStateOf(guild, epoch)));
+    expect(handover).toMatchObject({
+      epoch: 3,
+      presences: [{ user: { id: ANN }, status: 'online' }],
+      voiceStates: [{ user_id: ANN, channel_id: LOUNGE, session_id: 's1' }],
+      liveVoice: [[LOUNGE, { startedMs: NOW_MS }]],
+      slowmode: [[SLOWED, NOW_MS]],
+      replies: [{ key: 'key', reply: { ok: true, value: 'first' }, atMs: NOW_MS }],
+      floor: epoch.stream.last - 1,
+      told: [{ t: 'PRESENCE_UPDATE', d: { status: 'online' }, n: epoch.stream.last, atMs: NOW_MS }],
+    });
+
+    const [nextGuild, nextEpoch] = [guildOf(), epochOf(4)];
+    restoreHandoverState(nextGuild, handover, 4);
+    nextEpoch.handedOver(handover.told, handover.floor, handover.replies);
+    nextEpoch.restore({ records: [], cut: false });
+    expect(handoverStateOf(nextGuild, nextEpoch)).toEqual({ ...handover, epoch: 4 });
+  });
+});
+
+describe('the writer of voice snapshots', () => {
+  it('repeats a failed write after 60 s, and a successful one only when it must be refreshed', async () => {
+    const clock = new VirtualClock();
+    const results = [Promise.reject(new Error('disk')), Promise.resolve(false)];
+    const faults: unknown[] = [];
+    let writes = 0;
+    const writer = new VoiceSnapshotWriter({
+      wheel: new TimerWheel(clock),
+      write: () => results[writes++] ?? Promise.resolve(false),
+      onFault: (error) => faults.push(error),
+    });
+    const writesAfter = async (ms: number) => {
+      clock.advance(ms);
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      return writes;
+    };
+    writer.changed();
+    expect([await writesAfter(100), faults]).toEqual([1, [new Error('disk')]]);
+    expect(await writesAfter(59_950)).toBe(1);
+    expect(await writesAfter(50)).toBe(2);
+    expect(await writesAfter(120_000)).toBe(2);
+  });
+});
