@@ -94,7 +94,7 @@ export function foundationOf(options: EngineOptions): Foundation {
 
 const configOf = (given: Partial<Config> = {}): Config => ({
   ...DEFAULTS,
-  ...Object.fromEntries(Object.entries(withFreePorts(given)).filter(([, value]) => value !== undefined)),
+  ...withFreePorts(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))),
 });
 
 const OPTIONS: Readonly<Record<keyof EngineOptions, true>> = {

@@ -1,6 +1,7 @@
 // Goal: the log shows what went wrong, and nothing that people wrote.
 import { expect, it } from 'vitest';
 import { foundationOf } from '../../compose/foundation.ts';
+import { DEFAULTS } from '../../config/config.ts';
 import { NotServed } from '../../protocol/faults.ts';
 import { withoutValues } from '../../storage/database/loggederror.ts';
 
@@ -22,4 +23,12 @@ it('a closed engine still counts faults, except NotServed', async () => {
   expect(faults.get('membership')).toBe(1);
   onFault(new Error('broken'), 'membership');
   expect(faults.get('membership')).toBe(2);
+});
+
+it('an undefined setting keeps its default, also where the default is a free port', () => {
+  const unset = undefined as never;
+  const given = { log_level: 'silent', resume_window_ms: unset } as const;
+  expect(foundationOf({ config: given }).config).toEqual({ ...DEFAULTS, log_level: 'silent' });
+  const { config } = foundationOf({ config: { ...given, listen_port: 0, voice_port: unset } });
+  expect(config.voice_port).toBe(0);
 });
