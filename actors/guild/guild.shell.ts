@@ -117,10 +117,10 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     super(id as GuildId, guildRules, ports, send);
     this.#ports = ports;
     this.#send = send;
-    const { listener, wheel } = ports;
+    const { listener, clock, wheel } = ports;
     const settle = () =>
       send({ type: 'work', work: this.command('settleVoice', {}, SYSTEM, ignore, ignore) });
-    this.#voiceMembers = new GuildVoiceMembers({ guildId: this.id, listener, wheel, settle });
+    this.#voiceMembers = new GuildVoiceMembers({ guildId: this.id, listener, clock, wheel, settle });
     this.#voice =
       this.ownership &&
       new VoiceSnapshotWriter({ wheel, write: () => this.#voiceSnapshot(), onFault: this.ownership.onFault });

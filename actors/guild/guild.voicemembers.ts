@@ -9,7 +9,7 @@ import {
 } from '../../engine/guild/voice.members.ts';
 import { unsettled } from '../../engine/guild/voice.states.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
-import type { Timer } from '../runtime/clock.ts';
+import type { Clock, Timer } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 
 /** Receives durable changes of a guild's voice members. Never throws. */
@@ -24,6 +24,7 @@ export interface GuildVoiceListener {
 interface GuildVoiceMembersPorts {
   readonly guildId: GuildId;
   readonly listener: GuildVoiceListener;
+  readonly clock: Pick<Clock, 'now'>;
   readonly wheel: Wheel;
   /** Submits the command `settleVoice`. */
   readonly settle: () => void;
@@ -86,6 +87,8 @@ export class GuildVoiceMembers {
     this.#timeout?.timer.cancel();
     const over = () => {
       this.#timeout = null;
+      // The settling may change nothing, and then no fact schedules the next end.
+      this.#awaitTimeout(guild, this.#ports.clock.now());
       this.#ports.settle();
     };
     this.#timeout = endMs === null ? null : { endMs, timer: this.#ports.wheel.add(over, endMs - nowMs) };

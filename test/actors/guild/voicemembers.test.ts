@@ -1,0 +1,81 @@
+// Goal: a member in voice may speak again when a time-out ends, although no command and no fact says so.
+import { describe, expect, it } from 'vitest';
+import { GuildVoiceMembers } from '../../../actors/guild/guild.voicemembers.ts';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+import type { UserId } from '../../../protocol/ids.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { buildGuild, channel, GUILD_ID, OWNER_ID, overwrite } from '../../support/guild.ts';
+import { fullMember, NOW_MS } from '../../support/people.ts';
+import { ruled } from '../../support/ruled.ts';
+
+const [ANN, BOB] = ['10', '11'];
+const LOUNGE = '51';
+
+/** Ann and Bob are in voice; Bob may never speak there. */
+function arrange() {
+  const clock = new VirtualClock(NOW_MS);
+  const guild = buildGuild({
+    everyone: P.VIEW_CHANNEL | P.CONNECT | P.SPEAK,
+    members: [fullMember(ANN), fullMember(BOB)],
+    channels: [channel(LOUNGE, [overwrite(BOB, 1, { deny: P.SPEAK })], { type: 2 })],
+  });
+  const settled: number[] = [];
+  const members = new GuildVoiceMembers({
+    guildId: GUILD_ID,
+    listener: { voiceJoined: () => undefined, voiceLeft: () => undefined, callEnded: () => undefined },
+    ...{ clock, wheel: new TimerWheel(clock) },
+    settle: () => {
+      settled.push(clock.now() - NOW_MS);
+      run('settleVoice', {}, '0');
+    },
+  });
+  function run(command: string, input: object, userId: string): void {
+    const { facts } = ruled(guild, command, input, userId, clock.now());
+    members.after(guild, facts, clock.now())?.();
+  }
+  for (const userId of [ANN, BOB]) {
+    const self = { selfMute: false, selfDeaf: false, selfVideo: false };
+    run('setVoiceState', { channelId: LOUNGE, sessionId: `s${userId}`, ...self }, userId);
+  }
+  return {
+    ...{ clock, members },
+    timeOut(userId: string, forMs: number) {
+      const communicationDisabledUntil = new Date(clock.now() + forMs).toISOString();
+      run('updateMember', { userId, communicationDisabledUntil }, OWNER_ID);
+    },
+    isSuppressed: (userId: string) => guild.voiceStates.get(userId as UserId)?.suppress,
+    /** Milliseconds from the start at which voice was settled since the last call. */
+    settles: () => settled.splice(0),
+  };
+}
+
+describe('the voice members of a guild', () => {
+  it('are settled once when a time-out ends', () => {
+    const { clock, timeOut, isSuppressed, settles } = arrange();
+    timeOut(ANN, 60_000);
+    expect([settles(), isSuppressed(ANN)]).toEqual([[0], true]);
+    clock.advance(59_950);
+    expect(settles()).toEqual([]);
+    clock.advance(120_000);
+    expect([settles(), isSuppressed(ANN)]).toEqual([[60_000], false]);
+  });
+
+  it('are settled at the end of a time-out after one whose end changed nothing', () => {
+    const { clock, timeOut, isSuppressed, settles } = arrange();
+    timeOut(BOB, 60_000);
+    timeOut(ANN, 120_000);
+    settles();
+    clock.advance(180_000);
+    expect([settles(), isSuppressed(ANN)]).toEqual([[60_000, 120_000], false]);
+  });
+
+  it('are not settled after their guild has left memory', () => {
+    const { clock, members, timeOut, settles } = arrange();
+    timeOut(ANN, 60_000);
+    settles();
+    members.end(true);
+    clock.advance(120_000);
+    expect(settles()).toEqual([]);
+  });
+});
