@@ -4,7 +4,7 @@ import { type Node, parse, type Source, visit } from '../support/source.ts';
 /** Rooms that are handed a lifetime. The others are packages of their own, or may not import from the actors. */
 const HANDED = /^(actors|services|transports|compose|cli)\/|^[^/]+\.ts$/;
 
-const ENDED = /^(is)?(over|closed|stopped)$/i;
+const ENDED = /^(is|has|was)?(over|closed|stopped|moved|lost|gone|ended|done|dead)$/i;
 
 /** Classes and files with an end of their own, each for a reason. */
 const ENDS_ALLOWED = new Map([
@@ -27,6 +27,11 @@ const ENDS_ALLOWED = new Map([
   ['transports/cluster/replyqueue.ts ReplyQueue', ['#isClosed']],
   ['transports/http/exchange.ts Exchange', ['#over']],
   ['transports/recording/recorder.ts', ['isOver']],
+  // What has happened to a shard since it last served; the flag falls again when it has rejoined.
+  ['actors/session/rejoin.ts', ['wasLost']],
+  // The result of one pass over a queue: whether all of it succeeded.
+  ['services/guilds/tags.ts', ['isDone']],
+  ['services/webhooks/crossposts.ts Crossposts', ['isDone']],
   // Commands of the terminal, which end with their process.
   ['cli/calls.ts', ['isOver']],
   ['cli/replaybot.ts', ['isOver']],
@@ -156,6 +161,13 @@ export function lifetimeRules(sources: readonly Source[]): void {
       ['class A { closed = false; isClosed: boolean; #isOver = true; }', 3],
       ['interface A { over: boolean; readonly closed: boolean; }', 1],
       ['const make = () => { let isStopped = false; return () => isStopped; };', 1],
+      [
+        'class A { #moved = false; isLost = false; #hasEnded: boolean; private gone: boolean; dead = false; }',
+        5,
+      ],
+      ['const run = () => { let isDone = false; let wasMoved = true; return isDone && wasMoved; };', 2],
+      ['interface Shell { ended: boolean; readonly lost: boolean; }', 1],
+      ['const end = (moved: boolean) => moved; class A { #movedAtMs = 0; #abandoned = false; }', 0],
       ['class A { get over() { return this.scope.over; } }', 0],
       ['class A { readonly over: boolean; readonly #closed: () => void; }', 0],
       ["class A { #state: 'live' | 'over' = 'live'; #overflowed = false; }", 0],
