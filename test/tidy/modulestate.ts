@@ -3,14 +3,41 @@ import { type Node, parse, type Source, visit } from '../support/source.ts';
 
 const FILLED_LATER = new Set(['Map', 'Set', 'WeakMap', 'WeakSet']);
 
-/** Why a module-level declaration can hold state; null when it cannot. */
-function stateIn(declarator: Node): string | null {
-  const init = declarator.init as Node | null;
-  if (init?.type !== 'NewExpression') return null;
-  const name = (init.callee as Node).name as string;
-  const isEmpty = (init.arguments as Node[]).length === 0;
+/** The value below casts and `satisfies`. */
+const bare = (node: Node): Node =>
+  /^TS\w+Expression$/.test(node.type) || node.type === 'ChainExpression'
+    ? bare(node.expression as Node)
+    : node;
+
+/** Values that an object, an array or `Object.freeze` of them holds. */
+function heldBy(node: Node): Node[] {
+  if (node.type === 'ArrayExpression')
+    return (node.elements as (Node | null)[]).filter((each) => each !== null);
+  if (node.type === 'ObjectExpression')
+    return (node.properties as Node[]).flatMap((each) =>
+      each.type === 'Property' ? [each.value as Node] : [],
+    );
+  const isFrozen = node.type === 'CallExpression' && nameOf(node.callee as Node) === 'freeze';
+  return isFrozen ? (node.arguments as Node[]) : [];
+}
+
+/** Why a module-level value can hold state, itself or in what it holds; null when it cannot. */
+function stateIn(value: Node): string | null {
+  const node = bare(value);
+  if (node.type !== 'NewExpression') return heldStateIn(node);
+  const name = (node.callee as Node).name as string;
+  const isEmpty = (node.arguments as Node[]).length === 0;
   return FILLED_LATER.has(name) && isEmpty ? `an empty ${name} is there to be filled` : null;
 }
+
+const heldStateIn = (node: Node): string | null =>
+  heldBy(bare(node))
+    .map(stateIn)
+    .find((why) => why !== null) ?? null;
+
+/** An object of a declared type may hold an empty map, which its type makes read-only; writing to it is found as well. */
+const isTypedObject = (id: Node, init: Node): boolean =>
+  id.typeAnnotation != null && bare(init).type !== 'NewExpression';
 
 /** Declarations of a module that change after it is loaded. */
 function moduleState({ path, program, lineAt }: Source): string[] {
@@ -20,7 +47,8 @@ function moduleState({ path, program, lineAt }: Source): string[] {
     const where = `${path}:${lineAt(declaration.start)}`;
     if (declaration.kind !== 'const') return [`${where}: a module-level ${declaration.kind}`];
     return (declaration.declarations as Node[]).flatMap((each) => {
-      const why = stateIn(each);
+      const init = each.init as Node | null;
+      const why = init === null || isTypedObject(each.id as Node, init) ? null : stateIn(init);
       return why ? [`${where}: ${why}; make it a field of the aggregate's state`] : [];
     });
   });
@@ -34,20 +62,42 @@ const CHANGES = new Set([
 
 const FUNCTIONS = /^(Function|ArrowFunction)/;
 
-/** The name of the object whose member this is; null when it is not a plain name. */
+/** The name of a member, also of `a['b']`; of an identifier, its own. */
+function nameOf(node: Node): string {
+  const named = node.type === 'MemberExpression' ? (node.property as Node) : node;
+  return String(named.name ?? named.value ?? '');
+}
+
+/** The name at the start of `a.b.get(c)!.d`, which holds what the last member changes; null when there is none. */
+function rootOf(node: Node): string | null {
+  const of = bare(node);
+  if (of.type === 'Identifier') return of.name as string;
+  if (of.type === 'MemberExpression') return rootOf(of.object as Node);
+  const callee = of.type === 'CallExpression' ? (of.callee as Node) : null;
+  // Other methods return copies.
+  return callee?.type === 'MemberExpression' && nameOf(callee) === 'get' ? rootOf(callee) : null;
+}
+
+/** The name of the constant in which a member is; null when it is not a member. */
 const objectOf = (node: Node): string | null => {
-  const object = node.type === 'MemberExpression' ? (node.object as Node) : null;
-  return object?.type === 'Identifier' ? (object.name as string) : null;
+  const member = bare(node);
+  return member.type === 'MemberExpression' ? rootOf(member.object as Node) : null;
 };
+
+/** What a call changes: the object of a method, or the first argument of `Object.assign`. */
+function changedByCall({ callee, arguments: given }: { callee: Node; arguments: Node[] }): string | null {
+  if (callee.type !== 'MemberExpression') return null;
+  const [first] = given;
+  if (first && nameOf(callee) === 'assign' && nameOf(callee.object as Node) === 'Object')
+    return rootOf(first);
+  return CHANGES.has(nameOf(callee)) ? objectOf(callee) : null;
+}
 
 /** The name of the object that a node changes, or null. */
 function changedBy(node: Node): string | null {
   switch (node.type) {
-    case 'CallExpression': {
-      const callee = node.callee as Node;
-      const method = callee.type === 'MemberExpression' ? ((callee.property as Node).name as string) : '';
-      return CHANGES.has(method) ? objectOf(callee) : null;
-    }
+    case 'CallExpression':
+      return changedByCall(node as unknown as { callee: Node; arguments: Node[] });
     case 'AssignmentExpression':
       return objectOf(node.left as Node);
     case 'UpdateExpression':
@@ -62,11 +112,31 @@ function changedBy(node: Node): string | null {
 /** Constants that one function fills and reads again before it returns: no call depends on an earlier one. */
 const SCRATCH = new Set(['protocol/json.ts words']);
 
+/** Names that a pattern binds. */
+function boundBy(pattern: Node | null): string[] {
+  switch (pattern?.type) {
+    case 'Identifier':
+      return [pattern.name as string];
+    case 'ObjectPattern':
+      return (pattern.properties as Node[]).flatMap(({ value, argument }) =>
+        boundBy((value ?? argument) as Node),
+      );
+    case 'ArrayPattern':
+      return (pattern.elements as (Node | null)[]).flatMap(boundBy);
+    case 'AssignmentPattern':
+      return boundBy(pattern.left as Node);
+    case 'RestElement':
+      return boundBy(pattern.argument as Node);
+    default:
+      return [];
+  }
+}
+
 /** Whether a function has a variable or parameter of this name. */
 function declares(scope: Node, name: string): boolean {
-  let isDeclared = (scope.params as Node[]).some((param) => param.name === name);
+  let isDeclared = (scope.params as Node[]).flatMap(boundBy).includes(name);
   visit(scope, (node) => {
-    isDeclared ||= node.type === 'VariableDeclarator' && (node.id as Node).name === name;
+    isDeclared ||= node.type === 'VariableDeclarator' && boundBy(node.id as Node).includes(name);
   });
   return isDeclared;
 }
@@ -77,7 +147,8 @@ function changedConstants({ path, program, lineAt }: Source): string[] {
   for (const statement of program.body as Node[]) {
     const declaration = (statement.declaration as Node | null | undefined) ?? statement;
     if (declaration.type !== 'VariableDeclaration') continue;
-    for (const { id } of declaration.declarations as { id: Node }[]) names.add(id.name as string);
+    for (const { id } of declaration.declarations as { id: Node }[])
+      for (const name of boundBy(id)) names.add(name);
   }
   const found: string[] = [];
   visit(program, (node, parents) => {
@@ -102,7 +173,11 @@ export function moduleStateRules(sources: readonly Source[]): void {
       ['export let n = 0;', 1],
       ['const seen = new WeakMap<object, string>();', 1],
       ['export const all = new Map();', 1],
+      ['const memo = { by: new Map() }; const kept = { a: [{ b: new Set<string>() }] };', 2],
+      ['const NOTHING: Wants = { by: new Map() };', 0],
+      ['const memo = Object.freeze({ by: new WeakMap() } as const);', 1],
       ["const known: ReadonlySet<string> = new Set(['a']);", 0],
+      ["const table = { a: new Set(['a']), make: () => new Map(), none: [] };", 0],
       ['const f = () => { let n = 0; const all = new Map(); return [n, all]; };', 0],
     ])('that say %s are refused %i times', (text, count) => {
       expect(moduleState(parse('engine/sample.ts', text))).toHaveLength(count);
@@ -113,6 +188,18 @@ export function moduleStateRules(sources: readonly Source[]): void {
       ['const all = { n: 0 }; export function f() { all.n += 1; return all.n++; }', 2],
       ["const by = new Map([['a', 1]]); export const f = () => by.set('b', 2);", 1],
       ['const all: Record<string, number> = {}; export const f = () => delete all.n;', 1],
+      ['const memo: Memo = { by: new Map() }; export const f = () => memo.by.clear();', 1],
+      ["const memo = { by: new Map([['a', 1]]) }; export const f = () => memo.by.set('b', 2);", 1],
+      [
+        'const memo = { a: { list: [1] } }; export const f = () => { memo.a.list.push(2); memo.a.list[0] = 3; };',
+        2,
+      ],
+      ["const memo = { a: { n: 0 } }; export const f = () => { memo['a'].n += 1; delete memo.a!.n; };", 2],
+      ["const by = new Map([['a', [1]]]); export const f = () => by.get('a')?.push(2);", 1],
+      ['const { all } = { all: [1] }; export const f = () => all.push(2);', 1],
+      ['const memo = { n: 0 }; export const f = () => Object.assign(memo, { n: 1 });', 1],
+      ['const all = { list: [2, 1] }; export const f = () => all.list.toSorted().concat(1).sort();', 0],
+      ['const memo = { by: [1] }; export const f = ({ memo }: { memo: Memo }) => memo.by.push(2);', 0],
       ["const kinds = new Set(['a']); for (const one of ['b']) kinds.add(one);", 0],
       ['export const f = () => { const all: number[] = []; all.push(1); return all; };', 0],
       ['const all = [1]; export const f = () => { const all = [2]; all.push(1); return all; };', 0],
