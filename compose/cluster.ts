@@ -8,6 +8,7 @@ import { directoryKind, hasExposedLinks, shardNameOf } from '../config/choices.t
 import type { Config } from '../config/config.ts';
 import type { EngineOptions } from '../embedding.ts';
 import * as lease from '../engine/placement/lease.ts';
+import { chanceOf } from '../protocol/chance.ts';
 import type { Metric } from '../protocol/metrics.ts';
 import { openJournals } from '../storage/journal/openjournals.ts';
 import type { Storage } from '../storage/ports.ts';
@@ -73,7 +74,7 @@ async function openShard(
     numbered(number) {
       worker.number = number;
     },
-    random: () => chanceOf(randomBytes),
+    random: () => chanceOf(randomBytes(4)),
     handoverTimeoutMs: config.handover_timeout_ms,
     deadlineMs: config.command_deadline_ms,
   });
@@ -138,17 +139,11 @@ async function etcdOf({ config, clock, randomBytes, onFault }: Foundation, urls:
     },
     {
       ...{ clock, lease },
-      random: () => chanceOf(randomBytes),
+      random: () => chanceOf(randomBytes(4)),
       onFault: (error, what) => onFault(error, `etcd: ${what}`),
     },
   );
 }
-
-const UINT32 = 2 ** 32;
-
-/** A random number from 0 to 1. */
-const chanceOf = (randomBytes: Foundation['randomBytes']): number =>
-  Buffer.from(randomBytes(4)).readUInt32LE() / UINT32;
 
 type Self = ReturnType<typeof identityOf>;
 

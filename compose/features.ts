@@ -9,6 +9,7 @@ import { isRegistrationOpen } from '../config/choices.ts';
 import { isPublic } from '../config/config.ts';
 import type { LobbyState } from '../engine/lobby/lobby.ts';
 import { createPasswordHasher } from '../media/crypto/passwords.ts';
+import { chanceOf } from '../protocol/chance.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
 import { assembleAccounts } from '../services/accounts/accounts.ts';
 import { withoutBanned } from '../services/accounts/bans.ts';
@@ -321,7 +322,6 @@ export function createInteractions(context: ServiceContext, { sender }: Endpoint
 
 /** Shortest interval of game ticks, and how late a tick may run. */
 const GAME_TICK_MS = 10;
-const UINT32 = 2 ** 32;
 
 const gamesOf = (
   { clock, randomBytes, onFault }: ServiceContext,
@@ -331,7 +331,7 @@ const gamesOf = (
     ...{ wheel, lobbies },
     monotonic: () => clock.monotonic(),
     nowMs: () => clock.now(),
-    random: () => Buffer.from(randomBytes(4)).readUInt32LE() / UINT32,
+    random: () => chanceOf(randomBytes(4)),
     onFault: (error) => onFault(error, 'game'),
   });
 

@@ -4,7 +4,7 @@ import { notYetOpened } from '../actors/runtime/opened.ts';
 import { VERSION } from '../actors/runtime/version.ts';
 import type { Principal } from '../actors/session/ports.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
-import { activitiesOf, baseUrlsOf, socketUrlOf, stripeOf } from '../config/choices.ts';
+import { activitiesOf, baseUrlsOf, servesWeb, socketUrlOf, stripeOf } from '../config/choices.ts';
 import type { Addresses } from '../embedding.ts';
 import { Allowance } from '../engine/session/allowance.ts';
 import type { ApplicationId } from '../protocol/ids.ts';
@@ -174,7 +174,7 @@ const installersOf = (
       : []),
     ...(ports.voice ? [ports.voice.routes.onMainPort] : []),
     ...(config.docs ? [docsRoutes(builtDocsFolder())] : []),
-    ...(ports.voice || config.playground
+    ...(servesWeb(config)
       ? [webRoutes(builtWebFolder(), { frames: ports.activityOrigins, isHome: config.playground })]
       : []),
     install,

@@ -8,9 +8,10 @@ import { replayAgeMs, type SessionPersistence } from '../actors/session/persiste
 import type { Principal } from '../actors/session/ports.ts';
 import type { SessionDeps } from '../actors/session/sessions.ports.ts';
 import { GatewaySessions } from '../actors/session/sessions.ts';
-import { rulesMsOf } from '../config/choices.ts';
+import { rulesMsOf, sessionsMaxOf } from '../config/choices.ts';
 import type { Config } from '../config/config.ts';
 import { isInForce } from '../protocol/dates.ts';
+import { LIMITS } from '../protocol/limits.ts';
 import type { Metric } from '../protocol/metrics.ts';
 import { createBackend } from '../services/sessions/backend.ts';
 import { lastSeen } from '../services/sessions/lastseen.ts';
@@ -127,13 +128,12 @@ const sessionSettings = (config: Config) => ({
   resumeWindowMs: config.resume_window_ms,
   replayFramesMax: config.replay_frames_max,
   replayAgeMs: replayAgeMs(config),
-  // A detached session may still be resumable while another socket has taken its place.
-  sessionsMax: config.sockets_max * 2,
+  sessionsMax: sessionsMaxOf(config),
   maxConcurrency: config.max_concurrency,
   sessionStartsPerDay: config.session_starts_per_day,
   limited: config.rate_limits,
   shardingRequiredGuilds: config.sharding_required_guilds,
-  hydrationsMax: 64,
-  memberRequestsMax: 16,
+  hydrationsMax: LIMITS.hydrations_max,
+  memberRequestsMax: LIMITS.member_requests_waiting_max,
   limitsMemberLists: (nowMs: number) => isInForce('member_lists_limited', rulesMsOf(config, nowMs)),
 });

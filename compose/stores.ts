@@ -1,5 +1,5 @@
 import type { Lifetime } from '../actors/runtime/clock.ts';
-import { raisedByStores } from '../actors/runtime/snowflakes.ts';
+import { clockBehind, raisedByStores } from '../actors/runtime/snowflakes.ts';
 import { s3Of } from '../config/choices.ts';
 import type { Config } from '../config/config.ts';
 import { makeDirectory } from '../directories.ts';
@@ -51,10 +51,6 @@ export async function openStores(
   storage.onFilesGone(fileRemoval(blobs, attachmentKey, (error) => onFault(error, 'blobs')));
   return { storage, blobs, secret };
 }
-
-const clockBehind = (behindMs: number): string =>
-  `The clock is ${Math.ceil(behindMs / 1000)} s behind the newest ids. New ones go on behind those, so they and ` +
-  'the times in them run ahead of the clock for so long. Set the clock right.';
 
 /** Opens the configured store of files. */
 export const openBlobs = (config: Config): ListedBlobs =>

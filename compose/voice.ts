@@ -7,14 +7,20 @@ import type { Guilds } from '../actors/guild/guilds.ts';
 import { systemClock } from '../actors/runtime/clock.ts';
 import { opened } from '../actors/runtime/opened.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
-import { rulesMsOf, trustsProxyOfVoice, webrtcHostOf } from '../config/choices.ts';
+import {
+  isE2eeRequired,
+  rulesMsOf,
+  trustsProxyOfVoice,
+  voiceWorkersOf,
+  webrtcHostOf,
+} from '../config/choices.ts';
 import type { Config } from '../config/config.ts';
 import { mediaHost, voiceGatewayHost, voiceHost } from '../config/voice.ts';
 import type { CallControl, VoiceAddresses } from '../embedding.ts';
 import { VoiceAllowance } from '../engine/ratelimit/flood.ts';
 import { openDaveDelivery } from '../media/dave/group.ts';
 import { startInline } from '../media/io/inline.ts';
-import { createMediaPlane, type RunningMediaPlane } from '../media/io/plane.ts';
+import { createMediaPlane, IS_BUILT, type RunningMediaPlane } from '../media/io/plane.ts';
 import type { MediaMetrics } from '../media/plane.ts';
 import { outwardAddress } from '../media/webrtc/outwardaddress.ts';
 import { createPeers } from '../media/webrtc/peers.ts';
@@ -55,9 +61,6 @@ export const callControl = (voice: Voice | null): CallControl => ({
   setAudibility: (callId, userId, listenerIds) =>
     voice?.calls.setAudibility(callId, userId, listenerIds) ?? false,
 });
-
-/** Worker threads need built files; when running from sources, media are forwarded on the main thread. */
-const RUNS_FROM_SOURCES = import.meta.url.endsWith('.ts');
 
 /** Resources that `listen` opened. */
 interface Open {
@@ -163,7 +166,7 @@ function createCalls(
     settings: {
       callsMax: config.calls_max,
       membersMax: config.call_members_max,
-      e2eeRequired: config.e2ee_required && isInForce('calls_encrypted', rulesMsOf(config, clock.now())),
+      e2eeRequired: isE2eeRequired(config, isInForce('calls_encrypted', rulesMsOf(config, clock.now()))),
       resumeWindowMs: config.voice_resume_window_ms,
     },
     plane: {
@@ -226,8 +229,7 @@ async function openPlane(
     port: config.voice_udp_port,
     externalAddress,
     isNative: config.voice_native,
-    // Injected loss is decided in this thread.
-    workers: RUNS_FROM_SOURCES || chaos ? 0 : config.voice_workers,
+    workers: voiceWorkersOf(config, { isBuilt: IS_BUILT, losesPackets: chaos !== null }),
     ...(chaos && { start: (plan, listener) => startInline(plan, listener, (way) => chaos.loses(way)) }),
     peers: (events) => createPeers(webrtc, events),
     onFault,

@@ -91,6 +91,25 @@ export function s3Of(config: Config) {
 export const trustsProxyOfVoice = (config: Config): boolean =>
   config.trust_proxy && config.voice_tls === 'off';
 
+/** Upper bound on gateway sessions: a detached one may still be resumable while another socket has taken its place. */
+export const sessionsMaxOf = (config: Config): number => config.sockets_max * 2;
+
+/** Whether calls refuse clients without end-to-end encryption. The dated rule may be that of a day before it. */
+export const isE2eeRequired = (config: Config, isRuleInForce: boolean): boolean =>
+  config.e2ee_required && isRuleInForce;
+
+/**
+ * Worker threads that forward media; 0 forwards them in the main thread. Threads need built files; injected loss is
+ * decided in the main thread.
+ */
+export const voiceWorkersOf = (
+  config: Config,
+  { isBuilt, losesPackets }: { readonly isBuilt: boolean; readonly losesPackets: boolean },
+): number => (isBuilt && !losesPackets ? config.voice_workers : 0);
+
+/** Whether the built pages are served: the voice room and the playground. */
+export const servesWeb = (config: Config): boolean => config.voice || config.playground;
+
 /** The address for browsers in calls; null when it is to be found out. */
 export const webrtcHostOf = ({ voice_webrtc_address: given, voice_host: host }: Config): string | null =>
   given === 'auto' ? null : (given ?? host);

@@ -346,6 +346,10 @@ export const LIMITS = {
   member_request_nonce_bytes_max: 32,
   /** Least time between two requests of a bot for the whole member list of a guild. */
   member_request_ms: 30_000,
+  /** Waiting member requests of one session; further ones are dropped. Ours. */
+  member_requests_waiting_max: 16,
+  /** Sessions of one shard that are sent their first guilds at the same time; the others wait. Ours. */
+  hydrations_max: 64,
   /** Above this size GUILD_CREATE contains only the session's own member and members in voice. */
   guild_create_members_max: 75_000,
   /** Ours. */

@@ -77,3 +77,8 @@ export const raisedByStores = (
     ids.raise(ms);
   },
 });
+
+/** Logged for the operator when the clock is behind the newest ids. */
+export const clockBehind = (behindMs: number): string =>
+  `The clock is ${Math.ceil(behindMs / 1000)} s behind the newest ids. New ones go on behind those, so they and ` +
+  'the times in them run ahead of the clock for so long. Set the clock right.';

@@ -23,6 +23,7 @@ import {
   type UserId,
 } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
+import { LIMITS } from '../../protocol/limits.ts';
 import { type APIRole, type APIUser, NO_FLAGS } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { createGatewayRoutes } from '../../transports/gateway/routes.ts';
@@ -232,8 +233,8 @@ export async function openHouse(
       sessionStartsPerDay: DEFAULTS.session_starts_per_day,
       limited: false,
       shardingRequiredGuilds: DEFAULTS.sharding_required_guilds,
-      hydrationsMax: 64,
-      memberRequestsMax: 16,
+      hydrationsMax: LIMITS.hydrations_max,
+      memberRequestsMax: LIMITS.member_requests_waiting_max,
       limitsMemberLists: () => false,
     },
     backend: backendFor(guild),

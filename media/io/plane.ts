@@ -59,7 +59,8 @@ interface Placed {
   isPeer: boolean;
 }
 
-const IS_BUILT = import.meta.url.endsWith('.js');
+/** Worker threads need built files. */
+export const IS_BUILT = import.meta.url.endsWith('.js');
 
 const SYSTEM_TIMERS: Timers = {
   after(delayMs, run) {

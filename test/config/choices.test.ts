@@ -5,10 +5,14 @@ import {
   baseUrlsOf,
   directoryKind,
   hasExposedLinks,
+  isE2eeRequired,
   isRegistrationOpen,
   s3Of,
+  servesWeb,
+  sessionsMaxOf,
   shardNameOf,
   stripeOf,
+  voiceWorkersOf,
   withFreePorts,
 } from '../../config/choices.ts';
 import { type Config, DEFAULTS } from '../../config/config.ts';
@@ -16,6 +20,34 @@ import { type Config, DEFAULTS } from '../../config/config.ts';
 const settings = (given: Partial<Config> = {}): Config => ({ ...DEFAULTS, ...given });
 
 describe('the settings', () => {
+  test('bound the sessions to two for each socket', () => {
+    expect(sessionsMaxOf(settings({ sockets_max: 50 }))).toBe(100);
+  });
+
+  test('require encryption of calls only when set and when the dated rule is in force', () => {
+    const answers = [true, false].map((e2ee_required) =>
+      [true, false].map((isInForce) => isE2eeRequired(settings({ e2ee_required }), isInForce)),
+    );
+    expect(answers).toEqual([
+      [true, false],
+      [false, false],
+    ]);
+  });
+
+  test('forward media in the main thread from sources and with injected loss', () => {
+    const workers = (isBuilt: boolean, losesPackets: boolean) =>
+      voiceWorkersOf(settings({ voice_workers: 3 }), { isBuilt, losesPackets });
+    expect([workers(true, false), workers(false, false), workers(true, true)]).toEqual([3, 0, 0]);
+  });
+
+  test.each([
+    [{ voice: false, playground: false }, false],
+    [{ voice: true, playground: false }, true],
+    [{ voice: false, playground: true }, true],
+  ])('%j answer %s to requests for the built pages', (given, expected) => {
+    expect(servesWeb(settings(given))).toBe(expected);
+  });
+
   test.each([
     ['auto', {}, true],
     ['auto', { public_url: 'https://chat.example.org' }, false],

@@ -8,7 +8,8 @@ const ROOM = 'compose/';
 /**
  * Decisions that are left there. A timer, a refusal, a query, a commit or a loop belongs to the room of what it decides:
  * actors, services, storage or transports; what settings mean together belongs to config/choices.ts. A condition may only
- * ask whether a part or a setting is there, to choose which part to make. The numbers only shrink; the goal is a dozen files and nothing else.
+ * ask whether a part or a setting is there, to choose which part to make; what it takes to compute a number, or to ask for
+ * one setting or another, belongs to config/choices.ts too. The numbers only shrink; the goal is a dozen files and nothing else.
  */
 const DECISIONS: Counts = {
   files: 12,
@@ -28,6 +29,18 @@ const CONNECTS = new Set(['close', 'flush', 'unready', 'onFilesGone', 'followIds
 const ITERATES = new Set(['forEach', 'map', 'flatMap', 'filter', 'some', 'every', 'find', 'reduce']);
 const LIVING =
   /([sS]ession|[mM]ember|[sS]hell|[aA]ctor|[pP]layer|[gG]uild|[cC]all|[uU]ser)s$|[lL]obbies$|[rR]egistries$|^live$/;
+/** Methods that compare a value with others: `['a', 'b'].includes(config.c)`. */
+const COMPARES = new Set([
+  'includes',
+  'indexOf',
+  'some',
+  'every',
+  'has',
+  'startsWith',
+  'endsWith',
+  'test',
+  'match',
+]);
 const FUNCTIONS = /^(ArrowFunctionExpression|FunctionExpression|FunctionDeclaration)$/;
 
 const nameOf = (node: Node): string => {
@@ -70,13 +83,13 @@ function boundBy(pattern: Node): string[] {
   );
 }
 
-/** Whether a pattern's annotation names the stores: `{ settings }: Pick<Storage, 'settings'>`. */
-function takesStorage(pattern: Node): boolean {
+/** Whether a pattern's annotation names a type: `{ settings }: Pick<Storage, 'settings'>`. */
+function takes(type: string, pattern: Node): boolean {
   const annotation = pattern.typeAnnotation as Node | null | undefined;
   let found = false;
   if (annotation)
     visit(annotation, (node) => {
-      found ||= node.type === 'TSTypeReference' && nameOf(node.typeName as Node) === 'Storage';
+      found ||= node.type === 'TSTypeReference' && nameOf(node.typeName as Node) === type;
     });
   return found;
 }
@@ -90,13 +103,56 @@ function storesIn(program: Node): ReadonlySet<string> {
       if (isFrom && chainOf(node.init as Node).some((name) => STORES.test(name)))
         for (const name of boundBy(node.id as Node)) names.add(name);
     }
-    if (node.type === 'ObjectPattern' && takesStorage(node))
+    if (node.type === 'ObjectPattern' && takes('Storage', node))
       for (const name of boundBy(node)) names.add(name);
     if (node.type === 'Property' && (node.value as Node).type === 'ObjectPattern')
       if (STORES.test(nameOf(node.key as Node)))
         for (const name of boundBy(node.value as Node)) names.add(name);
   });
   return names;
+}
+
+/** Names of the file that are settings: taken from the configuration by a pattern or a parameter, or the configuration itself. */
+function settingsIn(program: Node): ReadonlySet<string> {
+  const names = new Set(['config']);
+  visit(program, (node) => {
+    const isFrom = node.type === 'VariableDeclarator' && node.init && nameOf(node.init as Node) === 'config';
+    if (isFrom) for (const name of boundBy(node.id as Node)) names.add(name);
+    if (node.type === 'ObjectPattern' && takes('Config', node))
+      for (const name of boundBy(node)) names.add(name);
+  });
+  return names;
+}
+
+/** Whether a value is a setting, below the casts and negations around it. */
+function isSetting(node: Node, settings: ReadonlySet<string>): boolean {
+  if (node.type === 'UnaryExpression') return isSetting(node.argument as Node, settings);
+  if (node.type === 'ParenthesizedExpression') return isSetting(node.expression as Node, settings);
+  return (
+    /^(Identifier|Member|Chain|TSNonNull)/.test(node.type) && chainOf(node).some((name) => settings.has(name))
+  );
+}
+
+/** The nearest node around that is not a pair of parentheses. */
+const outerOf = (parents: readonly Node[]): Node | undefined =>
+  parents.find(({ type }) => type !== 'ParenthesizedExpression');
+
+/** What settings mean together, decided by an operator: `a || b`, `a && b` and arithmetic. */
+function combines(
+  { type, operator, left, right }: Node,
+  parent: Node | undefined,
+  names: ReadonlySet<string>,
+) {
+  const operands = [left as Node, right as Node];
+  if (type === 'LogicalExpression') {
+    if (operator === '||') return 'conditions';
+    // `...(config.a && { a })` gives a part only where a setting is there.
+    const isChoice = operator === '&&' && parent?.type !== 'SpreadElement';
+    return isChoice && operands.some((each) => isSetting(each, names)) ? 'conditions' : null;
+  }
+  if (type !== 'BinaryExpression' || !/^(\+|-|\*|\/|%|\*\*)$/.test(String(operator))) return null;
+  const isNumber = ({ type, value }: Node) => type === 'Literal' && typeof value === 'number';
+  return operands.some((each) => isNumber(each) || isSetting(each, names)) ? 'arithmetic' : null;
 }
 
 /** Whether a call reads or writes rows. */
@@ -133,8 +189,13 @@ function decisionOfCall(callee: Node, stores: ReadonlySet<string>): string | nul
   if (callee.type === 'MemberExpression' && ITERATES.has(name)) {
     const over = chainOf(callee.object as Node);
     if (over.some((each) => LIVING.test(each))) return 'loops';
-    if (name === 'every') return null;
   }
+  if (
+    callee.type === 'MemberExpression' &&
+    COMPARES.has(name) &&
+    !/[tT]imers$/.test(nameOf(callee.object as Node))
+  )
+    return 'comparisons';
   if (beginsTimer(callee)) return 'timers';
   if (COMMITS.has(name)) return 'commits';
   if (callee.type === 'MemberExpression' && name === 'catch') return 'tries';
@@ -175,9 +236,9 @@ interface Decision {
 
 function decisionsOf({ path, program, lineAt }: Source): Decision[] {
   const found: Decision[] = [];
-  const stores = storesIn(program);
+  const [stores, settings] = [storesIn(program), settingsIn(program)];
   visit(program, (node, parents) => {
-    const kind = decisionOf(node, parents, stores);
+    const kind = decisionOf(node, parents, stores) ?? combines(node, outerOf(parents), settings);
     if (kind !== null) found.push({ kind, where: `${path}:${lineAt(node.start)}` });
   });
   return found;
@@ -188,6 +249,62 @@ function decisionsIn(sources: readonly Source[]): Counts {
   for (const { kind } of sources.flatMap(decisionsOf)) counts[kind] = (counts[kind] ?? 0) + 1;
   return counts;
 }
+
+/** What the rules count. */
+const SAMPLES: readonly (readonly [text: string, expected: Counts])[] = [
+  ['wheel.add(f, 1); this.#wheel.after(f, 1); setTimeout(f, 1);', { timers: 3 }],
+  ['clock.setTimer(f, 1); setInterval(f, 1); lifetime.pause(1);', { timers: 3 }],
+  ['set.add(f); const after = 1; lists.add(after);', {}],
+  ["refusal('X'); refused(a); invalidField(['a'], 'B', 'c');", { refusals: 3 }],
+  ["new DispatchBody('A', {}, 1);", { dispatches: 1 }],
+  // Queries: of the storage, of a store taken from it, of a parameter, and as text.
+  ['storage.users.get(id); ports.storage.applications.list(); context.store?.due(1);', { queries: 3 }],
+  ['const { users, ...rest } = context.storage; users.get(id); guilds.get(id);', { queries: 1 }],
+  ['const store = storage.webhooks; store.of(id);', { queries: 1 }],
+  ["const f = ({ settings }: Pick<Storage, 'settings'>) => settings.putIfAbsent('a', 'b');", { queries: 1 }],
+  ['const f = ({ storage: { settings } }) => settings.putIfAbsent(1);', { queries: 1 }],
+  ['sql`SELECT 1`;', { queries: 1 }],
+  ['storage.close(); storage.writer.flush(); make({ store: storage.users });', {}],
+  ["await commit(id, [{ type: 'relationsForgotten' }]);", { commits: 1 }],
+  [
+    'context.commitAsOwner(id, facts); ports.commitAndNotify(a, b); make({ commit, commitAsOwner });',
+    { commits: 2 },
+  ],
+  // Loops over what others live in.
+  ['for (const session of sessions.live) session.close(); while (a) b();', { loops: 2 }],
+  ['registry.shells().forEach(play); [...lobby.members].map(f); sessions.live.filter(f);', { loops: 3 }],
+  ['Object.values(registries).map((registry) => registry.close());', { loops: 1 }],
+  ['for (const a of b) await a;', { loops: 1 }],
+  ['SESSION_KINDS.map((kind) => metric(kind)); onFault: (error) => onFault(error);', {}],
+  // Waits that arm themselves again.
+  ['function poll() { clock.defer(poll); }', { 're-arming': 1 }],
+  [
+    'const again = () => void wait(1).then(again); const step = async () => { await step(); };',
+    { 're-arming': 2 },
+  ],
+  ['const queue = make({ get: () => queue }); const open = () => opened(); open();', {}],
+  ['const voices = new WeakMap(); const kept = new Map(); new Set();', { state: 3 }],
+  ['const lives = new Lifetime(clock); new Registry({});', {}],
+  ['try { open(); } catch { open(); }', { tries: 1 }],
+  ['job.catch((error) => onFault(error));', { tries: 1 }],
+  // Conditions ask only whether a part or a setting is there.
+  ['const a = given ?? make(); if (b === null) c(); const d = config.voice ? e() : undefined;', {}],
+  ["const a = config.journal === 'on' ? b() : c; if (port < 1) d(); switch (e) {}", { comparisons: 3 }],
+  ["const a = ['b', 'c'].includes(config.d) ? 3 : 4; names.some((name) => name === e);", { comparisons: 3 }],
+  ["f(config.url.startsWith('http:')); kinds.has(config.kind); list.every(Boolean);", { comparisons: 3 }],
+  [
+    'const a = { max: config.sockets_max * 2, all: config.a + config.b }; f(parts.length + 1);',
+    { arithmetic: 3 },
+  ],
+  ['const { a, b: c } = config; f(a - d, c / d); const g = ({ a }: Config) => a % d;', { arithmetic: 3 }],
+  [
+    'if (config.a || b) c(); const d = e || f; const g = config.h && given; i(!config.j && k);',
+    { conditions: 4 },
+  ],
+  ['f({ ...(config.a && { b }), ...(config.c !== null && { d }) }); const e = proxy && open(proxy);', {}],
+  ["const a = b + ':' + c; f(b.max + c.max, config.d ?? e);", {}],
+  ["if (!a) throw new Error('b'); const c = d.replace(/^http/, 'ws');", { throws: 1, patterns: 1 }],
+];
 
 /** Nothing is decided where everything is joined; `sources` are without tests. */
 export function composeRules(sources: readonly Source[]): void {
@@ -200,50 +317,7 @@ export function composeRules(sources: readonly Source[]): void {
       expect(budgetObjections(decisionsIn(room), DECISIONS, advice, SLACK)).toEqual([]);
     });
 
-    test.each([
-      ['wheel.add(f, 1); this.#wheel.after(f, 1); setTimeout(f, 1);', { timers: 3 }],
-      ['clock.setTimer(f, 1); setInterval(f, 1); lifetime.pause(1);', { timers: 3 }],
-      ['set.add(f); const after = 1; lists.add(after);', {}],
-      ["refusal('X'); refused(a); invalidField(['a'], 'B', 'c');", { refusals: 3 }],
-      ["new DispatchBody('A', {}, 1);", { dispatches: 1 }],
-      // Queries: of the storage, of a store taken from it, of a parameter, and as text.
-      ['storage.users.get(id); ports.storage.applications.list(); context.store?.due(1);', { queries: 3 }],
-      ['const { users, ...rest } = context.storage; users.get(id); guilds.get(id);', { queries: 1 }],
-      ['const store = storage.webhooks; store.of(id);', { queries: 1 }],
-      [
-        "const f = ({ settings }: Pick<Storage, 'settings'>) => settings.putIfAbsent('a', 'b');",
-        { queries: 1 },
-      ],
-      ['const f = ({ storage: { settings } }) => settings.putIfAbsent(1);', { queries: 1 }],
-      ['sql`SELECT 1`;', { queries: 1 }],
-      ['storage.close(); storage.writer.flush(); make({ store: storage.users });', {}],
-      ["await commit(id, [{ type: 'relationsForgotten' }]);", { commits: 1 }],
-      [
-        'context.commitAsOwner(id, facts); ports.commitAndNotify(a, b); make({ commit, commitAsOwner });',
-        { commits: 2 },
-      ],
-      // Loops over what others live in.
-      ['for (const session of sessions.live) session.close(); while (a) b();', { loops: 2 }],
-      ['registry.shells().forEach(play); [...lobby.members].map(f); sessions.live.filter(f);', { loops: 3 }],
-      ['Object.values(registries).map((registry) => registry.close());', { loops: 1 }],
-      ['for (const a of b) await a;', { loops: 1 }],
-      ['SESSION_KINDS.map((kind) => metric(kind)); onFault: (error) => onFault(error);', {}],
-      // Waits that arm themselves again.
-      ['function poll() { clock.defer(poll); }', { 're-arming': 1 }],
-      [
-        'const again = () => void wait(1).then(again); const step = async () => { await step(); };',
-        { 're-arming': 2 },
-      ],
-      ['const queue = make({ get: () => queue }); const open = () => opened(); open();', {}],
-      ['const voices = new WeakMap(); const kept = new Map(); new Set();', { state: 3 }],
-      ['const lives = new Lifetime(clock); new Registry({});', {}],
-      ['try { open(); } catch { open(); }', { tries: 1 }],
-      ['job.catch((error) => onFault(error));', { tries: 1 }],
-      // Conditions ask only whether a part or a setting is there.
-      ['const a = given ?? make(); if (b === null) c(); const d = config.voice ? e() : undefined;', {}],
-      ["const a = config.journal === 'on' ? b() : c; if (port < 1) d(); switch (e) {}", { comparisons: 3 }],
-      ["if (!a) throw new Error('b'); const c = d.replace(/^http/, 'ws');", { throws: 1, patterns: 1 }],
-    ])('in %s are: %j', (text, expected) => {
+    test.each(SAMPLES)('in %s are: %j', (text, expected) => {
       expect(decisionsIn([parse('compose/sample.ts', text)])).toEqual({ files: 1, ...expected });
     });
   });

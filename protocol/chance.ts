@@ -1,0 +1,3 @@
+/** A random number from 0 to 1 without 1, made of four random bytes. */
+export const chanceOf = (bytes: Uint8Array): number =>
+  new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0, true) / 2 ** 32;
