@@ -186,6 +186,8 @@ export function createBackend(ports: BackendPorts): OwnerBackend {
       if (!opened) throw new Error("The token's user does not exist.");
       if (!session.bot) ports.seen(session.userId);
       ports.direct?.userDelivery.sessionOpened(session.userId);
+      // After a lost answer it is opened again at the next owner, where dispatches of the first opening may wait.
+      ports.notifier.sessionOpened(session);
       const [user, opening] = await Promise.all([
         ports.ownUser(opened.user, session.authorization?.scopes ?? null),
         openingOf(session, { ...ports.features(), storage }),

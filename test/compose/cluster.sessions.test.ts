@@ -93,6 +93,14 @@ describe('a session', () => {
     expect(sink.names.slice(0, 3)).toEqual(['READY', 'GUILD_CREATE', 'GUILD_JOIN_REQUEST_CREATE']);
   });
 
+  it('takes what waits for it at the owner of its user when it opens', async () => {
+    await open();
+    const owner = cluster.ownerOf(world.ownerId);
+    const released = vi.spyOn(owner.notifier, 'sessionOpened');
+    const { session } = await connected(cluster.strangerTo(world.ownerId), world.ownerToken);
+    expect(released.mock.calls.map(([{ sessionId }]) => sessionId)).toEqual([session.id]);
+  });
+
   it('receives later dispatches after the lease of the guild owner was unsafe for a moment', async () => {
     await open();
     const owner = cluster.ownerOf(world.guildId);

@@ -121,6 +121,11 @@ class WaitingDispatches {
     }
   }
 
+  /** The ownership of users has changed: releases what waits for users of other shards now. */
+  releaseMoved(owns: (userId: UserId) => boolean): void {
+    for (const [sessionId, { of }] of [...this.#bySession]) if (!owns(of[0])) this.release(sessionId);
+  }
+
   release(sessionId: string): void {
     const known = this.#bySession.get(sessionId);
     if (!known) return;
@@ -134,6 +139,8 @@ class WaitingDispatches {
 function clusterSender(userDelivery: UserDelivery, { clock, cluster }: NotifierPorts): Sender {
   const { ownership, routing } = cluster;
   const waiting = new WaitingDispatches(clock, (of, body) => send([of], body, true));
+  // Sent late, such a dispatch would show an old state after newer dispatches.
+  ownership.onChange(() => waiting.releaseMoved((userId) => ownership.owns(userId)));
   /** Dispatches to be sent at the end of the tick, in order. */
   let queued: { readonly body: DispatchBody; readonly to: NotifyTarget[] }[] = [];
 
