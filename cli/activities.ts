@@ -21,7 +21,7 @@ export function addApplicationActivityCommand(app: Command, world: World): void 
 async function configureActivity(ask: Remote, [id]: readonly string[], flags: Flags): Promise<CommandOutput> {
   const given: readonly unknown[] = Array.isArray(flags.map) ? flags.map : [];
   if (given.length === 0 && flags.off !== true)
-    throw new CommandError('There is nothing to set.', 'Give --map /=host, or --off.');
+    throw new CommandError('Neither a mapping nor --off is given.', 'Give --map /=host, or --off.');
   const mappings = flags.off === true ? [] : given.map((each) => mappingOf(String(each)));
   const value = await ask('POST', `/applications/${id}/activity`, { url_mappings: mappings });
   const lines = mappings.map(({ prefix, target }) => `  ${prefix}  ${target}`);

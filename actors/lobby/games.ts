@@ -31,7 +31,9 @@ export class Games {
   define<State>(name: string, handlers: LobbyHandlers<State>): void {
     const { tickMs } = handlers;
     if (!NAME.test(name))
-      throw new RangeError(`"${name}" is no name of a game: 1 to 64 of a-z, 0-9, _, . and -.`);
+      throw new RangeError(
+        `"${name}" is not a valid name of a game: it needs 1 to 64 characters of a-z, 0-9, _, . and -.`,
+      );
     if (this.#handlers.has(name)) throw new RangeError(`The game "${name}" is defined already.`);
     if (tickMs !== undefined && !(tickMs >= TICK_MS.min && tickMs <= TICK_MS.max))
       throw new RangeError(`tickMs is from ${TICK_MS.min} to ${TICK_MS.max}.`);

@@ -24,7 +24,9 @@ export function queueOf(name: string, definition: QueueDefinition): Queue {
     everyMs = EVERY_MS.default,
   } = definition;
   if (!NAME.test(name))
-    throw new RangeError(`"${name}" is no name of a queue: 1 to 64 of a-z, 0-9, _, . and -.`);
+    throw new RangeError(
+      `"${name}" is not a valid name of a queue: it needs 1 to 64 characters of a-z, 0-9, _, . and -.`,
+    );
   if (!Number.isInteger(size)) throw new RangeError('size must be a number of players.');
   checkRange('size', size, 1, LIMITS.lobby_members_max);
   checkRange('timeoutMs', timeoutMs, TIMEOUT_MS.min, TIMEOUT_MS.max);

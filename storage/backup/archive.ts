@@ -127,7 +127,7 @@ export async function readManifest(folder: string): Promise<Manifest> {
     throw new RestoreFault(`${path} is not JSON.`);
   }
   if (!validManifest.Check(value))
-    throw new RestoreFault(`${path} is no manifest of a backup of format ${FORMAT}.`);
+    throw new RestoreFault(`${path} is not the manifest of a backup in format ${FORMAT}.`);
   const strange = Object.keys(value.tables).find((name) => !TABLE_NAME.test(name));
   if (strange !== undefined) throw new RestoreFault(`${path} names a table ${basename(strange)}.`);
   return value;

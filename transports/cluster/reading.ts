@@ -17,7 +17,7 @@ export function bytesOf(value: unknown): Buffer {
 
 export function countOf(value: unknown): number {
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0)
-    throw new DecodeFault('A count was expected.');
+    throw new DecodeFault('Expected a whole number of 0 or more.');
   return value;
 }
 
