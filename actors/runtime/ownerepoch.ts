@@ -109,7 +109,7 @@ export class OwnerEpoch {
   /**
    * Everything up to `n` was fanned out.
    *
-   * @returns Whether all subscribers must be told this position, before a number that they know leaves the range that is kept.
+   * @returns Whether all subscribers must receive this position, because the last one that they have is about to be evicted.
    */
   fannedOut(n: number): boolean {
     this.#shown = n;

@@ -293,9 +293,11 @@ export class Audiences {
           ? to.channelId + ROW_KEYS[t]
           : null;
     let list = key === null ? undefined : this.#fresh(key, row, nowMs);
-    if (key !== null && to.kind === 'channel' && list?.threadMembers) {
-      // The members of a private thread changed, which affects no other channel.
-      if (list.threadMembers !== membersOf(guild, to.channelId)) list = this.#forget(key);
+    const known = list?.threadMembers;
+    // The members of a private thread changed, which affects no other channel.
+    if (key !== null && known && to.kind === 'channel' && known !== membersOf(guild, to.channelId)) {
+      this.#forget(key);
+      list = undefined;
     }
     if (!list) {
       list =
@@ -321,7 +323,7 @@ export class Audiences {
     return undefined;
   }
 
-  #forget(key: string): undefined {
+  #forget(key: string): void {
     for (const part of ['', LACKING, READING]) this.#lists.delete(key + part);
   }
 

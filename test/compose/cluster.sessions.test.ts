@@ -93,7 +93,7 @@ describe('a session', () => {
     expect(sink.names.slice(0, 3)).toEqual(['READY', 'GUILD_CREATE', 'GUILD_JOIN_REQUEST_CREATE']);
   });
 
-  it('takes what waits for it at the owner of its user when it opens', async () => {
+  it('receives dispatches that wait for it at the owner of its user as soon as it opens', async () => {
     await open();
     const owner = cluster.ownerOf(world.ownerId);
     const released = vi.spyOn(owner.notifier, 'sessionOpened');

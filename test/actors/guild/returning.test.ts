@@ -34,7 +34,7 @@ describe('a session that comes back', () => {
     expect(away.received.map(({ t }) => t)).toEqual(['PRESENCE_UPDATE']);
   });
 
-  it('is not continued by the next owner after it missed a presence that the last owner no longer kept', async () => {
+  it('is refused as too old by the next owner when it missed a presence that the last owner had evicted', async () => {
     guild.close();
     guild = new OwnedGuild({ dispatchesMax: 2 });
     await entered(ann);

@@ -129,10 +129,10 @@ describe('a followed guild', () => {
     await instance.own('b', 2);
     const question = await instance.asked();
     await question.answer('tooOld');
-    const anew = await instance.asked();
-    expect(anew.wanted[0]?.after).toBeNull();
-    instance.home.frames('b', [instance.following(handleOf(anew), numberOf(2, 20))]);
-    await anew.answer('member');
+    const repeated = await instance.asked();
+    expect(repeated.wanted[0]?.after).toBeNull();
+    instance.home.frames('b', [instance.following(handleOf(repeated), numberOf(2, 20))]);
+    await repeated.answer('member');
     const resumed = instance.followed.subscribe(instance.enter('resumed'), GUILD, 5, true);
     const strict = await instance.asked();
     expect(strict.wanted[0]?.after).toBe(5);
