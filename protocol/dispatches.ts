@@ -21,6 +21,8 @@ export interface DispatchRow {
   readonly scope?: Scope | readonly Scope[] | 'any';
   /** The intent that gates it for sessions of OAuth2 tokens, when it differs from that of direct messages. */
   readonly oauth2Intent?: number;
+  /** Only for clients with (true) or without (false) the capability LOBBY_CHANGES. Outside guilds. */
+  readonly lobbyChanges?: boolean;
   /** Thread members who were added or removed receive it with this intent instead, wherever they can see now. */
   readonly ownAmongMembers?: number;
   /** The affected user (`d.user_id`) always receives it, even for a channel that the user cannot see. */
@@ -189,10 +191,10 @@ export const DISPATCH = {
   AUTHORIZE_REQUEST: { intent: null, scope: 'any' },
   // Lobbies, sent to sessions of their application.
   LOBBY_CREATE: { intent: I.LOBBIES, scope: 'lobbies.write' },
-  LOBBY_UPDATE: { intent: I.LOBBIES, scope: 'lobbies.write' },
+  LOBBY_UPDATE: { intent: I.LOBBIES, scope: 'lobbies.write', lobbyChanges: false },
   LOBBY_DELETE: { intent: I.LOBBY_DELETE, scope: 'lobbies.write' },
   LOBBY_MEMBER_ADD: { intent: I.LOBBIES, scope: 'lobbies.write' },
-  LOBBY_MEMBER_UPDATE: { intent: I.LOBBIES, scope: 'lobbies.write' },
+  LOBBY_MEMBER_UPDATE: { intent: I.LOBBIES, scope: 'lobbies.write', lobbyChanges: false },
   LOBBY_MEMBER_REMOVE: { intent: I.LOBBIES, scope: 'lobbies.write' },
   LOBBY_MEMBER_CONNECT: { intent: I.LOBBIES, scope: 'lobbies.write' },
   LOBBY_MEMBER_DISCONNECT: { intent: I.LOBBIES, scope: 'lobbies.write' },
@@ -204,6 +206,8 @@ export const DISPATCH = {
   // Lobbies and matches beyond the platform; clients ignore unknown dispatches.
   GUILDHALL_LOBBY_HOST: { intent: I.LOBBIES, scope: 'lobbies.write' },
   GUILDHALL_LOBBY_READY: { intent: I.LOBBIES, scope: 'lobbies.write' },
+  GUILDHALL_LOBBY_UPDATE: { intent: I.LOBBIES, scope: 'lobbies.write', lobbyChanges: true },
+  GUILDHALL_LOBBY_MEMBER_UPDATE: { intent: I.LOBBIES, scope: 'lobbies.write', lobbyChanges: true },
   GUILDHALL_LOBBY_MESSAGE: { intent: I.LOBBIES, scope: 'lobbies.write' },
   GUILDHALL_MATCHMAKING_UPDATE: { intent: null, scope: 'lobbies.write' },
   RATE_LIMITED: { intent: null, scope: 'any' },

@@ -1,3 +1,5 @@
+import { CAPABILITY } from './capabilities.ts';
+
 /**
  * Gateway intents: the dispatches that a bot's session subscribes to. Bits from the 27th on are for OAuth2 sessions
  * only; 17 to 19, 22, 23 and 26 are for users. `DISPATCH` maps dispatches to intents.
@@ -36,6 +38,16 @@ export const INTENTS = {
   LOBBIES: 1 << 27,
   LOBBY_DELETE: 1 << 28,
 } as const satisfies Record<string, number>;
+
+/** Beside the intents of a session: its client has the capability LOBBY_CHANGES. An IDENTIFY that sets it is closed with 4013. */
+const LOBBY_CHANGES = 1 << 29;
+
+/** The intents of a session, from those that its client asks for and from its capabilities. */
+export const sessionIntents = (asked: number | null, capabilities: number): number =>
+  (asked ?? 0) | ((capabilities & CAPABILITY.LOBBY_CHANGES) === 0 ? 0 : LOBBY_CHANGES);
+
+/** Whether the client of a session with these intents has the capability LOBBY_CHANGES. */
+export const takesLobbyChanges = (intents: number): boolean => (intents & LOBBY_CHANGES) !== 0;
 
 export type IntentName = keyof typeof INTENTS;
 

@@ -67,6 +67,7 @@ export interface MatchTicket {
 }
 
 const BASE = '/guildhall/v1';
+const SHOWS_HOST: ReadonlySet<string> = new Set(['LOBBY_CREATE', 'LOBBY_UPDATE', 'GUILDHALL_LOBBY_UPDATE']);
 
 /** Lobby and matchmaking features of this server in addition to the platform's. */
 export class Extensions {
@@ -232,7 +233,7 @@ export class Extensions {
     if (name === 'READY') {
       this.#hosts.clear();
       for (const lobby of listOf(d, 'lobbies')) this.#keepHost(lobby);
-    } else if (name === 'LOBBY_CREATE' || name === 'LOBBY_UPDATE') this.#keepHost(d);
+    } else if (SHOWS_HOST.has(name)) this.#keepHost(d);
     else if (name === 'LOBBY_DELETE') this.#hosts.delete(idOf(d, 'id') ?? '');
     else if (name === 'GUILDHALL_MATCHMAKING_UPDATE') {
       const ticket = ticketOf(d);

@@ -1,4 +1,5 @@
 import { createActor } from 'xstate';
+import { CAPABILITY } from '../protocol/capabilities.ts';
 import { INTENTS } from '../protocol/intents.ts';
 import { deferred } from './deferred.ts';
 import { ConnectionError, ErrorType, Status } from './enums.ts';
@@ -45,8 +46,7 @@ const SDK_INTENTS =
   INTENTS.LOBBY_DELETE;
 /** In addition, where applications answer. */
 const GUILD_INTENTS = INTENTS.GUILDS | INTENTS.GUILD_MESSAGES;
-/** AUTO_LOBBY_CONNECT: READY includes lobbies. */
-const SDK_CAPABILITIES = 1 << 16;
+const SDK_CAPABILITIES = CAPABILITY.AUTO_LOBBY_CONNECT | CAPABILITY.LOBBY_CHANGES;
 
 const STATUS_OF = {
   disconnected: Status.Disconnected,

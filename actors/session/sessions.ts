@@ -9,7 +9,7 @@ import { UNLIMITED_STARTS } from '../../engine/session/starts.ts';
 import { CAPABILITY } from '../../protocol/capabilities.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
 import type { ApplicationId, SessionId, UserId } from '../../protocol/ids.ts';
-import { INTENTS } from '../../protocol/intents.ts';
+import { INTENTS, sessionIntents } from '../../protocol/intents.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import type { MembersRequest, SessionRequest } from '../../protocol/sessionrequests.ts';
 import type { Timer } from '../runtime/clock.ts';
@@ -144,7 +144,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     if (refused) return refused;
 
     const { shard, largeThreshold } = identify;
-    const intents = identify.intents ?? 0;
+    const intents = sessionIntents(identify.intents, identify.capabilities);
     const session = this.#make({ sessionId: this.#newId(), principal, intents, shard, largeThreshold }, sink);
     this.#starting.add(session);
     let toCome: Pick<Opening, 'guildIds' | 'lobbies'> = NOTHING;

@@ -1,6 +1,7 @@
 import { CHANNEL, THREADS, VOICE_LIKE } from '../../protocol/channeltypes.ts';
 import { DISPATCH, DISPATCH_ROWS, type DispatchName, type DispatchRow } from '../../protocol/dispatches.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import { takesLobbyChanges } from '../../protocol/intents.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P, QUARANTINE_FLAGS } from '../../protocol/permissions.ts';
 import type { Guild, GuildChannel, Member, ThreadRecord } from '../guild/guild.ts';
@@ -67,10 +68,13 @@ export function directRecipients<S extends Recipient>(sessions: Iterable<S>, t: 
   const row = DISPATCH_ROWS[t];
   const intent = row.dmIntent ?? row.intent;
   const oauth2Intent = row.oauth2Intent ?? intent;
-  return [...sessions].filter((session) =>
-    session.authorization
-      ? isScoped(session.authorization, row) && asksFor(session, oauth2Intent)
-      : receives(session, intent),
+  const { lobbyChanges } = row;
+  return [...sessions].filter(
+    (session) =>
+      (lobbyChanges === undefined || takesLobbyChanges(session.intents) === lobbyChanges) &&
+      (session.authorization
+        ? isScoped(session.authorization, row) && asksFor(session, oauth2Intent)
+        : receives(session, intent)),
   );
 }
 

@@ -83,13 +83,13 @@ export const linking: LobbyTopic<LinkCommands, 'lobbyLinked' | 'lobbyUnlinked'> 
       apply: (state, { lobby }) => {
         state.lobby = lobby;
       },
-      dispatches: (state) => [lobbyUpdate(state)],
+      dispatches: lobbyUpdate,
     },
     lobbyUnlinked: {
       apply: (state, { lobby }) => {
         state.lobby = lobby;
       },
-      dispatches: (state) => [lobbyUpdate(state)],
+      dispatches: lobbyUpdate,
     },
   },
 };

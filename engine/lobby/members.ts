@@ -28,6 +28,7 @@ import {
   lobbyObject,
   lobbyUpdate,
   memberObject,
+  memberUpdate,
   others,
 } from './objects.ts';
 import { capacityOf, joinRefusal, settingsOf } from './settings.ts';
@@ -403,7 +404,7 @@ export const members: LobbyTopic<
       apply: (state, { lobby }) => {
         state.lobby = lobby;
       },
-      dispatches: (state) => [lobbyUpdate(state)],
+      dispatches: lobbyUpdate,
     },
     lobbyDeleted: {
       ends: true,
@@ -425,9 +426,7 @@ export const members: LobbyTopic<
     },
     lobbyMemberUpdated: {
       apply: (state, { member }) => enter(state, member),
-      dispatches: (state, { member }) => [
-        { t: 'LOBBY_MEMBER_UPDATE', d: aboutMember(state, member), to: everyone(state) },
-      ],
+      dispatches: (state, { member }) => memberUpdate(state, member, 'member'),
     },
     lobbyMemberRemoved: {
       apply: (state, { member, sessions }) => {

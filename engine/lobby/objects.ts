@@ -71,15 +71,22 @@ export function lobbyObject({ lobby, members }: LobbyState, bot: boolean): Lobby
   };
 }
 
+/** A lobby without its members and their voice states. Cost: O(fields). */
+const lobbyAlone = ({ lobby }: LobbyState): object => ({
+  id: lobby.id,
+  application_id: lobby.application_id,
+  ...shownFields(lobby, false),
+  region: REGION,
+  // Beyond the platform, where the settings ask for a host.
+  ...(lobby.host_id == null ? {} : { host_id: lobby.host_id }),
+  ...(lobby.linked ? { linked_channel: lobby.linked.channel } : {}),
+});
+
 /** A lobby as LOBBY_CREATE, LOBBY_UPDATE and READY show it. Cost: O(members + sessions). */
 export function gatewayLobby(state: LobbyState): object {
-  const { id, application_id, linked, host_id } = state.lobby;
   const connected = new Set([...state.sessions.values()].map(({ userId }) => userId));
   return {
-    id,
-    application_id,
-    ...shownFields(state.lobby, false),
-    region: REGION,
+    ...lobbyAlone(state),
     members: [...state.members.values()].map((member) => ({
       user: member.user,
       metadata: member.metadata,
@@ -88,9 +95,6 @@ export function gatewayLobby(state: LobbyState): object {
       ...named(member),
     })),
     voice_states: [...state.voiceStates.values()],
-    // Beyond the platform, where the settings ask for a host.
-    ...(host_id == null ? {} : { host_id }),
-    ...(linked ? { linked_channel: linked.channel } : {}),
   };
 }
 
@@ -127,11 +131,11 @@ export const enter = (state: LobbyState, member: LobbyMember): void => {
   state.members.set(member.user.id, member);
 };
 
-export const lobbyUpdate = (state: LobbyState): LobbyDispatch => ({
-  t: 'LOBBY_UPDATE',
-  d: gatewayLobby(state),
-  to: everyone(state),
-});
+/** The lobby changed: whole, and without its members for clients with the capability LOBBY_CHANGES. */
+export const lobbyUpdate = (state: LobbyState): readonly LobbyDispatch[] => [
+  { t: 'LOBBY_UPDATE', d: gatewayLobby(state), to: everyone(state) },
+  { t: 'GUILDHALL_LOBBY_UPDATE', d: lobbyAlone(state), to: everyone(state) },
+];
 
 /** The payload of a dispatch about one member. */
 export const aboutMember = (state: LobbyState, member: LobbyMember) => ({
@@ -139,6 +143,24 @@ export const aboutMember = (state: LobbyState, member: LobbyMember) => ({
   lobby_id: state.lobby.id,
   application_id: state.lobby.application_id,
 });
+
+/**
+ * A member changed: with the user, and for clients with the capability LOBBY_CHANGES only when `changes` names the user.
+ */
+export function memberUpdate(
+  state: LobbyState,
+  member: LobbyMember,
+  changes: 'user' | 'member',
+  to: readonly SessionRef[] = everyone(state),
+): readonly LobbyDispatch[] {
+  const whole = aboutMember(state, member);
+  const { user, ...alone } = whole.member;
+  const shown = changes === 'user' ? whole : { ...whole, member: { id: user.id, ...alone } };
+  return [
+    { t: 'LOBBY_MEMBER_UPDATE', d: whole, to },
+    { t: 'GUILDHALL_LOBBY_MEMBER_UPDATE', d: shown, to },
+  ];
+}
 
 /** Notifies the other members when the member's first session connected or the last one ended. */
 export function connectionDispatches(
@@ -151,5 +173,5 @@ export function connectionDispatches(
     (session) => session.userId === userId && !but.includes(session),
   );
   if (!member || more) return [];
-  return [{ t: 'LOBBY_MEMBER_UPDATE', d: aboutMember(state, member), to: others(state, userId) }];
+  return memberUpdate(state, member, 'member', others(state, userId));
 }

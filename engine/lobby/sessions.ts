@@ -4,7 +4,7 @@ import type { SessionRef } from '../fanout/direct.ts';
 import { accepted, type Env } from '../kernel/aggregate.ts';
 import { idleAtMs, type LobbyState, settled } from './lobby.ts';
 import { deletion } from './members.ts';
-import { aboutMember, attach, connectionDispatches, enter, everyone, gatewayLobby } from './objects.ts';
+import { attach, connectionDispatches, enter, gatewayLobby, memberUpdate } from './objects.ts';
 import type { LobbyOutcomeFact, LobbyTopic } from './topic.ts';
 import { leavingVoice } from './voice.ts';
 
@@ -116,8 +116,7 @@ export const sessions: LobbyTopic<
       },
       dispatches: (state, { user }) => {
         const member = state.members.get(user.id);
-        const d = member && aboutMember(state, member);
-        return d ? [{ t: 'LOBBY_MEMBER_UPDATE', d, to: everyone(state) }] : [];
+        return member ? memberUpdate(state, member, 'user') : [];
       },
     },
   },

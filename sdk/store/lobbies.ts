@@ -117,12 +117,18 @@ export function lobbiesReady(state: State, d: Json): Notice[] {
   return [...gone, ...present];
 }
 
+/** Without its members, and only of a lobby that is known: LOBBY_CREATE or READY came before. */
+const changed = (state: State, d: Json): Notice[] =>
+  state.lobbies.has(idOf(d, 'id') ?? '') ? updated(state, d) : [];
+
 export const lobbies = {
   LOBBY_CREATE: created,
   LOBBY_UPDATE: updated,
+  GUILDHALL_LOBBY_UPDATE: changed,
   LOBBY_DELETE: (state: State, d: Json): Notice[] => dropLobby(state, idOf(d, 'id') ?? ''),
   LOBBY_MEMBER_ADD: (state: State, d: Json) => memberChanged(state, d),
   LOBBY_MEMBER_UPDATE: (state: State, d: Json) => memberChanged(state, d),
+  GUILDHALL_LOBBY_MEMBER_UPDATE: (state: State, d: Json) => memberChanged(state, d),
   LOBBY_MEMBER_REMOVE: memberRemoved,
   LOBBY_MEMBER_CONNECT: (state: State, d: Json) => memberChanged(state, d, true),
   LOBBY_MEMBER_DISCONNECT: (state: State, d: Json) => memberChanged(state, d, false),

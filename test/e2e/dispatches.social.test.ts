@@ -65,11 +65,11 @@ async function playing(who: Someone, scope: string, more: Record<string, string>
   return someone(`Bearer ${access_token}`);
 }
 
-async function gatewayOf({ authorization }: Someone): Promise<GatewayClient> {
-  const session = await GatewayClient.ready(server.info.gateway, {
-    token: authorization,
-    capabilities: CAPABILITY.AUTO_LOBBY_CONNECT,
-  });
+async function gatewayOf(
+  { authorization: token }: Someone,
+  capabilities: number = CAPABILITY.AUTO_LOBBY_CONNECT,
+): Promise<GatewayClient> {
+  const session = await GatewayClient.ready(server.info.gateway, { token, capabilities });
   open.push(session);
   return session;
 }
@@ -172,8 +172,18 @@ describe('between players', () => {
     await bot(`PUT /lobbies/${id}/members/${hal.id}`, { metadata: { team: 'red' } });
     const isRed = (d: Record<string, unknown>) => JSON.stringify(d).includes('"team":"red"');
     expect(await gilAt.dispatch('LOBBY_MEMBER_UPDATE', isRed)).toMatchObject({ lobby_id: id });
+    const gilPlays = await gatewayOf(gil, CAPABILITY.AUTO_LOBBY_CONNECT | CAPABILITY.LOBBY_CHANGES);
     await bot(`PATCH /lobbies/${id}`, { metadata: { map: 'dunes' } });
     await halAt.dispatch('LOBBY_UPDATE');
+    expect(await gilPlays.dispatch('GUILDHALL_LOBBY_UPDATE')).toMatchObject({
+      id,
+      metadata: { map: 'dunes' },
+    });
+    await bot(`PUT /lobbies/${id}/members/${hal.id}`, { metadata: { team: 'blue' } });
+    expect(await gilPlays.dispatch('GUILDHALL_LOBBY_MEMBER_UPDATE')).toMatchObject({
+      member: { id: hal.id, metadata: { team: 'blue' } },
+    });
+    heardNothing(gilPlays, /^LOBBY_(MEMBER_)?UPDATE/);
     const voice = (on: boolean) =>
       halAt.send(OP.LOBBY_VOICE_STATES, on ? [{ lobby_id: id, self_mute: true, self_deaf: false }] : []);
     voice(true);

@@ -100,6 +100,24 @@ describe('lobbies', () => {
     expect(handle.metadata).toEqual({ hp: '5' });
   });
 
+  test('keep their members when a change comes without them', () => {
+    const { hear, handles } = opened({ lobbies: [lobby()] });
+    const before = handles.lobby(LOBBY)!.lobbyMemberIds;
+    const { members: _members, ...alone } = lobby({ metadata: { map: 'dunes' } }) as Record<string, unknown>;
+    expect(hear('GUILDHALL_LOBBY_UPDATE', alone)).toEqual([{ type: 'lobbyUpdated', lobbyId: LOBBY }]);
+    expect(handles.lobby(LOBBY)).toMatchObject({ metadata: { map: 'dunes' }, lobbyMemberIds: before });
+    expect(before.length).toBeGreaterThan(0);
+    const member = { id: before[0], metadata: { hp: '1' }, flags: 0, connected: true };
+    hear('GUILDHALL_LOBBY_MEMBER_UPDATE', { lobby_id: LOBBY, member });
+    expect(handles.lobby(LOBBY)?.lobbyMembers[0]?.metadata).toEqual({ hp: '1' });
+  });
+
+  test('ignore a change of an unknown lobby', () => {
+    const { hear, handles } = opened();
+    expect(hear('GUILDHALL_LOBBY_UPDATE', { id: LOBBY, metadata: {} })).toEqual([]);
+    expect(handles.lobby(LOBBY)).toBeNull();
+  });
+
   test('link to a channel', () => {
     const { hear, handles } = opened({ lobbies: [lobby()] });
     const linked = { id: '31', name: 'general', guild_id: '32', type: 0 };
@@ -420,7 +438,7 @@ describe('invites', () => {
 
 const NAMES = [
   'READY PRESENCE_UPDATE USER_UPDATE ACTIVITY_INVITE_CREATE USER_APPLICATION_IDENTITY_UPDATE toString __proto__',
-  'LOBBY_CREATE LOBBY_UPDATE LOBBY_DELETE LOBBY_MEMBER_ADD LOBBY_MEMBER_UPDATE LOBBY_MEMBER_REMOVE',
+  'GUILDHALL_LOBBY_UPDATE GUILDHALL_LOBBY_MEMBER_UPDATE LOBBY_CREATE LOBBY_UPDATE LOBBY_DELETE LOBBY_MEMBER_ADD LOBBY_MEMBER_UPDATE LOBBY_MEMBER_REMOVE',
   'LOBBY_MESSAGE_CREATE LOBBY_MESSAGE_UPDATE LOBBY_MESSAGE_DELETE MESSAGE_CREATE MESSAGE_UPDATE MESSAGE_DELETE',
   'RELATIONSHIP_ADD RELATIONSHIP_REMOVE GAME_RELATIONSHIP_ADD GAME_RELATIONSHIP_REMOVE CHANNEL_CREATE',
 ].flatMap((names) => names.split(' '));

@@ -1,8 +1,10 @@
+import { CAPABILITY } from '../../protocol/capabilities.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import type { Judge } from './judge.ts';
 import { Life } from './life.ts';
 import type { LobbyTruth } from './lobbytruth.ts';
+import { takesLobbyChanges } from './lobbyview.ts';
 import type { Truth } from './truth.ts';
 import type { Heard, HeardInteraction, Wire, WireEnd } from './wire.ts';
 import type { World } from './world.ts';
@@ -185,7 +187,9 @@ export class SimClient implements WireEnd {
       this.life = seq > 0 ? this.#born() : this.life;
       this.status = 'online';
       this.#identifiedMs = this.#ports.world.nowMs;
-      this.#wire?.say(OP.IDENTIFY, { token, intents: ALL_INTENTS, properties: {}, large_threshold: 250 });
+      const capabilities = takesLobbyChanges(this.userId) ? CAPABILITY.LOBBY_CHANGES : 0;
+      const asked = { intents: ALL_INTENTS, properties: {}, large_threshold: 250, capabilities };
+      this.#wire?.say(OP.IDENTIFY, { token, ...asked });
     }
   }
 

@@ -19,6 +19,18 @@ interface AboutMember {
   readonly member: ShownMember;
 }
 
+/** Without the user where the user did not change. */
+interface ChangedMember {
+  readonly lobby_id: string;
+  readonly member: Omit<ShownMember, 'user'> & {
+    readonly id?: string;
+    readonly user?: { readonly id: string };
+  };
+}
+
+/** Half of the players have a client with the capability LOBBY_CHANGES. */
+export const takesLobbyChanges = (userId: string): boolean => BigInt(userId) % 2n === 0n;
+
 /** A lobby as a client knows it. */
 interface LobbyReplica {
   readonly members: Map<string, Pick<ShownMember, 'metadata' | 'connected'>>;
@@ -72,14 +84,28 @@ export class LobbyView {
       if (!this.#toldAt.has(lobby.id)) this.#toldAt.set(lobby.id, this.#truth.at);
     },
     LOBBY_UPDATE: (lobby: ShownLobby) => {
+      this.#expectChanges(false, 'LOBBY_UPDATE');
       if (this.#known(lobby.id, 'LOBBY_UPDATE')) this.replicas.set(lobby.id, replicaOf(lobby));
+    },
+    GUILDHALL_LOBBY_UPDATE: ({ id, metadata, host_id = null }: Omit<ShownLobby, 'members'>) => {
+      this.#expectChanges(true, 'GUILDHALL_LOBBY_UPDATE');
+      const replica = this.#known(id, 'GUILDHALL_LOBBY_UPDATE');
+      if (replica) Object.assign(replica, { metadata, hostId: host_id });
     },
     LOBBY_DELETE: ({ id }: ShownLobby) => {
       this.replicas.delete(id);
       this.#toldAt.delete(id);
     },
     LOBBY_MEMBER_ADD: (about: AboutMember) => this.#member(about, 'LOBBY_MEMBER_ADD'),
-    LOBBY_MEMBER_UPDATE: (about: AboutMember) => this.#member(about, 'LOBBY_MEMBER_UPDATE'),
+    LOBBY_MEMBER_UPDATE: (about: AboutMember) => {
+      this.#expectChanges(false, 'LOBBY_MEMBER_UPDATE');
+      this.#member(about, 'LOBBY_MEMBER_UPDATE');
+    },
+    GUILDHALL_LOBBY_MEMBER_UPDATE: ({ lobby_id, member }: ChangedMember) => {
+      this.#expectChanges(true, 'GUILDHALL_LOBBY_MEMBER_UPDATE');
+      const user = member.user ?? { id: member.id ?? '' };
+      this.#member({ lobby_id, member: { ...member, user } }, 'GUILDHALL_LOBBY_MEMBER_UPDATE');
+    },
     LOBBY_MEMBER_REMOVE: ({ lobby_id, member }: AboutMember) =>
       this.#known(lobby_id, 'LOBBY_MEMBER_REMOVE')?.members.delete(member.user.id),
     LOBBY_MESSAGE_CREATE: (message: { readonly id: string; readonly content: string }) =>
@@ -101,6 +127,11 @@ export class LobbyView {
     const may = replica !== undefined || this.#truth.wasEverMember(this.#userId, lobbyId);
     this.#judge.expect(may, 'lobby first', () => `${this.#name} hears ${t} of ${lobbyId}`);
     return replica;
+  }
+
+  #expectChanges(areTaken: boolean, t: string): void {
+    const takes = takesLobbyChanges(this.#userId);
+    this.#judge.expect(takes === areTaken, 'capability', () => `${this.#name} receives ${t}`);
   }
 
   #member({ lobby_id: lobbyId, member: { user, metadata, connected } }: AboutMember, t: string): void {

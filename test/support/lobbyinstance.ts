@@ -32,12 +32,12 @@ export async function openLobbyInstance(...options: Parameters<typeof openInstan
       user: made.user,
       authority: { by, requires: 0n } as Authority,
       token,
-      async connect(intents = ALL_INTENTS) {
+      async connect(intents = ALL_INTENTS, capabilities = 0) {
         const sink = new RecordingSink();
         const outcome = await instance.sessions.identify(
           {
             ...{ token: await token(), intents, shard: [0, 1] as const, largeThreshold: 50 },
-            ...{ presence: null, version: 10, capabilities: 0 },
+            ...{ presence: null, version: 10, capabilities },
           } as Parameters<typeof instance.sessions.identify>[0],
           sink,
         );

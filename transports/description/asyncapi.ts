@@ -154,7 +154,7 @@ const dispatchMessages = (): Messages =>
 
 /** `x-intents`: what a bot's session subscribes with, in guilds and outside; empty when every session receives it. */
 function dispatchMessage(t: string, row: DispatchRow): JsonSchema {
-  const { intent, dmIntent, oauth2Intent, permission, scope, contentGated } = row;
+  const { intent, dmIntent, oauth2Intent, permission, scope, contentGated, lobbyChanges } = row;
   const intents = (bits: number | null | undefined) => (bits == null ? [] : bitNames(INTENTS, bits));
   return {
     ...framed(
@@ -168,6 +168,8 @@ function dispatchMessage(t: string, row: DispatchRow): JsonSchema {
     ...(permission ? { 'x-any-permission': bitNames(P, permission.anyOf) } : {}),
     ...(scope ? { 'x-scopes': scope === 'any' ? 'any' : [scope].flat() } : {}),
     ...(contentGated ? { 'x-message-content': true } : {}),
+    // With or without the capability LOBBY_CHANGES.
+    ...(lobbyChanges === undefined ? {} : { 'x-lobby-changes': lobbyChanges }),
     ...(t.startsWith('GUILDHALL_') ? { 'x-guildhall-extension': true } : {}),
   };
 }

@@ -42,6 +42,11 @@ export interface GatewayLobbyMember {
   readonly lobby_id: ChannelId;
   readonly application_id: ApplicationId;
 }
+/** The user only where the user changed. */
+type LobbyMemberChange = Omit<GatewayLobbyMember, 'member'> & {
+  readonly member: Omit<LobbyPerson, 'user'> &
+    ({ readonly id: UserId } | { readonly user: LobbyPerson['user'] });
+};
 interface LobbyGone {
   readonly id: ChannelId;
   readonly reason: 'deleted' | 'removed';
@@ -219,6 +224,8 @@ export interface DispatchPayloads {
   readonly LOBBY_VOICE_SERVER_UPDATE: LobbyVoiceServer;
   readonly GUILDHALL_LOBBY_HOST: LobbyHost;
   readonly GUILDHALL_LOBBY_READY: ReadyCheckObject;
+  readonly GUILDHALL_LOBBY_UPDATE: Omit<GatewayLobby, 'members' | 'voice_states'>;
+  readonly GUILDHALL_LOBBY_MEMBER_UPDATE: LobbyMemberChange;
   readonly GUILDHALL_LOBBY_MESSAGE: LobbyGameMessage;
   readonly GUILDHALL_MATCHMAKING_UPDATE: TicketObject;
   readonly RATE_LIMITED: wire.GatewayRateLimitedDispatchData;

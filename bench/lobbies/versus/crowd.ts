@@ -69,7 +69,10 @@ class Crowd {
   #player(order: Gathering): (index: number, token: string) => Promise<void> {
     const { url, membersEach } = order;
     const api = new Api(new URL('/api', url), AT_ONCE);
-    const form = { intents: LOBBY_INTENTS, capabilities: CAPABILITY.AUTO_LOBBY_CONNECT };
+    const form = {
+      intents: LOBBY_INTENTS,
+      capabilities: CAPABILITY.AUTO_LOBBY_CONNECT | CAPABILITY.LOBBY_CHANGES,
+    };
     return async (index, token) => {
       const authorization = `Bearer ${token}`;
       // HELLO and READY.

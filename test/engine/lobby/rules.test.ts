@@ -113,7 +113,14 @@ describe('a link', () => {
     const state = lobbyWith([member('11')], { by_secret: false }, [session('11')]);
     const { told, value } = run(state, 'linkLobby', { link }, SYSTEM);
     expect(value).toMatchObject({ linked_channel: CHANNEL });
-    expect(told).toMatchObject([{ t: 'LOBBY_UPDATE', d: { linked_channel: CHANNEL } }]);
+    expect(told).toMatchObject([
+      {
+        t: 'LOBBY_UPDATE',
+        d: { linked_channel: CHANNEL, members: [{ user: { id: '11' } }], voice_states: [] },
+      },
+      { t: 'GUILDHALL_LOBBY_UPDATE', d: { id: LOBBY_ID, linked_channel: CHANNEL } },
+    ]);
+    expect(Object.keys(told[1]?.d ?? {})).not.toContain('members');
     expect(state.lobby.idle_since_ms).toBeNull();
     expect(run(state, 'unlinkLobby', { channelId: '7' as ChannelId }, SYSTEM).types).toEqual([]);
     expect(run(state, 'unlinkLobby', { channelId: '500' as ChannelId }, SYSTEM).types).toEqual([
@@ -152,6 +159,7 @@ describe('a link', () => {
     const renamed = { ...(CHANNEL as object), name: 'renamed' } as never;
     expect(run(state, 'linkedChannelChanged', { channel: renamed }, SYSTEM).told).toMatchObject([
       { t: 'LOBBY_UPDATE', d: { linked_channel: { name: 'renamed' } } },
+      { t: 'GUILDHALL_LOBBY_UPDATE', d: { linked_channel: { name: 'renamed' } } },
     ]);
     const other = { ...(CHANNEL as object), id: '501' } as never;
     expect(run(state, 'linkedChannelChanged', { channel: other }, SYSTEM).types).toEqual([]);
@@ -261,7 +269,8 @@ describe('being connected', () => {
       members: [{ user: { id: '11' }, connected: true }, { connected: true }],
     });
     expect(first.told).toMatchObject([
-      { t: 'LOBBY_MEMBER_UPDATE', d: { member: { connected: true } }, to: ['s12'] },
+      { t: 'LOBBY_MEMBER_UPDATE', d: { member: { user: { id: '11' }, connected: true } }, to: ['s12'] },
+      { t: 'GUILDHALL_LOBBY_MEMBER_UPDATE', d: { member: { id: '11', connected: true } }, to: ['s12'] },
     ]);
     expect(attach(state, 'b', true).told).toMatchObject([{ t: 'LOBBY_CREATE', to: ['b'] }]);
     expect(attach(state, 'b', true).types).toEqual([]);
@@ -269,6 +278,7 @@ describe('being connected', () => {
     expect(detach('a').told).toEqual([]);
     expect(detach('b').told).toMatchObject([
       { t: 'LOBBY_MEMBER_UPDATE', d: { member: { connected: false } }, to: ['s12'] },
+      { t: 'GUILDHALL_LOBBY_MEMBER_UPDATE', d: { member: { connected: false } }, to: ['s12'] },
     ]);
     expect(detach('b').types).toEqual([]);
   });
@@ -277,8 +287,10 @@ describe('being connected', () => {
     const state = lobbyWith([member('11', { flags: 1 })], {}, [session('11')]);
     const user = { ...member('11').user, global_name: 'renamed' };
     const { told } = run(state, 'changeUser', { user }, SYSTEM);
+    const d = { member: { user: { global_name: 'renamed' }, flags: 1 } };
     expect(told).toMatchObject([
-      { t: 'LOBBY_MEMBER_UPDATE', d: { member: { user: { global_name: 'renamed' }, flags: 1 } } },
+      { t: 'LOBBY_MEMBER_UPDATE', d },
+      { t: 'GUILDHALL_LOBBY_MEMBER_UPDATE', d },
     ]);
     expect(run(state, 'changeUser', { user: { ...user, id: '12' as UserId } }, SYSTEM).types).toEqual([]);
   });

@@ -36,6 +36,8 @@ describe('the gateway', () => {
     expect(messageOf('GUILD_BAN_ADD')['x-any-permission']).toEqual(['BAN_MEMBERS', 'VIEW_AUDIT_LOG']);
     expect(messageOf('INTERACTION_CREATE')['x-intents']).toEqual([]);
     expect(messageOf('GUILDHALL_LOBBY_HOST')['x-guildhall-extension']).toBe(true);
+    expect(messageOf('LOBBY_UPDATE')['x-lobby-changes']).toBe(false);
+    expect(messageOf('GUILDHALL_LOBBY_UPDATE')['x-lobby-changes']).toBe(true);
     expect(messageOf('LOBBY_CREATE')).not.toHaveProperty('x-guildhall-extension');
   });
 
