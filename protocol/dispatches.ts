@@ -27,6 +27,16 @@ export interface DispatchRow {
   readonly ownAmongMembers?: number;
   /** The affected user (`d.user_id`) always receives it, even for a channel that the user cannot see. */
   readonly ownAlways?: true;
+  /** It names no channel, and all members of its guild may see it. */
+  readonly guildWide?: true;
+  /** Made for one session, and its lists may be long. */
+  readonly forOne?: true;
+  /** Members may see other channels after it: all of them, or the affected one (`d.user`). */
+  readonly changesVisibility?: 'all' | 'own';
+  /** The affected user (`d.user`) is a member of the guild after it, or is not. */
+  readonly membership?: 'joined' | 'left';
+  /** It shows new state of a guild that is in no table, so that it must reach sessions after a handover too. */
+  readonly showsUnstored?: true;
 }
 
 const OF_PRIVATE_CHANNELS = { scope: 'dm_channels.read', oauth2Intent: I.PRIVATE_CHANNELS } as const;
@@ -42,7 +52,7 @@ const BANS = { at: 'guild', anyOf: P.BAN_MEMBERS | P.VIEW_AUDIT_LOG } as const;
  * @source https://docs.discord.com/developers/events/gateway-events#receive-events
  */
 export const DISPATCH = {
-  READY: { intent: null, scope: 'any' },
+  READY: { intent: null, scope: 'any', forOne: true },
   RESUMED: { intent: null, scope: 'any' },
   APPLICATION_COMMAND_PERMISSIONS_UPDATE: { intent: null },
   AUTO_MODERATION_RULE_CREATE: { intent: I.AUTO_MODERATION_CONFIGURATION, permission: MANAGERS },
@@ -53,9 +63,9 @@ export const DISPATCH = {
     permission: MANAGERS,
     contentGated: true,
   },
-  CHANNEL_CREATE: { intent: I.GUILDS, ...OF_PRIVATE_CHANNELS },
-  CHANNEL_UPDATE: { intent: I.GUILDS, ...OF_PRIVATE_CHANNELS },
-  CHANNEL_DELETE: { intent: I.GUILDS, ...OF_PRIVATE_CHANNELS },
+  CHANNEL_CREATE: { intent: I.GUILDS, changesVisibility: 'all', ...OF_PRIVATE_CHANNELS },
+  CHANNEL_UPDATE: { intent: I.GUILDS, changesVisibility: 'all', ...OF_PRIVATE_CHANNELS },
+  CHANNEL_DELETE: { intent: I.GUILDS, changesVisibility: 'all', ...OF_PRIVATE_CHANNELS },
   CHANNEL_RECIPIENT_ADD: { intent: null, ...OF_PRIVATE_CHANNELS },
   CHANNEL_RECIPIENT_REMOVE: { intent: null, ...OF_PRIVATE_CHANNELS },
   // Calls in private channels, sent to sessions of users only.
@@ -68,8 +78,8 @@ export const DISPATCH = {
   STREAM_SERVER_UPDATE: { intent: null, scope: 'voice' },
   STREAM_DELETE: { intent: null, scope: 'voice' },
   CHANNEL_INFO: { intent: null },
-  VOICE_CHANNEL_STATUS_UPDATE: { intent: I.GUILDS },
-  VOICE_CHANNEL_START_TIME_UPDATE: { intent: I.GUILDS },
+  VOICE_CHANNEL_STATUS_UPDATE: { intent: I.GUILDS, showsUnstored: true },
+  VOICE_CHANNEL_START_TIME_UPDATE: { intent: I.GUILDS, showsUnstored: true },
   THREAD_CREATE: { intent: I.GUILDS },
   THREAD_UPDATE: { intent: I.GUILDS },
   THREAD_DELETE: { intent: I.GUILDS },
@@ -80,8 +90,8 @@ export const DISPATCH = {
   ENTITLEMENT_CREATE: { intent: null },
   ENTITLEMENT_UPDATE: { intent: null },
   ENTITLEMENT_DELETE: { intent: null },
-  GUILD_CREATE: { intent: I.GUILDS },
-  GUILD_UPDATE: { intent: I.GUILDS },
+  GUILD_CREATE: { intent: I.GUILDS, forOne: true },
+  GUILD_UPDATE: { intent: I.GUILDS, changesVisibility: 'all' },
   GUILD_DELETE: { intent: I.GUILDS },
   GUILD_AUDIT_LOG_ENTRY_CREATE: {
     intent: I.GUILD_MODERATION,
@@ -96,13 +106,18 @@ export const DISPATCH = {
   GUILD_JOIN_REQUEST_CREATE: { intent: I.GUILD_MEMBERS, permission: KICKERS },
   GUILD_JOIN_REQUEST_UPDATE: { intent: I.GUILD_MEMBERS, permission: KICKERS },
   GUILD_JOIN_REQUEST_DELETE: { intent: I.GUILD_MEMBERS, permission: KICKERS },
-  GUILD_MEMBER_ADD: { intent: I.GUILD_MEMBERS },
-  GUILD_MEMBER_REMOVE: { intent: I.GUILD_MEMBERS },
-  GUILD_MEMBER_UPDATE: { intent: I.GUILD_MEMBERS, ownWithoutIntent: true },
-  GUILD_MEMBERS_CHUNK: { intent: null },
+  GUILD_MEMBER_ADD: { intent: I.GUILD_MEMBERS, guildWide: true, membership: 'joined' },
+  GUILD_MEMBER_REMOVE: { intent: I.GUILD_MEMBERS, guildWide: true, membership: 'left' },
+  GUILD_MEMBER_UPDATE: {
+    intent: I.GUILD_MEMBERS,
+    guildWide: true,
+    ownWithoutIntent: true,
+    changesVisibility: 'own',
+  },
+  GUILD_MEMBERS_CHUNK: { intent: null, forOne: true },
   GUILD_ROLE_CREATE: { intent: I.GUILDS },
-  GUILD_ROLE_UPDATE: { intent: I.GUILDS },
-  GUILD_ROLE_DELETE: { intent: I.GUILDS },
+  GUILD_ROLE_UPDATE: { intent: I.GUILDS, changesVisibility: 'all' },
+  GUILD_ROLE_DELETE: { intent: I.GUILDS, changesVisibility: 'all' },
   GUILD_SCHEDULED_EVENT_CREATE: { intent: I.GUILD_SCHEDULED_EVENTS },
   GUILD_SCHEDULED_EVENT_UPDATE: { intent: I.GUILD_SCHEDULED_EVENTS },
   GUILD_SCHEDULED_EVENT_DELETE: { intent: I.GUILD_SCHEDULED_EVENTS },
@@ -149,12 +164,14 @@ export const DISPATCH = {
     intent: I.GUILD_PRESENCES,
     scope: ['activities.read', 'presences.read'],
     oauth2Intent: I.USER_PRESENCE,
+    guildWide: true,
+    showsUnstored: true,
   },
   TYPING_START: { intent: I.GUILD_MESSAGE_TYPING, dmIntent: I.DIRECT_MESSAGE_TYPING },
   USER_UPDATE: { intent: null, scope: 'identify' },
   VOICE_CHANNEL_EFFECT_SEND: { intent: I.GUILD_VOICE_STATES },
   // A user who joins a call needs the session id in it.
-  VOICE_STATE_UPDATE: { intent: I.GUILD_VOICE_STATES, ownAlways: true, ...OF_CALLS },
+  VOICE_STATE_UPDATE: { intent: I.GUILD_VOICE_STATES, ownAlways: true, showsUnstored: true, ...OF_CALLS },
   VOICE_SERVER_UPDATE: { intent: null, scope: 'voice' },
   WEBHOOKS_UPDATE: { intent: I.GUILD_WEBHOOKS },
   EMBEDDED_ACTIVITY_UPDATE_V2: {
@@ -190,7 +207,7 @@ export const DISPATCH = {
   USER_APPLICATION_IDENTITY_REMOVE: { intent: null, scope: 'any' },
   AUTHORIZE_REQUEST: { intent: null, scope: 'any' },
   // Lobbies, sent to sessions of their application.
-  LOBBY_CREATE: { intent: I.LOBBIES, scope: 'lobbies.write' },
+  LOBBY_CREATE: { intent: I.LOBBIES, scope: 'lobbies.write', forOne: true },
   LOBBY_UPDATE: { intent: I.LOBBIES, scope: 'lobbies.write', lobbyChanges: false },
   LOBBY_DELETE: { intent: I.LOBBY_DELETE, scope: 'lobbies.write' },
   LOBBY_MEMBER_ADD: { intent: I.LOBBIES, scope: 'lobbies.write' },
@@ -217,3 +234,9 @@ export type DispatchName = keyof typeof DISPATCH;
 
 /** The rows of `DISPATCH`, with their optional columns. */
 export const DISPATCH_ROWS: Readonly<Record<DispatchName, DispatchRow>> = DISPATCH;
+
+const ROWS: ReadonlyMap<string, DispatchRow> = new Map(Object.entries(DISPATCH));
+const UNKNOWN: DispatchRow = { intent: null };
+
+/** The row of a dispatch that was received or stored by its name; a name from another version has no columns. */
+export const dispatchRow = (t: string): DispatchRow => ROWS.get(t) ?? UNKNOWN;

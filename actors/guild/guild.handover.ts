@@ -1,5 +1,6 @@
 import type { GatewayPresenceUpdate } from 'discord-api-types/v10';
 import type { Guild, LiveVoiceChannel } from '../../engine/guild/guild.ts';
+import { dispatchRow } from '../../protocol/dispatches.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import type { GatewayVoiceState } from '../../protocol/objects.ts';
 import type { Timer } from '../runtime/clock.ts';
@@ -23,11 +24,6 @@ export interface HandoverState {
   readonly told?: readonly StreamDispatch[];
 }
 
-/** Dispatches that carry the new value of state that is never stored. */
-const STATES: ReadonlySet<string> = new Set([
-  ...['PRESENCE_UPDATE', 'VOICE_STATE_UPDATE', 'VOICE_CHANNEL_STATUS_UPDATE'],
-  'VOICE_CHANNEL_START_TIME_UPDATE',
-]);
 const RECENT_MAX = 1_000;
 
 /** The complete handover state, for a planned change of owner. */
@@ -39,7 +35,7 @@ export const handoverStateOf = (
   presences: [...guild.presences.values()],
   slowmode: [...guild.slowmode],
   replies: [...keys.unrecorded()],
-  told: stream.lastOf(STATES, RECENT_MAX),
+  told: stream.lastOf((t) => dispatchRow(t).showsUnstored === true, RECENT_MAX),
 });
 
 /** The part of the handover state that must survive a crash. */

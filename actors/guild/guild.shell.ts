@@ -13,6 +13,7 @@ import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import { type ScheduledEvent, scheduledEventsOf } from '../../engine/scheduledevent/event.ts';
+import { dispatchRow } from '../../protocol/dispatches.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { GuildSnapshot, GuildStore } from '../../storage/guild/port.ts';
@@ -78,11 +79,6 @@ const VOICE: ReadonlySet<GuildFact['type']> = new Set<keyof (EphemeralFacts & Vo
   'voiceStatusChanged',
   'voiceStartChanged',
 ]);
-
-const MOVES: Readonly<Record<string, 'joined' | 'left'>> = {
-  GUILD_MEMBER_ADD: 'joined',
-  GUILD_MEMBER_REMOVE: 'left',
-};
 
 /** After a change of owner, how long members in voice may take to subscribe again before they leave voice. */
 const RETURN_MS = 30_000;
@@ -217,8 +213,8 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     const moved = new Map<UserId, 'joined' | 'left'>();
     for (const { dispatches } of records)
       for (const { t, d } of dispatches) {
-        const how = MOVES[t];
-        if (how) moved.set((d as { readonly user: { readonly id: UserId } }).user.id, how);
+        const { membership } = dispatchRow(t);
+        if (membership) moved.set((d as { readonly user: { readonly id: UserId } }).user.id, membership);
       }
     if (moved.size > 0) this.#ports.listener.membersMoved?.(this.id, moved);
   }

@@ -6,6 +6,7 @@ import { guildCreatePayload } from '../../engine/guild/payloads.ts';
 import { withRequests } from '../../engine/guild/screening.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
+import { dispatchRow } from '../../protocol/dispatches.ts';
 import { NotServed } from '../../protocol/faults.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
@@ -198,12 +199,6 @@ function addSubscriber(guild: Guild, audiences: Audiences, subscriber: Recipient
   if (!known) guild.sessionCounts.set(userId, (guild.sessionCounts.get(userId) ?? 0) + 1);
 }
 
-/** Dispatches after which a member may see other channels than before. */
-const CHANGES_VISIBILITY: ReadonlySet<string> = new Set([
-  ...['GUILD_UPDATE', 'GUILD_ROLE_UPDATE', 'GUILD_ROLE_DELETE', 'CHANNEL_UPDATE', 'CHANNEL_CREATE'],
-  ...['CHANNEL_DELETE', 'GUILD_MEMBER_UPDATE'],
-]);
-
 /**
  * Whether the client may know other channels than its session can see now. CHANNEL_CREATE and CHANNEL_DELETE for a change
  * of visibility are computed for subscribed sessions only. A session may have missed them unless it was subscribed to this
@@ -220,11 +215,11 @@ function isStale(
   if (stream.isOrphan(after)) return true;
   const isComputed = (subscribedAt.get(subscriber) ?? Number.POSITIVE_INFINITY) <= after;
   const isOwn = (d: object) => userIdOf(d) === subscriber.userId;
-  return dispatches.some(
-    ({ t, d }) =>
-      (t === 'GUILD_MEMBER_REMOVE' && isOwn(d)) ||
-      (!isComputed && CHANGES_VISIBILITY.has(t) && (t !== 'GUILD_MEMBER_UPDATE' || isOwn(d))),
-  );
+  return dispatches.some(({ t, d }) => {
+    const { membership, changesVisibility } = dispatchRow(t);
+    if (membership === 'left' && isOwn(d)) return true;
+    return !isComputed && (changesVisibility === 'all' || (changesVisibility === 'own' && isOwn(d)));
+  });
 }
 
 /** The user that a dispatch of a membership names. */
@@ -314,7 +309,7 @@ function missed(
 function removalsOf(dispatches: readonly StreamDispatch[]): ReadonlyMap<string, readonly number[]> {
   const removals = new Map<string, number[]>();
   for (const { t, d, n } of dispatches) {
-    if (t !== 'GUILD_MEMBER_REMOVE') continue;
+    if (dispatchRow(t).membership !== 'left') continue;
     const userId = userIdOf(d);
     removals.set(userId, [...(removals.get(userId) ?? []), n]);
   }

@@ -69,12 +69,12 @@ export class DispatchStream {
     return n < this.#began && n > this.#base;
   }
 
-  /** The last dispatches with these names, ascending. */
-  lastOf(names: ReadonlySet<string>, max: number): StreamDispatch[] {
+  /** The last dispatches whose names are wanted, ascending. */
+  lastOf(isWanted: (t: string) => boolean, max: number): StreamDispatch[] {
     const found: StreamDispatch[] = [];
     for (let at = this.#kept.length - 1; at >= this.#head && found.length < max; at -= 1) {
       const { t, d, to, n, atMs } = present(this.#kept[at]);
-      if (names.has(t)) found.push({ t, d, to, n, atMs });
+      if (isWanted(t)) found.push({ t, d, to, n, atMs });
     }
     return found.reverse();
   }

@@ -1,20 +1,13 @@
+import { dispatchRow } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { Authorization } from '../oauth/authorization.ts';
 
 /** Estimated memory of one list entry: the object and its encoding, for a member with a few roles. */
 const ENTRY_BYTES = 1024;
 
-/** Dispatches made for one session, whose lists may be long. */
-const FOR_ONE: ReadonlySet<string> = new Set([
-  'READY',
-  'GUILD_CREATE',
-  'GUILD_MEMBERS_CHUNK',
-  'LOBBY_CREATE',
-]);
-
 /** Estimates the memory from the lengths of the payload's top-level lists. O(number of lists). */
 function weigh(t: string, d: unknown): number {
-  if (!FOR_ONE.has(t)) return 0;
+  if (!dispatchRow(t).forOne) return 0;
   let entries = 1;
   for (const value of Object.values(d ?? {})) if (Array.isArray(value)) entries += value.length;
   return entries * ENTRY_BYTES;
@@ -88,7 +81,7 @@ export class DispatchBody {
 
   /** Whether it is made for one session: then its bytes are sent once. */
   get isForOne(): boolean {
-    return FOR_ONE.has(this.t);
+    return dispatchRow(this.t).forOne === true;
   }
 
   get d(): unknown {

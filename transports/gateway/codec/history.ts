@@ -1,4 +1,5 @@
 import type { DispatchBody } from '../../../engine/fanout/body.ts';
+import { dispatchRow } from '../../../protocol/dispatches.ts';
 import { isRecord } from '../../../protocol/json.ts';
 import { JSON_TAIL, type Lane, laneFor, stampDigits } from './lane.ts';
 import { spliceAfter, ZLIB_STREAM } from './splice.ts';
@@ -16,14 +17,6 @@ const TAIL_FROM_END = JSON_TAIL.length + ZLIB_STREAM.trailerBytes;
 /** The history of the dispatch that is being compressed; overwritten by the next. */
 const WINDOW = Buffer.allocUnsafeSlow(WINDOW_BYTES);
 
-/** Dispatches without a channel that all members of their guild receive. */
-const GUILD_WIDE: ReadonlySet<string> = new Set([
-  'PRESENCE_UPDATE',
-  'GUILD_MEMBER_ADD',
-  'GUILD_MEMBER_UPDATE',
-  'GUILD_MEMBER_REMOVE',
-]);
-
 /**
  * The topic of a dispatch: its channel, or its guild. Only dispatches of one topic refer to each other; otherwise a writer in one
  * channel could learn from the sizes of encrypted frames what others write in another.
@@ -32,7 +25,7 @@ function topicOf({ t, d }: DispatchBody): string | null {
   if (!isRecord(d)) return null;
   const { channel_id: channel, guild_id: guild } = d;
   if (typeof channel === 'string') return channel;
-  return GUILD_WIDE.has(t) && typeof guild === 'string' ? guild : null;
+  return dispatchRow(t).guildWide && typeof guild === 'string' ? guild : null;
 }
 
 /** The part of a dispatch's history that all groups share. */
