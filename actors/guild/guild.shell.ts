@@ -2,7 +2,7 @@ import { AutoModeration } from '../../engine/automod/state.ts';
 import { Audiences } from '../../engine/fanout/audience.ts';
 import type { Recipient } from '../../engine/fanout/body.ts';
 import { expressionsOf } from '../../engine/guild/expressions.ts';
-import type { EphemeralFacts, GuildFact, VoiceChannelFacts } from '../../engine/guild/facts.ts';
+import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { type LinkUpdate, linkEnded, linksEnded, linkUpdates } from '../../engine/guild/lobbylinks.ts';
 import { slowmodeRuns } from '../../engine/guild/messages.scope.ts';
@@ -72,13 +72,6 @@ export interface GuildListener extends GuildVoiceListener {
   /** A change that the lobby of a linked channel must receive. */
   linked(news: LinkUpdate): void;
 }
-
-/** Facts about voice state that is in no table. */
-const VOICE: ReadonlySet<GuildFact['type']> = new Set<keyof (EphemeralFacts & VoiceChannelFacts)>([
-  'voiceStateChanged',
-  'voiceStatusChanged',
-  'voiceStartChanged',
-]);
 
 /** After a change of owner, how long members in voice may take to subscribe again before they leave voice. */
 const RETURN_MS = 30_000;
@@ -343,7 +336,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   ): (() => void) | null {
     const isQuiet = guild.voiceStates.size === 0 && this.#voiceMembers.members.size === 0;
     const voiceMembers = isQuiet ? null : this.#voiceMembers.after(guild, facts, nowMs);
-    if (this.#voice && facts.some(({ type }) => VOICE.has(type))) this.#voice.changed();
+    if (this.#voice && facts.some(guildRules.isInSnapshot)) this.#voice.changed();
     if (this.#lobbyUpdates.length === 0) return voiceMembers;
     const news = this.#lobbyUpdates.splice(0);
     return () => {

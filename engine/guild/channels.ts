@@ -413,12 +413,14 @@ export const channels: GuildTopic<ChannelCommands, keyof ChannelFacts> = {
       ],
     },
     channelUpdated: noting({
+      voiceMembers: 'everyone',
       before: (guild, { channel }) =>
         seenAlike(guild, channel) ? null : sightOf(guild, { channelIds: [channel.id] }),
       apply: applyChannelUpdated,
       dispatches: (guild, { channel }, before) => updateDispatches(guild, channel, before),
     }),
     channelDeleted: {
+      voiceMembers: 'everyone',
       apply: applyChannelDeleted,
       dispatches: (_guild, { channel }) => [
         { t: 'CHANNEL_DELETE', d: channel, to: { kind: 'channel', channelId: channel.id } },

@@ -314,6 +314,7 @@ export const info: GuildTopic<InfoCommands, keyof InfoFacts> = {
       dispatches: () => [],
     },
     guildUpdated: noting({
+      voiceMembers: 'everyone',
       before: (guild, { info }) =>
         guild.info.owner_id === info.owner_id
           ? null
@@ -325,6 +326,7 @@ export const info: GuildTopic<InfoCommands, keyof InfoFacts> = {
       ],
     }),
     guildDeleted: {
+      voiceMembers: 'everyone',
       ends: true,
       apply: () => {},
       dispatches: (guild) => [{ t: 'GUILD_DELETE', d: { id: guild.id }, to: { kind: 'guild' } }],

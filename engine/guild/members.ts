@@ -188,6 +188,7 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
       dispatches: (guild, { member }) => [toGuild('GUILD_MEMBER_ADD', { ...member, guild_id: guild.id })],
     },
     memberUpdated: noting({
+      voiceMembers: ({ member }) => member.user.id,
       before: (guild, { member }) =>
         seesAlike(guild, member) ? null : sightOf(guild, { userIds: [member.user.id] }),
       apply: (guild, { member }) => {
@@ -201,6 +202,7 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
       ],
     }),
     memberRemoved: {
+      voiceMembers: ({ user }) => user.id,
       apply: (guild, { user, timedOutUntil = null }) => {
         const userId = user.id;
         guild.members.set(userId, null);

@@ -335,6 +335,7 @@ export const roles: GuildTopic<RoleCommands, keyof RoleFacts> = {
       ],
     },
     roleUpdated: noting({
+      voiceMembers: 'everyone',
       before: (guild, { role }) =>
         (changedBits(guild, role) & SIGHT) === 0n
           ? null
@@ -346,6 +347,7 @@ export const roles: GuildTopic<RoleCommands, keyof RoleFacts> = {
       ],
     }),
     roleDeleted: noting({
+      voiceMembers: 'everyone',
       before: (guild, { roleId }) => sightOf(guild, { userIds: holders(guild, roleId) }),
       apply: applyRoleDeleted,
       dispatches: (guild, { roleId }, before) => [

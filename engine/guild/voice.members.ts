@@ -5,6 +5,7 @@ import { sameVoiceMember, type VoiceMember } from '../call/voicemember.ts';
 import { channelById, channelPermissions, timedOutUntilMs } from '../permissions/permissions.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
+import { guildRules } from './rules.ts';
 import { mayStream, suppressed } from './voice.states.ts';
 
 /**
@@ -42,27 +43,13 @@ export type VoiceChange =
   /** The channel was deleted with its voice members; they are not removed one by one. */
   | { readonly type: 'ended'; readonly channelId: ChannelId };
 
-/** Facts that may change voice members: one user's, or everyone's. All other facts do not. */
-const REACH: { readonly [T in GuildFact['type']]?: 'everyone' | ((fact: never) => string) } = {
-  voiceStateChanged: ({ userId }: { userId: string }) => userId,
-  voiceStateRepeated: ({ userId }: { userId: string }) => userId,
-  memberUpdated: ({ member }: { member: { user: { id: string } } }) => member.user.id,
-  memberRemoved: ({ user }: { user: { id: string } }) => user.id,
-  roleUpdated: 'everyone',
-  roleDeleted: 'everyone',
-  channelUpdated: 'everyone',
-  channelDeleted: 'everyone',
-  guildUpdated: 'everyone',
-  guildDeleted: 'everyone',
-};
-
 /** The users whose voice members these facts may have changed; 'everyone' means everyone in voice. */
 export function membersReached(facts: readonly GuildFact[]): ReadonlySet<UserId> | 'everyone' {
   const userIds = new Set<UserId>();
   for (const fact of facts) {
-    const reach = REACH[fact.type];
-    if (reach === 'everyone') return reach;
-    if (reach) userIds.add(reach(fact as never) as UserId);
+    const reached = guildRules.voiceMembers(fact);
+    if (reached === 'everyone') return 'everyone';
+    if (reached) userIds.add(reached);
   }
   return userIds;
 }

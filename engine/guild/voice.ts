@@ -114,7 +114,8 @@ export const voice: GuildTopic<VoiceCommands, keyof VoiceFacts> = {
   },
   facts: {
     voiceStateChanged: noting({
-      durable: false,
+      durable: 'snapshot',
+      voiceMembers: ({ userId }) => userId,
       // The channel that this change makes the user leave.
       before: (guild, { userId, voiceState }) => {
         const channelId = guild.voiceStates.get(userId)?.channel_id ?? null;
@@ -128,6 +129,7 @@ export const voice: GuildTopic<VoiceCommands, keyof VoiceFacts> = {
     }),
     voiceStateRepeated: {
       durable: false,
+      voiceMembers: ({ userId }) => userId,
       apply: () => {},
       dispatches: (guild, { userId }) => {
         const d = guild.voiceStates.get(userId);

@@ -108,13 +108,13 @@ export const voiceChannels: GuildTopic<VoiceChannelCommands, keyof VoiceChannelF
   },
   facts: {
     voiceStatusChanged: {
-      durable: false,
+      durable: 'snapshot',
       apply: (guild, { channelId, status }) => change(guild, channelId, { status }),
       dispatches: (guild, { channelId, status }) =>
         toChannel(guild, 'VOICE_CHANNEL_STATUS_UPDATE', channelId, { id: channelId, status }),
     },
     voiceStartChanged: {
-      durable: false,
+      durable: 'snapshot',
       apply: (guild, { channelId, startedMs }) => change(guild, channelId, { startedMs }),
       dispatches: (guild, { channelId, startedMs }) =>
         toChannel(guild, 'VOICE_CHANNEL_START_TIME_UPDATE', channelId, {

@@ -1,4 +1,4 @@
-import type { FreshId } from '../../protocol/ids.ts';
+import type { FreshId, UserId } from '../../protocol/ids.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 import type { Authority, By } from './authority.ts';
 
@@ -78,10 +78,15 @@ type CommandRow<S extends Shape, Input, Value> = S['row'] & {
 };
 
 interface AnyFactRow<State, Fact> {
-  /** False for a fact that is never stored and waits for no commit. */
-  readonly durable?: false;
+  /**
+   * False for a fact that is never stored and waits for no commit; `snapshot` for one whose state the actor stores soon
+   * afterwards in a snapshot, for the next owner.
+   */
+  readonly durable?: false | 'snapshot';
   /** The aggregate exists no more after this fact: nothing is decided on top of it. */
   readonly ends?: true;
+  /** Users in voice whose voice members it may change; absent: none. */
+  readonly voiceMembers?: 'everyone' | ((fact: Fact) => UserId);
   readonly apply: (state: State, fact: Fact) => void;
 }
 
@@ -106,11 +111,9 @@ export const noting = <State, Fact, Dispatch, Before>({
   dispatches,
   ...row
 }: {
-  readonly durable?: false;
   readonly before: (state: State, fact: Fact) => Before;
-  readonly apply: (state: State, fact: Fact) => void;
   readonly dispatches: (state: State, fact: Fact, before: Before) => readonly Dispatch[];
-}): FactRow<State, Fact, Dispatch> => ({
+} & AnyFactRow<State, Fact>): FactRow<State, Fact, Dispatch> => ({
   ...row,
   happen(state, fact) {
     const before = noted(state, fact);
@@ -176,6 +179,10 @@ export interface Aggregate<S extends Shape, C extends Commands> {
   /** Applies a fact whose dispatches were already sent. */
   apply(state: S['state'], fact: FactOf<S['facts']>): void;
   isDurable(fact: FactOf<S['facts']>): boolean;
+  /** Whether a snapshot contains the state that the fact changes. */
+  isInSnapshot(fact: FactOf<S['facts']>): boolean;
+  /** The user, or everyone, in voice whose voice member the fact may change; null for nobody. */
+  voiceMembers(fact: FactOf<S['facts']>): 'everyone' | UserId | null;
   /** Whether the aggregate exists no more after the fact. */
   ends(fact: FactOf<S['facts']>): boolean;
 }
@@ -262,7 +269,12 @@ export const aggregate =
         return row.dispatches(state, fact);
       },
       apply: (state, fact) => rowOf(fact).apply(state, fact),
-      isDurable: (fact) => rowOf(fact).durable !== false,
+      isDurable: (fact) => rowOf(fact).durable === undefined,
+      isInSnapshot: (fact) => rowOf(fact).durable === 'snapshot',
+      voiceMembers(fact) {
+        const { voiceMembers = null } = rowOf(fact);
+        return typeof voiceMembers === 'function' ? voiceMembers(fact) : voiceMembers;
+      },
       ends: (fact) => rowOf(fact).ends === true,
     };
   };
