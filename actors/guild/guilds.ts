@@ -37,12 +37,12 @@ export class Guilds {
     authority: Authority,
     commandKey: string | null = null,
   ): Promise<Reply<GuildCommands[K]['value']>> {
-    const { background: patient = false } = guildRules.commands[type];
+    const { background = false } = guildRules.commands[type];
     return new Promise((resolve, reject) => {
       this.#registry.workWith(
         guildId,
         (shell) => shell.command(type, input, authority, resolve, reject, commandKey),
-        { reads: true, patient },
+        { reads: true, background },
       );
     });
   }
@@ -57,7 +57,7 @@ export class Guilds {
   enter(guildId: GuildId, entering: readonly Entering[]): Promise<readonly Subscribed[]> {
     return new Promise((resolve, reject) => {
       this.#registry.workWith(guildId, (shell) => shell.subscribe(entering, resolve, reject), {
-        patient: true,
+        background: true,
       });
     });
   }

@@ -182,13 +182,13 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
 
   /**
    * Like `work`, for work that the aggregate's shell creates. Read-only work (`reads`) is also admitted for an
-   * aggregate in memory while this shard may not decide. For `patient` work the aggregate is loaded in the line without
+   * aggregate in memory while this shard may not decide. For `background` work the aggregate is loaded in the line without
    * priority.
    */
   workWith(
     id: string,
     make: (shell: Shell) => Work<State>,
-    { reads = false, patient = false }: { readonly reads?: boolean; readonly patient?: boolean } = {},
+    { reads = false, background = false }: { readonly reads?: boolean; readonly background?: boolean } = {},
   ): void {
     const resident = this.#cells.get(id);
     const isAtHand = reads && resident !== undefined;
@@ -199,7 +199,7 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
     }
     const cell = resident ?? this.#spawn(id);
     cell.usedMs = this.options.clock.monotonic();
-    if (this.#admits !== null && !patient) cell.shell.prioritize?.();
+    if (this.#admits !== null && !background) cell.shell.prioritize?.();
     cell.tell({ type: 'work', work: make(cell.shell) });
   }
 

@@ -53,7 +53,7 @@ export class Users {
         refuse: missingOr(() => resolve(null), reject),
         fault: reject,
       };
-      this.#registry.workWith(session.userId, () => work, { patient: true });
+      this.#registry.workWith(session.userId, () => work, { background: true });
     });
   }
 
