@@ -174,7 +174,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       this.ownership?.snapshot(this.id) ?? null,
     ]);
     if (!snapshot) return null;
-    const guild = guildOf(snapshot);
+    const guild = guildOf(snapshot, this.audiences);
     if (handover) await this.#restore(guild, handover as HandoverState);
     return guild;
   }
@@ -277,7 +277,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   }
 
   protected override applied(guild: Guild, fact: GuildFact): void {
-    if (fact.type === 'memberRemoved') this.#dismissRemoved(guild, fact, fact.user.id);
+    if (fact.type === 'memberRemoved') this.#dismissRemoved(fact, fact.user.id);
     if (fact.type === 'channelDeleted') this.#lobbyUpdates.push(...linkEnded(guild, fact.channel));
     if (fact.type === 'guildDeleted') this.#lobbyUpdates.push(...linksEnded(guild));
   }
@@ -286,8 +286,8 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
    * Unsubscribes a removed member's sessions before the removal is durable: by then the user may be a member again. Until
    * GUILD_CREATE is sent again, the old sessions must receive nothing after the removal, and new ones stay subscribed.
    */
-  #dismissRemoved(guild: Guild, fact: GuildFact, userId: UserId): void {
-    const sessions = dismiss(guild, this.audiences, userId);
+  #dismissRemoved(fact: GuildFact, userId: UserId): void {
+    const sessions = dismiss(this.audiences, userId);
     if (sessions.length === 0) return;
     this.#leaving ??= new Map();
     this.#leaving.set(fact, sessions);
@@ -347,8 +347,8 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
 
   /** The guild was deleted. Unsubscribes all sessions first, so that none receives that the guild is unavailable. */
   #guildDeleted(memberIds: readonly UserId[]): void {
-    for (const userId of new Set([...memberIds, ...(this.state?.sessionCounts.keys() ?? [])])) {
-      if (this.state) dismiss(this.state, this.audiences, userId);
+    for (const userId of new Set([...memberIds, ...this.audiences.sessionCounts.keys()])) {
+      dismiss(this.audiences, userId);
       this.#ports.listener.memberLeft(this.id, userId, this.epoch?.stream.last ?? 0);
     }
     if (this.state?.pages.tag) this.#ports.listener.tagsQueued?.();
@@ -401,7 +401,7 @@ function addWindows(windows: Windows, guild: Guild, max: GuildPorts['windows']):
   addMessageWindows(windows, guild);
 }
 
-function guildOf(snapshot: GuildSnapshot): Guild {
+function guildOf(snapshot: GuildSnapshot, { sessionCounts }: Audiences): Guild {
   const messages = new MessageWindow();
   return {
     id: snapshot.info.id,
@@ -430,7 +430,7 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     scheduledEvents: scheduledEventsOf(snapshot.scheduledEvents, new Window()),
     autoModeration: new AutoModeration(snapshot.autoModerationRules),
     pages: snapshot.pages,
-    sessionCounts: new Map(),
+    sessionCounts,
     visibilityVersion: 0,
     pins: new Window(),
     reacted: new Window(),

@@ -99,7 +99,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
         const before = sessions.get(subscriber.sessionId);
         const at = (before && ports.subscribedAt.get(before)) ?? deliveredUpTo;
         ports.subscribedAt.set(subscriber, at);
-        addSubscriber(guild, audiences, subscriber);
+        audiences.add(subscriber);
         ports.arriving.add(subscriber);
       }
       // A position in the stream of an actor that ended without a successor cannot be resumed.
@@ -190,13 +190,6 @@ function outcomeOf(guild: Guild, { subscriber, after }: Entering, stream: Dispat
 function sessionsNamed({ sessions }: Audiences, { sessionId }: Recipient): Recipient[] {
   const before: Subscribing | undefined = sessions.get(sessionId);
   return before && !before.over ? [before] : [];
-}
-
-function addSubscriber(guild: Guild, audiences: Audiences, subscriber: Recipient): void {
-  const userId = subscriber.userId;
-  const known = audiences.sessions.has(subscriber.sessionId);
-  audiences.add(subscriber);
-  if (!known) guild.sessionCounts.set(userId, (guild.sessionCounts.get(userId) ?? 0) + 1);
 }
 
 /**
@@ -323,20 +316,15 @@ const isRemovedBefore = (
 ): boolean => removals?.some((at) => at > (after ?? n) && at <= n) ?? false;
 
 /** Unsubscribes every session of a user who is no longer a member. @returns These sessions. */
-export function dismiss(guild: Guild, audiences: Audiences, userId: UserId): readonly Recipient[] {
-  if (!guild.sessionCounts.has(userId)) return [];
+export function dismiss(audiences: Audiences, userId: UserId): readonly Recipient[] {
+  if (!audiences.sessionCounts.has(userId)) return [];
   const sessions = [...audiences.sessions.values()].filter((subscriber) => subscriber.userId === userId);
-  for (const subscriber of sessions) unsubscribe(guild, audiences, subscriber);
+  for (const subscriber of sessions) unsubscribe(audiences, subscriber);
   return sessions;
 }
 
 /** Unsubscribes a session. With the last one, the user's member may be evicted from memory. */
-export function unsubscribe(guild: Guild, audiences: Audiences, subscriber: Recipient): void {
+export function unsubscribe(audiences: Audiences, subscriber: Recipient): void {
   // Another object may represent the session now: it has migrated from another shard.
-  if (audiences.sessions.get(subscriber.sessionId) !== subscriber) return;
-  audiences.delete(subscriber.sessionId);
-  const userId = subscriber.userId;
-  const left = (guild.sessionCounts.get(userId) ?? 1) - 1;
-  if (left > 0) guild.sessionCounts.set(userId, left);
-  else guild.sessionCounts.delete(userId);
+  if (audiences.sessions.get(subscriber.sessionId) === subscriber) audiences.delete(subscriber.sessionId);
 }

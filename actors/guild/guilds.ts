@@ -75,7 +75,7 @@ export class Guilds {
   unsubscribe(guildId: GuildId, subscriber: Recipient): void {
     if (!this.#registry.peek(guildId)) return;
     this.#registry.workWith(guildId, (shell) => ({
-      run: (guild) => unsubscribe(guild, shell.audiences, subscriber),
+      run: () => unsubscribe(shell.audiences, subscriber),
       refuse: () => undefined,
       fault: () => undefined,
     }));

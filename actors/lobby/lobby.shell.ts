@@ -83,17 +83,6 @@ const NEW_MS = 60_000;
  */
 const DIRECT_MAX = 256;
 
-/** Members who have no attached session but may have an open one. Removes entries that are out of date, and those of members who left. */
-function stillUnattached({ unattached, sessions, members }: LobbyState, nowMs: number): readonly UserId[] {
-  if (unattached.size === 0) return [];
-  const attached = new Set([...sessions.values()].map(({ userId }) => userId));
-  const still: UserId[] = [];
-  for (const [id, untilMs] of unattached)
-    if (nowMs >= untilMs || !members.has(id)) unattached.delete(id);
-    else if (!attached.has(id)) still.push(id);
-  return still;
-}
-
 /** Runs the effects of one lobby. */
 export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, LobbyDispatch, ChannelId> {
   readonly #ports: LobbyPorts;
@@ -103,6 +92,11 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   readonly #send: Send<LobbyState>;
   /** The session of each reference in the state. Rules know sessions by reference; only deliveries need the session. */
   readonly #routes = new WeakMap<SessionRef, Recipient>();
+  /**
+   * Members who may have sessions that are not attached, and until when, Unix milliseconds: dispatches are addressed to them
+   * too. Empty in standalone mode.
+   */
+  readonly #unattached = new Map<UserId, number>();
   #game: LobbyGame | null = null;
   #isFresh = false;
   /** The next change that depends on time alone, Unix milliseconds. */
@@ -125,7 +119,8 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   ): Work<LobbyState> {
     return this.deciding(
       (state) => lobbyRules.needs(state, type, input, authority),
-      (state, env) => lobbyRules.decide(state, type, input, authority, env),
+      (state, env) =>
+        lobbyRules.decide(state, type, input, authority, { ...env, unattached: this.#unattached }),
       answer,
       fault,
       commandKey,
@@ -136,7 +131,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     super.adopt(state);
     this.#windows.add(state.messages, oldestFirst(this.#ports.messageWindowMax));
     const untilMs = this.#ports.clock.now() + NEW_MS;
-    if (this.epoch !== null) for (const id of state.members.keys()) state.unattached.set(id, untilMs);
+    if (this.epoch !== null) for (const id of state.members.keys()) this.#unattached.set(id, untilMs);
     this.#play(state);
   }
 
@@ -291,15 +286,27 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   ): { readonly userIds: ReadonlySet<UserId>; readonly isForAll: boolean } {
     const userIds = new Set(to.map(({ userId }) => userId));
     const added = fact.type === 'lobbyMemberAdded' ? fact : null;
-    if (added && !added.allSessions) state.unattached.set(added.member.user.id, nowMs + NEW_MS);
+    if (added && !added.allSessions) this.#unattached.set(added.member.user.id, nowMs + NEW_MS);
     // A member who joins or leaves is the only recipient, wherever its sessions are.
     const isForOne = t === 'LOBBY_CREATE' || (t === 'LOBBY_DELETE' && fact.type === 'lobbyMemberRemoved');
     if (isForOne) {
       const removed = fact.type === 'lobbyMemberRemoved' ? fact.member : null;
       const member = added?.allSessions ? null : (added?.member ?? removed);
       if (member) userIds.add(member.user.id);
-    } else for (const id of stillUnattached(state, nowMs)) if (id !== added?.member.user.id) userIds.add(id);
+    } else
+      for (const id of this.#stillUnattached(state, nowMs)) if (id !== added?.member.user.id) userIds.add(id);
     return { userIds, isForAll: !isForOne };
+  }
+
+  /** Members who have no attached session but may have an open one. Removes entries that are out of date, and those of members who left. */
+  #stillUnattached({ sessions, members }: LobbyState, nowMs: number): readonly UserId[] {
+    if (this.#unattached.size === 0) return [];
+    const attached = new Set([...sessions.values()].map(({ userId }) => userId));
+    const still: UserId[] = [];
+    for (const [id, untilMs] of this.#unattached)
+      if (nowMs >= untilMs || !members.has(id)) this.#unattached.delete(id);
+      else if (!attached.has(id)) still.push(id);
+    return still;
   }
 
   protected number(_state: LobbyState, commit: number): void {

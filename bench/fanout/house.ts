@@ -95,6 +95,7 @@ export function buildGuild(): GuildWithSessions {
       { id: roleId(ROLES - 1), type: 0, allow: String(P.VIEW_CHANNEL), deny: '0' },
     ],
   } as unknown as GuildChannel;
+  const audiences = new Audiences();
   return {
     id: GUILD_ID,
     info: { id: GUILD_ID, owner_id: OWNER_ID, name: 'The Marsh' } as GuildInfo,
@@ -122,9 +123,9 @@ export function buildGuild(): GuildWithSessions {
     autoModeration: new AutoModeration(),
     pages: {},
     expressions: expressionsOf(NO_EXPRESSIONS),
-    sessionCounts: new Map(),
+    sessionCounts: audiences.sessionCounts,
     visibilityVersion: 0,
-    audiences: new Audiences(),
+    audiences,
     pins: new Map(),
     reacted: new Map(),
     nonces: new Map(),

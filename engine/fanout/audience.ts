@@ -239,13 +239,14 @@ function idsIn(d: object, field: string): string[] {
  * are computed again at the next dispatch. Lists already handed out do not change.
  */
 export class Audiences {
-  readonly #sessions: Map<string, Recipient>;
+  readonly #sessions = new Map<string, Recipient>();
+  readonly #sessionCounts = new Map<UserId, number>();
   readonly #lists = new Map<string, AudienceList>();
   /** The version of the guild's visibility that the lists were computed for. */
   #visibilityVersion = 0;
 
   constructor(sessions: Iterable<Recipient> = []) {
-    this.#sessions = new Map([...sessions].map((session) => [session.sessionId, session]));
+    for (const session of sessions) this.add(session);
   }
 
   /** The subscribed sessions, by session id. */
@@ -253,15 +254,29 @@ export class Audiences {
     return this.#sessions;
   }
 
+  /** Subscribed sessions by user; the guild's state shows them to its rules. */
+  get sessionCounts(): ReadonlyMap<UserId, number> {
+    return this.#sessionCounts;
+  }
+
   /** Subscribes a session, in place of another of its id. */
   add(session: Recipient): void {
+    if (!this.#sessions.has(session.sessionId)) this.#count(session, 1);
     this.#sessions.set(session.sessionId, session);
     this.#lists.clear();
   }
 
   delete(sessionId: string): void {
+    const session = this.#sessions.get(sessionId);
+    if (session) this.#count(session, -1);
     this.#sessions.delete(sessionId);
     this.#lists.clear();
+  }
+
+  #count({ userId }: Recipient, change: 1 | -1): void {
+    const count = (this.#sessionCounts.get(userId) ?? 0) + change;
+    if (count > 0) this.#sessionCounts.set(userId, count);
+    else this.#sessionCounts.delete(userId);
   }
 
   /** How many lists are cached; bounded by `LIMITS.audience_slots_max`. */

@@ -82,8 +82,8 @@ export interface Guild {
   pages: GuildPages;
   /** Emoji, stickers and sounds. Resident like the channels. */
   readonly expressions: Expressions;
-  /** Sessions per subscribed user; members with sessions stay in the window. */
-  readonly sessionCounts: Map<UserId, number>;
+  /** Sessions per subscribed user, kept by the actor's `Audiences`; members with sessions stay in the window. */
+  readonly sessionCounts: ReadonlyMap<UserId, number>;
   /**
    * Raised whenever what a member sees may have changed: roles, overwrites, channels, a member's roles, time-out or flags,
    * the owner. By it `Audiences` knows when its lists are out of date. Members of a private thread do not raise it.

@@ -126,11 +126,6 @@ export interface LobbyState {
    * Open sessions of members in the lobby's application, by session id. They keep it alive and receive its dispatches.
    */
   readonly sessions: Map<string, SessionRef>;
-  /**
-   * Members who may have sessions that are not in `sessions`, and until when, Unix milliseconds: dispatches are addressed to
-   * them too. Empty in standalone mode.
-   */
-  readonly unattached: Map<UserId, number>;
   readonly voiceStates: Map<UserId, LobbyVoiceState>;
   /** Unix milliseconds since which the host has had no session here; null while it has one. */
   hostAwayMs: number | null;
@@ -147,7 +142,6 @@ export const newLobbyState = (lobby: Lobby): Omit<LobbyState, 'messages'> => ({
   },
   members: new Map(),
   sessions: new Map(),
-  unattached: new Map(),
   voiceStates: new Map(),
   hostAwayMs: null,
   ready: null,

@@ -42,9 +42,14 @@ export const sessions: LobbyTopic<
   commands: {
     attachSessions: {
       server: true,
-      decide: (state, { userId, sessions, announce: wanted, areBack = false }, _by, { nowMs }) => {
+      decide: (
+        state,
+        { userId, sessions, announce: wanted, areBack = false },
+        _by,
+        { nowMs, unattached },
+      ) => {
         if (!state.members.has(userId)) return accepted(null);
-        const announce = wanted || (areBack && !((state.unattached.get(userId) ?? 0) > nowMs));
+        const announce = wanted || (areBack && !((unattached?.get(userId) ?? 0) > nowMs));
         const fresh = sessions.filter(({ sessionId }) => !state.sessions.has(sessionId));
         const shown = (): object => {
           const all = [...state.sessions, ...fresh.map((session) => [session.sessionId, session] as const)];

@@ -1,4 +1,5 @@
 import type { DispatchName } from '../../protocol/dispatches.ts';
+import type { UserId } from '../../protocol/ids.ts';
 import type { WebhookEventFact } from '../application/webhookevents.ts';
 import type { SessionRef } from '../fanout/direct.ts';
 import type { Commands, Env, Topic } from '../kernel/aggregate.ts';
@@ -21,12 +22,20 @@ export interface LobbyShape {
   readonly facts: LobbyFacts & { webhookEventQueued: Omit<WebhookEventFact, 'type'> };
   readonly needs: Needs;
   readonly dispatch: LobbyDispatch;
-  readonly env: Env;
+  readonly env: LobbyEnv;
   /**
    * True: only the server itself may call it. Absent: callers of the lobby's application, within the command's own
    * rule.
    */
   readonly row: { readonly server?: true };
+}
+
+export interface LobbyEnv extends Env {
+  /**
+   * Members to whom the actor addresses dispatches though their sessions may not be attached, and until when, Unix
+   * milliseconds; absent or empty in standalone mode.
+   */
+  readonly unattached?: ReadonlyMap<UserId, number>;
 }
 
 /** One topic of the lobby: the commands `C`, and the facts named `K`. */

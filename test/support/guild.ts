@@ -62,7 +62,7 @@ export function buildGuild(parts: {
 }): GuildWithSessions {
   const roles = [role(GUILD_ID, parts.everyone ?? 0n), ...(parts.roles ?? [])];
   const members = [member(OWNER_ID), ...(parts.members ?? [])];
-  const sessions = parts.sessions ?? [];
+  const audiences = new Audiences(parts.sessions);
   const guild: Guild = {
     id: GUILD_ID,
     info: { id: GUILD_ID, owner_id: OWNER_ID, features: [] as readonly string[] } as GuildInfo,
@@ -90,7 +90,7 @@ export function buildGuild(parts: {
     autoModeration: new AutoModeration(),
     pages: {},
     expressions: expressionsOf(NO_EXPRESSIONS),
-    sessionCounts: new Map(),
+    sessionCounts: audiences.sessionCounts,
     visibilityVersion: 0,
     pins: new Map(),
     reacted: new Map(),
@@ -98,10 +98,7 @@ export function buildGuild(parts: {
     lastArchiveUs: 0,
     slowmode: new Map(),
   };
-  for (const { userId } of sessions) {
-    guild.sessionCounts.set(id(userId), (guild.sessionCounts.get(id(userId)) ?? 0) + 1);
-  }
-  return Object.assign(guild, { audiences: new Audiences(sessions) });
+  return Object.assign(guild, { audiences });
 }
 
 /** A guild and the sessions subscribed to it, as its actor has both. */

@@ -49,7 +49,7 @@ describe('a session', () => {
     await entered(guild, bob);
     if (!stands)
       guild.owner.registry.workWith(GUILD_ID, (shell) => ({
-        run: (state) => unsubscribe(state, shell.audiences, bob.ear),
+        run: () => unsubscribe(shell.audiences, bob.ear),
         refuse: () => undefined,
         fault: () => undefined,
       }));

@@ -10,7 +10,15 @@ import type { By } from '../../../engine/kernel/authority.ts';
 import { channelPermissions, guildPermissions } from '../../../engine/permissions/permissions.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { ALL_PERMISSIONS, P } from '../../../protocol/permissions.ts';
-import { buildGuild, channel, GUILD_ID, overwrite, role } from '../../support/guild.ts';
+import {
+  buildGuild,
+  channel,
+  GUILD_ID,
+  type GuildWithSessions,
+  overwrite,
+  RecordingSession,
+  role,
+} from '../../support/guild.ts';
 import { caller, envAt, fullMember, NOW_MS, runner } from '../../support/people.ts';
 
 const run = runner(channels, info, voice, audit);
@@ -23,7 +31,7 @@ const plain = caller('11');
 const EVERYONE = P.VIEW_CHANNEL | P.SEND_MESSAGES;
 
 /** Category 50 with text 51 in it, text 52 and voice 53 beside it. Users: 2 owner, 10 builder, 11 plain. */
-function arrange(more: Partial<GuildInfo> = {}): Guild {
+function arrange(more: Partial<GuildInfo> = {}): GuildWithSessions {
   const hide = [overwrite('101', 0, { deny: P.SEND_MESSAGES })];
   const guild = buildGuild({
     everyone: EVERYONE,
@@ -46,9 +54,9 @@ const create = (guild: Guild, draft: ChannelDraft & { name: string }, by: By = o
 const update = (guild: Guild, channelId: string, draft: ChannelDraft, by: By = owner) =>
   run<GuildChannel>(guild, 'updateChannel', { channelId, draft }, by, env);
 
-function subscribe(guild: Guild, ...userIds: string[]): void {
+function subscribe(guild: GuildWithSessions, ...userIds: string[]): void {
   for (const userId of userIds) {
-    guild.sessionCounts.set(userId as UserId, 1);
+    guild.audiences.add(new RecordingSession(userId, userId));
   }
 }
 

@@ -10,7 +10,15 @@ import type { RoleId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import type { APIRole } from '../../../protocol/objects.ts';
 import { ALL_PERMISSIONS, P } from '../../../protocol/permissions.ts';
-import { buildGuild, channel, GUILD_ID, overwrite, role } from '../../support/guild.ts';
+import {
+  buildGuild,
+  channel,
+  GUILD_ID,
+  type GuildWithSessions,
+  overwrite,
+  RecordingSession,
+  role,
+} from '../../support/guild.ts';
 import { caller, fullMember, NOW_MS, runner } from '../../support/people.ts';
 
 const run = runner(roles, audit);
@@ -34,7 +42,7 @@ const fullRole = (
 });
 
 /** Users: 2 owner, 10 role manager (role 103 of 105), 11 plain. Roles 101 to 105 at positions 1 to 5, 104 managed. */
-function arrange(info: Partial<GuildInfo> = {}): Guild {
+function arrange(info: Partial<GuildInfo> = {}): GuildWithSessions {
   const guild = buildGuild({
     everyone: P.VIEW_CHANNEL | P.SEND_MESSAGES,
     roles: [
@@ -263,7 +271,7 @@ describe('the visibility of channels', () => {
     ]);
     for (const each of [hidden, staff]) guild.channels.set(each.id, each);
     for (const userId of ['2', '10', '11']) {
-      guild.sessionCounts.set(userId as UserId, 1);
+      guild.audiences.add(new RecordingSession(userId, userId));
     }
     const granted = run(
       guild,
@@ -285,7 +293,7 @@ describe('the visibility of channels', () => {
   it('is not dispatched when a role change hides no channel', () => {
     const guild = arrange();
     guild.channels.set(channel('60').id, channel('60'));
-    guild.sessionCounts.set('11' as UserId, 1);
+    guild.audiences.add(new RecordingSession('s', '11'));
     const { dispatches } = run(guild, 'updateRole', { roleId: '102', draft: { permissions: '0' } }, owner);
     expect(dispatches.map(({ t }) => t)).toEqual(['GUILD_ROLE_UPDATE', 'GUILD_AUDIT_LOG_ENTRY_CREATE']);
   });

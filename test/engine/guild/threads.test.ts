@@ -1,13 +1,19 @@
 // Goal: whatever happens in threads, who is in them, what they count and whether they are archived is as a plain model says.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Guild } from '../../../engine/guild/guild.ts';
 import { guildRules } from '../../../engine/guild/rules.ts';
 import { dueMsOf } from '../../../engine/guild/threads.rules.ts';
 import type { Dispatch } from '../../../engine/kernel/dispatch.ts';
 import { type ChannelId, snowflakeAt, snowflakeOf, type UserId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
-import { buildGuild, channel, member, role } from '../../support/guild.ts';
+import {
+  buildGuild,
+  channel,
+  type GuildWithSessions,
+  member,
+  RecordingSession,
+  role,
+} from '../../support/guild.ts';
 import { creation } from '../../support/messages.ts';
 import { caller, NOW_MS } from '../../support/people.ts';
 
@@ -24,7 +30,7 @@ const EVERYONE =
   P.CREATE_PRIVATE_THREADS |
   P.READ_MESSAGE_HISTORY;
 
-const arrange = (): Guild =>
+const arrange = (): GuildWithSessions =>
   buildGuild({
     everyone: EVERYONE,
     roles: [role(MODERATORS, P.MANAGE_THREADS | P.MANAGE_MESSAGES, 1)],
@@ -284,7 +290,7 @@ describe('a thread', () => {
 
   it('is unarchived by a message, with the documented order of dispatches', () => {
     const world = new World(11);
-    for (const id of [PEOPLE[0], PEOPLE[1]]) world.guild.sessionCounts.set(id as UserId, 1);
+    for (const id of [PEOPLE[0], PEOPLE[1]]) world.guild.audiences.add(new RecordingSession(id, id));
     world.run('joinThread', { channelId: world.threadId }, PEOPLE[1]);
     const change = { channelId: world.threadId, draft: {}, threadChange: { archived: true } };
     world.run('updateChannel', change, PEOPLE[0]);
@@ -329,7 +335,7 @@ describe('a private thread that is not open to invitations', () => {
   it('is deleted for the members who see it and for moderators, also after a past time-out', () => {
     const world = arranged();
     const { guild } = world;
-    for (const id of [...PEOPLE, MODERATOR]) guild.sessionCounts.set(id as UserId, 1);
+    for (const id of [...PEOPLE, MODERATOR]) guild.audiences.add(new RecordingSession(id, id));
     const moderator = guild.members.get(MODERATOR as UserId)!;
     const communication_disabled_until = new Date(world.nowMs - HOUR_MS).toISOString();
     guild.members.set(MODERATOR as UserId, { ...moderator, communication_disabled_until });

@@ -10,7 +10,7 @@ import {
 } from '../../../engine/lobby/lobby.ts';
 import type { Person } from '../../../engine/lobby/members.ts';
 import { type LobbyCommands, lobbyRules } from '../../../engine/lobby/rules.ts';
-import type { LobbyDispatch, LobbyOutcomeFact } from '../../../engine/lobby/topic.ts';
+import type { LobbyDispatch, LobbyEnv, LobbyOutcomeFact } from '../../../engine/lobby/topic.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../../protocol/ids.ts';
 import { user } from '../../support/guild.ts';
 import { envAt, NOW_MS } from '../../support/people.ts';
@@ -86,13 +86,14 @@ export function run<K extends keyof LobbyCommands>(
   input: LobbyCommands[K]['input'],
   by: By,
   nowMs = NOW_MS,
+  more: Partial<LobbyEnv> = {},
 ) {
   const outcome: Outcome<LobbyCommands[K]['value'], LobbyOutcomeFact> = lobbyRules.decide(
     state,
     type,
     input,
     { by, requires: 0n },
-    envAt(nowMs),
+    { ...envAt(nowMs), ...more },
   );
   const facts = outcome.ok ? outcome.facts : [];
   const dispatches = facts.flatMap((fact): readonly LobbyDispatch[] => lobbyRules.happen(state, fact));

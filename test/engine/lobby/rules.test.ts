@@ -249,16 +249,17 @@ describe('being connected', () => {
 
   test('sends the lobby to a session that is back unless its dispatches were addressed to the member', () => {
     const state = lobbyWith([member('11')]);
-    const back = (sessionId: string) =>
+    const back = (sessionId: string, unattached: ReadonlyMap<UserId, number> = new Map()) =>
       run(
         state,
         'attachSessions',
         { userId, sessions: [session('11', sessionId)], announce: false, areBack: true },
         SYSTEM,
+        NOW_MS,
+        { unattached },
       ).told.flatMap(({ t }) => (t === 'LOBBY_CREATE' ? [t] : []));
     expect(back('missed some')).toEqual(['LOBBY_CREATE']);
-    state.unattached.set(userId, Number.POSITIVE_INFINITY);
-    expect(back('missed none')).toEqual([]);
+    expect(back('missed none', new Map([[userId, Number.POSITIVE_INFINITY]]))).toEqual([]);
   });
 
   test('is dispatched to the other members on the first session and after the last one', () => {
