@@ -128,7 +128,10 @@ interface PrivateShape {
   readonly needs: PrivateNeeds;
   readonly dispatch: Dispatch;
   readonly env: PrivateEnv;
-  readonly row: AsksColumn<PrivateChannelState>;
+  readonly row: AsksColumn<PrivateChannelState> & {
+    /** The game that sent the changed message is notified, whoever changes it by whatever route. */
+    readonly notifiesGame?: true;
+  };
 }
 
 interface PrivateEnv extends Env {
@@ -303,6 +306,7 @@ const conversation: Topic<PrivateShape, OwnCommands, keyof OwnFacts> = {
     },
     updateMessage: {
       asks: 'writing',
+      notifiesGame: true,
       needs: needsMessage,
       decide: (state, input, by, env) =>
         within(
@@ -318,6 +322,7 @@ const conversation: Topic<PrivateShape, OwnCommands, keyof OwnFacts> = {
     },
     deleteMessage: {
       asks: 'nothing',
+      notifiesGame: true,
       needs: needsMessage,
       decide: (state, { messageId, game, from }, by, env) =>
         within(

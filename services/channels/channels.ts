@@ -1,7 +1,9 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { GuildChannel } from '../../engine/guild/guild.ts';
+import type { GuildCommands } from '../../engine/guild/rules.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
+import type { PrivateChannelObject } from '../../engine/privatechannel/objects.ts';
 import { type PrivateCommands, privateRules } from '../../engine/privatechannel/rules.ts';
 import type { ChannelId, GuildId, MessageId } from '../../protocol/ids.ts';
 import { dropOldest } from '../../protocol/oldest.ts';
@@ -18,46 +20,60 @@ interface ChannelPorts {
   readonly inPrivate: InPrivate;
 }
 
-type ChannelCall = (
+/** Guild commands whose input names a channel. Private channels have some of them, under the same names. */
+type ChannelCommand = {
+  [K in keyof GuildCommands]: Input<K> extends { readonly channelId: ChannelId } ? K : never;
+}[keyof GuildCommands];
+type PrivateCommand = ChannelCommand & keyof PrivateCommands;
+type Input<K extends keyof GuildCommands> = GuildCommands[K]['input'];
+type Value<K extends ChannelCommand> =
+  | GuildCommands[K]['value']
+  | (K extends PrivateCommand ? PrivateCommands[K]['value'] : never);
+
+/**
+ * Sends a command to the owner of the channel: its guild, or the private channel. A command that private channels do not
+ * have is refused with 50003; an unknown channel with 10003.
+ */
+export type ChannelCall = <K extends ChannelCommand>(
   channelId: ChannelId,
-  type: never,
-  input: object,
+  type: K,
+  input: Omit<Input<K>, 'channelId'>,
   authority: Authority,
-) => Promise<Reply<never>>;
+) => Promise<Reply<Value<K>>>;
 
-const isPrivateCommand = (type: string): type is keyof PrivateCommands =>
+const isPrivateCommand = (type: ChannelCommand): type is PrivateCommand =>
   Object.hasOwn(privateRules.commands, type);
-
-/** Commands that notify the game that sent the changed message, by any user and route. */
-const CHANGES: ReadonlySet<string> = new Set<keyof PrivateCommands>(['updateMessage', 'deleteMessage']);
 
 /** Sends a command to the owner of a channel: its guild, or the private channel. */
 export function channelCalls(ports: ChannelPorts): ChannelCall {
   const { storage, guilds, inPrivate } = ports;
 
-  async function privately(
+  async function privately<K extends PrivateCommand>(
     channelId: ChannelId,
-    type: string,
-    input: object,
+    type: K,
+    input: PrivateCommands[K]['input'] & { readonly messageId?: MessageId },
     authority: Authority,
-  ): Promise<Reply<never>> {
-    if (!isPrivateCommand(type)) {
-      // Strangers must not learn that the channel exists.
-      const shown = await privately(channelId, 'getChannel', { channelId }, authority);
-      return shown.ok ? { ok: false, refusal: refusal('CANNOT_EXECUTE_ON_DM') } : shown;
-    }
-    const { messageId } = input as { readonly messageId?: MessageId };
-    const carried =
-      messageId && CHANGES.has(type) ? await carrierApplication(channelId, messageId, storage) : {};
-    const fullInput = { ...input, ...carried };
-    return inPrivate(channelId, type, fullInput, authority) as Promise<Reply<never>>;
+  ): Promise<Reply<PrivateCommands[K]['value']>> {
+    const { messageId } = input;
+    const { notifiesGame = false } = privateRules.commands[type];
+    const carried = messageId && notifiesGame ? await carrierApplication(channelId, messageId, storage) : {};
+    return inPrivate(channelId, type, { ...input, ...carried }, authority);
+  }
+
+  /** Strangers must not learn that the channel exists. */
+  async function refusePrivately(channelId: ChannelId, authority: Authority): Promise<Reply<never>> {
+    const shown = await privately(channelId, 'getChannel', { channelId }, authority);
+    return shown.ok ? { ok: false, refusal: refusal('CANNOT_EXECUTE_ON_DM') } : shown;
   }
 
   return async (channelId, type, input, authority) => {
     const owner = await ports.channels.owner(channelId);
     if (!owner) return { ok: false, refusal: refusal('UNKNOWN_CHANNEL') };
-    const fullInput = { ...input, channelId } as never;
-    if ('private' in owner) return privately(channelId, type, fullInput, authority);
+    const fullInput = { ...input, channelId } as Input<typeof type>;
+    if ('private' in owner)
+      return isPrivateCommand(type)
+        ? privately(channelId, type, fullInput as PrivateCommands[typeof type]['input'], authority)
+        : refusePrivately(channelId, authority);
     return guilds.call(owner.guildId, type, fullInput, { ...authority, channelId });
   };
 }
@@ -103,7 +119,7 @@ interface LinkedLobbyPorts {
       type: 'getChannel',
       input: object,
       authority: Authority,
-    ): Promise<Reply<Pick<GuildChannel, 'linked_lobby'>>>;
+    ): Promise<Reply<Pick<GuildChannel, 'linked_lobby'> | PrivateChannelObject>>;
   };
   readonly oauth: Pick<OAuth, 'granted'>;
 }
@@ -124,7 +140,7 @@ export const createLinkRefusal =
     const channel = await channels.call(channelId, 'getChannel', {}, authority);
     // The message command itself checks whether the channel exists and the author may write in it.
     if (!channel.ok) return null;
-    const link = channel.value.linked_lobby;
+    const link = 'linked_lobby' in channel.value ? channel.value.linked_lobby : null;
     if (!link?.require_application_authorization) return null;
     const granted = await oauth.granted(userId, link.application_id);
     return granted === null ? refusal('MISSING_PERMISSIONS') : null;

@@ -14,7 +14,7 @@ import type { AppCommands } from '../../services/applications/appcommands.ts';
 import type { CommandIndexes } from '../../services/applications/commandindex.ts';
 import type { ApplicationEmojis } from '../../services/applications/emojis.ts';
 import type { Teams } from '../../services/applications/teams.ts';
-import type { LinkRefusal } from '../../services/channels/channels.ts';
+import type { ChannelCall, LinkRefusal } from '../../services/channels/channels.ts';
 import type { Expressions } from '../../services/channels/expressions.ts';
 import type { MessageFiles } from '../../services/channels/messagefiles.ts';
 import type { PresentMessages } from '../../services/channels/messageviews.ts';
@@ -55,11 +55,6 @@ import type { Square } from './image.ts';
 type Input<K extends keyof GuildCommands> = GuildCommands[K]['input'];
 type Value<K extends keyof GuildCommands> = GuildCommands[K]['value'];
 
-/** Guild commands whose input names a channel, so that a path with `:channel_id` can reach them. */
-type ChannelCommand = {
-  [K in keyof GuildCommands]: Input<K> extends { readonly channelId: ChannelId } ? K : never;
-}[keyof GuildCommands];
-
 /**
  * The services that handlers use. Commands are sent to the aggregate's owner, which checks the authority. Reads that are
  * too large for a command's reply use the stores, after a command has confirmed that the caller may read.
@@ -82,16 +77,7 @@ export interface Services {
   readonly prune: Prune;
   readonly bans: Bans;
   readonly channels: {
-    /**
-     * Sends a command to the owner of the channel: its guild, or the private channel. A command that private channels do not
-     * have is refused with 50003; an unknown channel with 10003.
-     */
-    call<K extends ChannelCommand>(
-      channelId: ChannelId,
-      type: K,
-      input: Omit<Input<K>, 'channelId'>,
-      authority: Authority,
-    ): Promise<Reply<Value<K>>>;
+    readonly call: ChannelCall;
     /** The aggregate that owns the channel; null for an unknown one. */
     owner(channelId: ChannelId): Promise<{ readonly guildId: GuildId } | { readonly private: true } | null>;
   };
