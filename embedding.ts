@@ -11,7 +11,7 @@ import type { ProviderSettings } from './engine/provisional/providers.ts';
 import type { Application } from './engine/user/facts.ts';
 import type { ChaosRule, ChaosScenario, ChaosStatus } from './protocol/chaos.ts';
 import type { DispatchName } from './protocol/dispatches.ts';
-import type { ApplicationId, ChannelId, GuildId, UserId } from './protocol/ids.ts';
+import type { ApplicationId, ChannelId, GuildId, TeamId, UserId } from './protocol/ids.ts';
 import type { APIGuild, APIUser } from './protocol/objects.ts';
 import type { Entitlement, Sku, Subscription } from './protocol/premium.ts';
 import type { SecurityTrail } from './protocol/security.ts';
@@ -185,10 +185,10 @@ export interface Admin {
   /** Creates a team of people who own applications together. Its owner is a person. */
   createTeam(input: { name: string; ownerId: UserId }): Promise<Team>;
   /** Changes a team, or gives it an application. The value is null when it was deleted, which needs it to have no applications. */
-  changeTeam(teamId: string, change: TeamChange): Promise<Team | null>;
+  changeTeam(teamId: TeamId, change: TeamChange): Promise<Team | null>;
   /** Gives an application to a person, and takes it from its team. */
   setApplicationOwner(input: { applicationId: ApplicationId; ownerId: UserId }): Promise<Application>;
-  showTeam(teamId: string): Promise<{ readonly team: Team; readonly applications: readonly Application[] }>;
+  showTeam(teamId: TeamId): Promise<{ readonly team: Team; readonly applications: readonly Application[] }>;
   listTeams(): Promise<Team[]>;
   /** Creates a user with a token. Rejects with `ApiError` when a name, password or address is refused. */
   createUser(input: NewUser): Promise<{ user: APIUser; token: string }>;

@@ -6,6 +6,8 @@
  */
 declare const brand: unique symbol;
 type Id<Name extends string> = string & { readonly [brand]: Name };
+/** An id of any kind. */
+export type BrandedId = Id<string>;
 
 export type GuildId = Id<'guild'>;
 export type ChannelId = Id<'channel'>;
@@ -16,6 +18,24 @@ export type RoleId = Id<'role'>;
 export type MessageId = Id<'message'>;
 export type ApplicationId = Id<'application'>;
 export type AttachmentId = Id<'attachment'>;
+export type CommandId = Id<'command'>;
+export type EmojiId = Id<'emoji'>;
+export type StickerId = Id<'sticker'>;
+export type StickerPackId = Id<'sticker pack'>;
+export type SoundId = Id<'sound'>;
+export type ScheduledEventId = Id<'scheduled event'>;
+/** The snowflake of the time at which the occurrence would have begun. */
+export type EventExceptionId = Id<'event exception'>;
+export type AutoModerationRuleId = Id<'rule'>;
+export type InteractionId = Id<'interaction'>;
+export type JoinRequestId = Id<'join request'>;
+export type OverwriteId = RoleId | UserId;
+export type SkuId = Id<'sku'>;
+export type EntitlementId = Id<'entitlement'>;
+export type SubscriptionId = Id<'subscription'>;
+export type TeamId = Id<'team'>;
+export type TicketId = Id<'ticket'>;
+export type AuthorizationId = Id<'authorization'>;
 /** Not a snowflake: 32 hexadecimal digits from the server's random source. */
 export type SessionId = Id<'session'>;
 export type AnyId = string;
@@ -44,6 +64,10 @@ export const isGuildId = (value: unknown): value is GuildId => isSnowflake(value
 export const isChannelId = (value: unknown): value is ChannelId => isSnowflake(value);
 export const isMessageId = (value: unknown): value is MessageId => isSnowflake(value);
 export const isApplicationId = (value: unknown): value is ApplicationId => isSnowflake(value);
+export const isEmojiId = (value: unknown): value is EmojiId => isSnowflake(value);
+export const isStickerId = (value: unknown): value is StickerId => isSnowflake(value);
+export const isSkuId = (value: unknown): value is SkuId => isSnowflake(value);
+export const isSubscriptionId = (value: unknown): value is SubscriptionId => isSnowflake(value);
 export const isRoleId = (value: unknown): value is RoleId => isSnowflake(value);
 export const isUserId = (value: unknown): value is UserId => isSnowflake(value);
 
@@ -78,6 +102,9 @@ export function everyoneRoleOf(guildId: GuildId): RoleId {
 
 /** A thread has the id of the message that it was made from. */
 export const threadIdOf = (messageId: MessageId): ChannelId => snowflakeOf(BigInt(messageId));
+
+/** The user that stands for a team as the owner of its applications. */
+export const teamUserIdOf = (teamId: TeamId): UserId => snowflakeOf(BigInt(teamId));
 
 /** The first message of a post has the id of the post. */
 export const firstMessageIdOf = (postId: ChannelId): MessageId => snowflakeOf(BigInt(postId));

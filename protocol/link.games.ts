@@ -5,10 +5,14 @@ import {
   channelId,
   clientObject,
   commandValue,
+  entitlementId,
   guildId,
+  ids,
   lobbyId,
   messageId,
   metadata,
+  skuId,
+  subscriptionId,
   user,
   userId,
 } from './link.values.ts';
@@ -65,7 +69,7 @@ export const ticketDraft = fields({
   ...{ queue: text, properties: record(union(text, number)) },
   ...{ lobbyId: nullable(lobbyId), userIds: nullable(list(userId)) },
 });
-export const ticket = fields({ id: text, queue: text, status: text, user_ids: list(userId) });
+export const ticket = fields({ id: ids.ticket, queue: text, status: text, user_ids: list(userId) });
 
 const location = { ownerId: text, guildId: nullable(guildId), channelId };
 const activityFields = { ...location, applicationId };
@@ -111,7 +115,7 @@ export const voiceMember = fields({
 
 const receiver = fields({ userId, guildId: nullable(guildId) });
 const billing = fields({
-  ...{ id: text, state: oneOf('running', 'ending', 'over'), skuId: text, periodStartMs: number },
+  ...{ id: text, state: oneOf('running', 'ending', 'over'), skuId, periodStartMs: number },
   ...{ periodEndMs: number, paidUntilMs: number, endedMs: nullable(number) },
 });
 const level = union(is(0), is(1), is(2), is(3));
@@ -120,30 +124,30 @@ export const premiumCommand = variants('kind', {
     ...{ name: text, type: oneOf('durable', 'consumable', 'subscription'), owner: oneOf('user', 'guild') },
     available: optional(flag),
   },
-  editSku: { skuId: text, name: optional(text), available: optional(flag) },
-  setPrice: { skuId: text, price: nullable(fields({ amount: number, currency: text, days: number })) },
-  setPerks: { skuId: text, perks: fields({ guildTier: level, premiumType: level }) },
-  test: { skuId: text, to: receiver },
-  grant: { skuId: text, to: receiver, gifterId: nullable(userId), days: number },
-  ...{ deleteTest: { entitlementId: text }, refund: { entitlementId: text } },
-  consume: { entitlementId: text },
-  cancel: { subscriptionId: text, atOnce: flag },
-  change: { subscriptionId: text, skuId: text },
-  settle: { subscriptionId: text },
-  order: { skuId: text, to: receiver, payerId: userId },
+  editSku: { skuId, name: optional(text), available: optional(flag) },
+  setPrice: { skuId, price: nullable(fields({ amount: number, currency: text, days: number })) },
+  setPerks: { skuId, perks: fields({ guildTier: level, premiumType: level }) },
+  test: { skuId, to: receiver },
+  grant: { skuId, to: receiver, gifterId: nullable(userId), days: number },
+  ...{ deleteTest: { entitlementId }, refund: { entitlementId } },
+  consume: { entitlementId },
+  cancel: { subscriptionId, atOnce: flag },
+  change: { subscriptionId, skuId },
+  settle: { subscriptionId },
+  order: { skuId, to: receiver, payerId: userId },
   paid: { orderId: text, paymentId: nullable(text), billing: nullable(billing) },
   refunded: { orderId: text },
   follow: { orderId: text, billing },
-  postpone: { subscriptionId: text, checkMs: number },
+  postpone: { subscriptionId, checkMs: number },
 });
 const changed = list(fields({ id: text }));
 export const premiumChange = fields({
   ...{ skus: changed, entitlements: changed, subscriptions: changed, orders: changed },
 });
 export const paymentRequest = variants('kind', {
-  buy: { wish: fields({ skuId: text, to: receiver, payerId: userId }) },
+  buy: { wish: fields({ skuId, to: receiver, payerId: userId }) },
   run: { command: premiumCommand },
-  settle: { subscriptionId: text },
+  settle: { subscriptionId },
   notice: {
     notice: fields({ applicationId, orderId: text, about: oneOf('payment', 'billing', 'refund'), id: text }),
   },

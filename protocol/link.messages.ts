@@ -1,4 +1,5 @@
 import type { Locale } from './appcommands.ts';
+import type { ApplicationId, CommandId } from './ids.ts';
 import type { CallbackType, InteractionType } from './interactions.ts';
 import {
   applicationId,
@@ -6,6 +7,7 @@ import {
   channelId,
   clientInput,
   guildId,
+  ids,
   messageId,
   metadata,
   user,
@@ -16,6 +18,7 @@ import {
   fields,
   flag,
   given,
+  id,
   integer,
   is,
   list,
@@ -110,18 +113,18 @@ export const messageEdit = fields({
 });
 
 export const appCommand = fields({
-  ...{ id: text, application_id: applicationId, guild_id: nullable(guildId), version: text },
+  ...{ id: ids.command, application_id: applicationId, guild_id: nullable(guildId), version: text },
   ...{ type: integer, name: text },
 });
 export const writtenCommand = fields({ command: appCommand, created: flag });
 /** A command, and the member who changes who may use it. */
 export const permissionTarget = fields({
-  id: text,
+  id: id<CommandId | ApplicationId>('command'),
   user: fields({ userId, roles: list(text), permissions: text }),
 });
 export const commandPermissions = fields({
   ...{ id: text, application_id: applicationId, guild_id: guildId },
   permissions: list(fields({ id: text, type: integer, permission: flag })),
 });
-export const emojiDraft = fields({ id: text, name: text, animated: flag, user });
-export const storedEmoji = fields({ id: text, name: text, user });
+export const emojiDraft = fields({ id: ids.emoji, name: text, animated: flag, user });
+export const storedEmoji = fields({ id: ids.emoji, name: text, user });

@@ -116,6 +116,7 @@ import {
   groupSettings,
   guild,
   guildId,
+  ids,
   lobbyId,
   messageId,
   person,
@@ -153,9 +154,7 @@ import {
 } from './linkschema.ts';
 import { SESSION_REQUESTS } from './sessionrequests.ts';
 
-/**
- * The shard that runs a method: the owner shard of an aggregate or of another name, the called shard, or all others.
- */
+/** The shard that runs a method: the owner of an aggregate or of another name, the called one, or all others. */
 type RunBy =
   | 'guild'
   | 'channel'
@@ -336,7 +335,7 @@ const LINK = {
   'identity.revoked': tellsAll([userId, nullable(text)]),
   'operator.rotateToken': once('user', [userId, oneOf('bot', 'user')], secret),
   'operator.revokeTokens': once('user', [userId], nothing),
-  'teams.change': repeatable('name', [id('team'), teamChange], reply(nullable(team))),
+  'teams.change': repeatable('name', [ids.team, teamChange], reply(nullable(team))),
   'applications.update': repeatable('application', [applicationId, applicationChange], reply(application)),
   'webhookEvents.queued': tells('application', [applicationId]),
   'appCommands.write': once(
@@ -346,10 +345,10 @@ const LINK = {
   ),
   'appCommands.edit': repeatable(
     'application',
-    [applicationId, nullable(guildId), text, clientInput],
+    [applicationId, nullable(guildId), ids.command, clientInput],
     reply(appCommand),
   ),
-  'appCommands.delete': once('application', [applicationId, nullable(guildId), text], reply(nothing)),
+  'appCommands.delete': once('application', [applicationId, nullable(guildId), ids.command], reply(nothing)),
   'appCommands.overwrite': repeatable(
     'application',
     [applicationId, nullable(guildId), clientInput],
@@ -363,10 +362,10 @@ const LINK = {
   'applicationEmojis.create': once('application', [applicationId, emojiDraft], reply(storedEmoji)),
   'applicationEmojis.rename': repeatable(
     'application',
-    [applicationId, text, optional(text)],
+    [applicationId, ids.emoji, optional(text)],
     reply(storedEmoji),
   ),
-  'applicationEmojis.delete': once('application', [applicationId, text], reply(nothing)),
+  'applicationEmojis.delete': once('application', [applicationId, ids.emoji], reply(nothing)),
   'premium.run': once('application', [applicationId, premiumCommand], reply(premiumChange)),
   // Money: the owner of the application asks the payment provider.
   'payments.run': once('application', [applicationId, paymentRequest], reply(paymentResult)),
@@ -466,8 +465,8 @@ const LINK = {
   'lobbySessions.invited': tells('user', [userId, voiceMember, text, nullable(text)]),
   'lobbySessions.detach': tells('lobby', [lobbyId, userId, text]),
   'matchmaking.enter': once('application', [ticketDraft, authority], reply(ticket)),
-  'matchmaking.get': repeatable('application', [text, authority], reply(ticket)),
-  'matchmaking.cancel': repeatable('application', [text, authority], reply(ticket)),
+  'matchmaking.get': repeatable('application', [ids.ticket, authority], reply(ticket)),
+  'matchmaking.cancel': repeatable('application', [ids.ticket, authority], reply(ticket)),
 
   // Voice.
   'places.leave': tells('name', [text, voicePlace, text, authority]),

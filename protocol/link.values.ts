@@ -1,5 +1,18 @@
 import type { APIAttachment, APIUserPrimaryGuild } from 'discord-api-types/v10';
-import type { ApplicationId, ChannelId, GuildId, MessageId, UserId } from './ids.ts';
+import type {
+  ApplicationId,
+  ChannelId,
+  CommandId,
+  EmojiId,
+  EntitlementId,
+  GuildId,
+  MessageId,
+  SkuId,
+  SubscriptionId,
+  TeamId,
+  TicketId,
+  UserId,
+} from './ids.ts';
 import {
   anything,
   bigint,
@@ -36,6 +49,15 @@ export const lobbyId = id<ChannelId>('lobby');
 export const userId = id<UserId>('user');
 export const applicationId = id<ApplicationId>('application');
 export const messageId = id<MessageId>('message');
+export const ids = {
+  command: id<CommandId>('command'),
+  emoji: id<EmojiId>('emoji'),
+  team: id<TeamId>('team'),
+  ticket: id<TicketId>('ticket'),
+};
+export const skuId = id<SkuId>('sku');
+export const entitlementId = id<EntitlementId>('entitlement');
+export const subscriptionId = id<SubscriptionId>('subscription');
 
 /** Untrusted JSON of a client or an application. The method validates it itself, as it does on this shard. */
 export const clientInput = named('client input', anything);
@@ -90,7 +112,11 @@ const applicationShape = {
   ...{ custom_install_url: nullable(text), redirect_uris: list(text) },
   ...{ install_params: nullable(clientObject), integration_types_config: nullable(clientObject) },
   ...{ event_webhooks_url: nullable(text), event_webhooks_status: integer, event_webhooks_types: list(text) },
-  ...{ max_participants: nullable(integer), explicit_content_filter: integer, team_id: given(text) },
+  ...{
+    max_participants: nullable(integer),
+    explicit_content_filter: integer,
+    team_id: given(ids.team),
+  },
   oauth2: optional(
     fields({ publicClient: flag, approvedScopes: list(scope), rpcOrigins: optional(list(text)) }),
   ),

@@ -1,4 +1,4 @@
-import type { ApplicationId, GuildId, UserId } from './ids.ts';
+import type { ApplicationId, EntitlementId, GuildId, SkuId, SubscriptionId, UserId } from './ids.ts';
 
 /** @source https://docs.discord.com/developers/resources/sku#sku-object-sku-types */
 export const SKU_TYPE = { DURABLE: 2, CONSUMABLE: 3, SUBSCRIPTION: 5, GROUP: 6 } as const;
@@ -30,7 +30,7 @@ export const NO_PERKS: Perks = { guildTier: 0, premiumType: 0 };
 
 /** Something that an application offers. */
 export interface Sku {
-  readonly id: string;
+  readonly id: SkuId;
   readonly application_id: ApplicationId;
   readonly type: (typeof SKU_TYPE)[keyof typeof SKU_TYPE];
   readonly name: string;
@@ -51,7 +51,7 @@ export interface Receiver {
 export interface Order {
   readonly id: string;
   readonly applicationId: ApplicationId;
-  readonly skuId: string;
+  readonly skuId: SkuId;
   readonly payerId: UserId;
   readonly to: Receiver;
   readonly price: Price;
@@ -63,8 +63,8 @@ export interface Order {
   /** The provider's id of the subscription. */
   readonly billingId: string | null;
   /** The entitlement that the purchase gave. */
-  readonly entitlementId: string | null;
-  readonly subscriptionId: string | null;
+  readonly entitlementId: EntitlementId | null;
+  readonly subscriptionId: SubscriptionId | null;
 }
 
 /** State of a subscription as its payment provider reports it. Times are Unix milliseconds. */
@@ -73,7 +73,7 @@ export interface Billing {
   readonly id: string;
   readonly state: 'running' | 'ending' | 'over';
   /** The SKU that is paid for from the next period on. */
-  readonly skuId: string;
+  readonly skuId: SkuId;
   readonly periodStartMs: number;
   readonly periodEndMs: number;
   /** The end of what has been paid for. */
@@ -84,9 +84,9 @@ export interface Billing {
 
 /** An entitlement of a person or a guild. Times are Unix milliseconds. */
 export interface Entitlement {
-  readonly id: string;
+  readonly id: EntitlementId;
   readonly applicationId: ApplicationId;
-  readonly skuId: string;
+  readonly skuId: SkuId;
   /** The user with the entitlement, or the user who bought it for the guild. */
   readonly userId: UserId;
   readonly guildId: GuildId | null;
@@ -100,22 +100,22 @@ export interface Entitlement {
   readonly untilMs: number | null;
   readonly deleted: boolean;
   readonly consumed: boolean;
-  readonly subscriptionId: string | null;
+  readonly subscriptionId: SubscriptionId | null;
   /** The order that it was bought with; absent for what was given by hand. */
   readonly orderId?: string;
 }
 
 /** Times are Unix milliseconds. */
 export interface Subscription {
-  readonly id: string;
+  readonly id: SubscriptionId;
   readonly applicationId: ApplicationId;
   readonly userId: UserId;
   readonly guildId: GuildId | null;
-  readonly skuId: string;
+  readonly skuId: SkuId;
   /** The SKU of the next period, when it is another one. */
-  readonly renewalSkuId: string | null;
+  readonly renewalSkuId: SkuId | null;
   /** The latest, oldest first; the last one gives access. */
-  readonly entitlementIds: readonly string[];
+  readonly entitlementIds: readonly EntitlementId[];
   readonly periodStartMs: number;
   readonly periodEndMs: number;
   readonly periodMs: number;

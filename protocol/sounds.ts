@@ -1,7 +1,9 @@
+import { type SoundId, snowflakeOf } from './ids.ts';
+
 /** A sound that every guild may play, as a wire object. */
 interface DefaultSound {
   readonly name: string;
-  readonly sound_id: string;
+  readonly sound_id: SoundId;
   /** 0 to 1. */
   readonly volume: number;
   readonly emoji_id: null;
@@ -11,7 +13,7 @@ interface DefaultSound {
 
 const sound = (id: number, name: string, emoji: string): DefaultSound => ({
   name,
-  sound_id: String(id),
+  sound_id: snowflakeOf(BigInt(id)),
   volume: 1,
   emoji_id: null,
   emoji_name: emoji,

@@ -1,18 +1,7 @@
-import type {
-  ApplicationId,
-  AttachmentId,
-  ChannelId,
-  GuildId,
-  MessageId,
-  RoleId,
-  SessionId,
-  UserId,
-} from './ids.ts';
-
-type Branded = ApplicationId | AttachmentId | ChannelId | GuildId | MessageId | RoleId | SessionId | UserId;
+import type { ApplicationId, BrandedId, ChannelId, GuildId, MessageId, RoleId, UserId } from './ids.ts';
 
 /** A request as a program writes it: every id may be any string. */
-export type Written<T> = T extends Branded
+export type Written<T> = T extends BrandedId
   ? string
   : T extends readonly (infer Item)[]
     ? readonly Written<Item>[]

@@ -83,6 +83,21 @@ const NEW_MS = 60_000;
  */
 const DIRECT_MAX = 256;
 
+/** Members who have no attached session but may have an open one. Removes entries that are out of date, and those of members who left. */
+function stillUnattached(
+  unattached: Map<UserId, number>,
+  { sessions, members }: LobbyState,
+  nowMs: number,
+): readonly UserId[] {
+  if (unattached.size === 0) return [];
+  const attached = new Set([...sessions.values()].map(({ userId }) => userId));
+  const still: UserId[] = [];
+  for (const [id, untilMs] of unattached)
+    if (nowMs >= untilMs || !members.has(id)) unattached.delete(id);
+    else if (!attached.has(id)) still.push(id);
+  return still;
+}
+
 /** Runs the effects of one lobby. */
 export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, LobbyDispatch, ChannelId> {
   readonly #ports: LobbyPorts;
@@ -294,19 +309,9 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
       const member = added?.allSessions ? null : (added?.member ?? removed);
       if (member) userIds.add(member.user.id);
     } else
-      for (const id of this.#stillUnattached(state, nowMs)) if (id !== added?.member.user.id) userIds.add(id);
+      for (const id of stillUnattached(this.#unattached, state, nowMs))
+        if (id !== added?.member.user.id) userIds.add(id);
     return { userIds, isForAll: !isForOne };
-  }
-
-  /** Members who have no attached session but may have an open one. Removes entries that are out of date, and those of members who left. */
-  #stillUnattached({ sessions, members }: LobbyState, nowMs: number): readonly UserId[] {
-    if (this.#unattached.size === 0) return [];
-    const attached = new Set([...sessions.values()].map(({ userId }) => userId));
-    const still: UserId[] = [];
-    for (const [id, untilMs] of this.#unattached)
-      if (nowMs >= untilMs || !members.has(id)) this.#unattached.delete(id);
-      else if (!attached.has(id)) still.push(id);
-    return still;
   }
 
   protected number(_state: LobbyState, commit: number): void {

@@ -39,7 +39,13 @@ function ruleOf(
   allowed: readonly string[] = ['allowed*'],
 ): Rule {
   return {
-    ...{ id: String(at), name: 'bench', enabled: true, event_type: 1, trigger_type: TRIGGER.KEYWORD },
+    ...{
+      id: snowflakeOf(BigInt(at)),
+      name: 'bench',
+      enabled: true,
+      event_type: 1,
+      trigger_type: TRIGGER.KEYWORD,
+    },
     ...{ guild_id: snowflakeOf(1n), creator_id: snowflakeOf(2n) },
     trigger_metadata: { keyword_filter: keywords, regex_patterns: patterns, allow_list: allowed },
     ...{ actions: [], exempt_roles: [], exempt_channels: [] },

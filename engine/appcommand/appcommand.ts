@@ -7,7 +7,7 @@ import type {
   OptionType,
   OverwriteType,
 } from '../../protocol/appcommands.ts';
-import type { ApplicationId, GuildId } from '../../protocol/ids.ts';
+import type { ApplicationId, CommandId, GuildId } from '../../protocol/ids.ts';
 import type { FactOf } from '../kernel/aggregate.ts';
 
 /** Translations of a text by locale. */
@@ -61,7 +61,7 @@ export interface CommandDraft {
 
 /** A stored command. */
 export interface AppCommand extends CommandDraft {
-  readonly id: string;
+  readonly id: CommandId;
   readonly application_id: ApplicationId;
   /** Null for a global command. */
   readonly guild_id: GuildId | null;
@@ -79,7 +79,7 @@ export interface CommandOverwrite {
 
 /** The overwrites of one command in one guild, or, under the application's id, those of all its commands there. */
 export interface CommandPermissions {
-  readonly id: string;
+  readonly id: CommandId | ApplicationId;
   readonly application_id: ApplicationId;
   readonly guild_id: GuildId;
   readonly permissions: readonly CommandOverwrite[];
@@ -88,7 +88,7 @@ export interface CommandPermissions {
 export type AppCommandFacts = {
   appCommandWritten: { readonly command: AppCommand };
   /** Its overwrites end with it. */
-  appCommandDeleted: { readonly applicationId: ApplicationId; readonly commandId: string };
+  appCommandDeleted: { readonly applicationId: ApplicationId; readonly commandId: CommandId };
   /** Creations of a scope since `startMs`. */
   appCommandCreatesCounted: {
     readonly applicationId: ApplicationId;
@@ -98,7 +98,7 @@ export type AppCommandFacts = {
   /** Without overwrites, none remain. */
   appCommandPermissionsWritten: { readonly permissions: CommandPermissions };
   /** The overwrites of a renamed command end in every guild. */
-  appCommandPermissionsEnded: { readonly applicationId: ApplicationId; readonly commandId: string };
+  appCommandPermissionsEnded: { readonly applicationId: ApplicationId; readonly commandId: CommandId };
 };
 export type AppCommandFact = FactOf<AppCommandFacts>;
 

@@ -1,5 +1,5 @@
 import { COMMAND_OVERWRITE } from '../../protocol/appcommands.ts';
-import { type ApplicationId, type GuildId, isSnowflake } from '../../protocol/ids.ts';
+import { type ApplicationId, type CommandId, type GuildId, isSnowflake } from '../../protocol/ids.ts';
 import { isRecord } from '../../protocol/json.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
@@ -105,7 +105,11 @@ function readOverwrite(form: Form, path: readonly (string | number)[], raw: unkn
 
 /** Replaces the overwrites of a command, or those of the application under its own id. */
 export function setCommandPermissions(
-  target: { readonly applicationId: ApplicationId; readonly guildId: GuildId; readonly id: string },
+  target: {
+    readonly applicationId: ApplicationId;
+    readonly guildId: GuildId;
+    readonly id: CommandId | ApplicationId;
+  },
   raw: unknown,
 ): Outcome<CommandPermissions, AppCommandFact> {
   const read = readOverwrites(raw);

@@ -1,5 +1,5 @@
 import { APP_COMMAND, type AppCommandType } from '../../protocol/appcommands.ts';
-import type { ApplicationId, GuildId } from '../../protocol/ids.ts';
+import type { ApplicationId, CommandId, GuildId } from '../../protocol/ids.ts';
 import { isRecord } from '../../protocol/json.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
@@ -55,7 +55,7 @@ export function writeCommand(
 }
 
 /** Changes the fields of a command that the request names; its type stays. */
-export function editCommand(scope: CommandScope, id: string, raw: unknown, env: Env): Changed<AppCommand> {
+export function editCommand(scope: CommandScope, id: CommandId, raw: unknown, env: Env): Changed<AppCommand> {
   const before = scope.commands.find((command) => command.id === id);
   if (!before) return refused(refusal('UNKNOWN_APPLICATION_COMMAND'));
   const merged = isRecord(raw) ? { ...bodyOf(before, raw), ...raw, type: before.type } : raw;
@@ -72,7 +72,7 @@ function bodyOf({ contexts, ...rest }: AppCommand, raw: Json): Json {
   return raw.dm_permission === undefined || raw.dm_permission === null ? { ...rest, contexts } : rest;
 }
 
-export function deleteCommand({ applicationId, commands }: CommandScope, id: string): Changed<null> {
+export function deleteCommand({ applicationId, commands }: CommandScope, id: CommandId): Changed<null> {
   if (!commands.some((command) => command.id === id)) return refused(refusal('UNKNOWN_APPLICATION_COMMAND'));
   return accepted(null, [{ type: 'appCommandDeleted', applicationId, commandId: id }]);
 }

@@ -1,4 +1,4 @@
-import type { ApplicationId } from '../../protocol/ids.ts';
+import type { ApplicationId, EmojiId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
@@ -7,7 +7,7 @@ import { accepted, type FactOf, type Outcome, refused } from '../kernel/aggregat
 
 export type ApplicationEmojiFacts = {
   applicationEmojiWritten: { readonly applicationId: ApplicationId; readonly emoji: Emoji };
-  applicationEmojiDeleted: { readonly applicationId: ApplicationId; readonly emojiId: string };
+  applicationEmojiDeleted: { readonly applicationId: ApplicationId; readonly emojiId: EmojiId };
 };
 
 export type ApplicationEmojiFact = FactOf<ApplicationEmojiFacts>;
@@ -20,7 +20,7 @@ export interface EmojiOwner {
 
 /** A new emoji; its image is already stored under the id. */
 export interface EmojiDraft {
-  readonly id: string;
+  readonly id: EmojiId;
   readonly name: string;
   readonly animated: boolean;
   readonly user: APIUser;
@@ -38,7 +38,7 @@ export function createEmoji(owner: EmojiOwner, draft: EmojiDraft): Decision<Emoj
   return named(owner, emoji, () => [{ type: 'applicationEmojiWritten', applicationId, emoji }]);
 }
 
-export function renameEmoji(owner: EmojiOwner, emojiId: string, name: string | undefined): Decision<Emoji> {
+export function renameEmoji(owner: EmojiOwner, emojiId: EmojiId, name: string | undefined): Decision<Emoji> {
   const before = owner.emojis.find(({ id }) => id === emojiId);
   if (!before) return refused(refusal('UNKNOWN_EMOJI'));
   const emoji = { ...before, name: name ?? before.name };
@@ -47,7 +47,7 @@ export function renameEmoji(owner: EmojiOwner, emojiId: string, name: string | u
   return named(owner, emoji, () => [{ type: 'applicationEmojiWritten', applicationId, emoji }]);
 }
 
-export function deleteEmoji({ applicationId, emojis }: EmojiOwner, emojiId: string): Decision<null> {
+export function deleteEmoji({ applicationId, emojis }: EmojiOwner, emojiId: EmojiId): Decision<null> {
   if (!emojis.some(({ id }) => id === emojiId)) return refused(refusal('UNKNOWN_EMOJI'));
   return accepted(null, [{ type: 'applicationEmojiDeleted', applicationId, emojiId }]);
 }

@@ -1,4 +1,4 @@
-import type { ApplicationId, FreshId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, TeamId, UserId } from '../../protocol/ids.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import { TEAM_ROLES, type TeamRole } from '../../protocol/teams.ts';
 import type { FactOf, Outcome } from '../kernel/aggregate.ts';
@@ -16,7 +16,7 @@ export interface TeamMember {
 
 /** People who own applications together. */
 export interface Team {
-  readonly id: FreshId;
+  readonly id: TeamId;
   readonly name: string;
   readonly icon: string | null;
   readonly ownerId: UserId;
@@ -26,9 +26,9 @@ export interface Team {
 
 export type TeamFacts = {
   teamWritten: { readonly team: Omit<Team, 'members'> };
-  teamMemberWritten: { readonly teamId: string; readonly member: TeamMember };
-  teamMemberRemoved: { readonly teamId: string; readonly userId: UserId };
-  teamDeleted: { readonly teamId: string };
+  teamMemberWritten: { readonly teamId: TeamId; readonly member: TeamMember };
+  teamMemberRemoved: { readonly teamId: TeamId; readonly userId: UserId };
+  teamDeleted: { readonly teamId: TeamId };
 };
 export type TeamFact = FactOf<TeamFacts>;
 

@@ -1,4 +1,4 @@
-import type { ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
+import type { AutoModerationRuleId, ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { invalidField, type Refusal } from '../../protocol/refusal.ts';
 import { readKeyword } from './matcher.ts';
@@ -45,7 +45,7 @@ interface TriggerMetadata {
 
 /** A rule in the wire's shape. */
 export interface Rule {
-  readonly id: string;
+  readonly id: AutoModerationRuleId;
   readonly guild_id: GuildId;
   readonly creator_id: UserId;
   readonly name: string;

@@ -1,5 +1,6 @@
 import { AUDIT } from '../../protocol/audit.ts';
 import { WITH_MESSAGES } from '../../protocol/channeltypes.ts';
+import type { AutoModerationRuleId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
@@ -16,10 +17,13 @@ import type { GuildTopic } from './topic.ts';
 
 type AutoModerationCommands = {
   listAutoModerationRules: { input: object; value: readonly Rule[] };
-  getAutoModerationRule: { input: { readonly ruleId: string }; value: Rule };
+  getAutoModerationRule: { input: { readonly ruleId: AutoModerationRuleId }; value: Rule };
   createAutoModerationRule: { input: { readonly draft: RuleDraft }; value: Rule };
-  updateAutoModerationRule: { input: { readonly ruleId: string; readonly draft: RuleDraft }; value: Rule };
-  deleteAutoModerationRule: { input: { readonly ruleId: string }; value: null };
+  updateAutoModerationRule: {
+    input: { readonly ruleId: AutoModerationRuleId; readonly draft: RuleDraft };
+    value: Rule;
+  };
+  deleteAutoModerationRule: { input: { readonly ruleId: AutoModerationRuleId }; value: null };
 };
 
 /** The platform publishes no code for an unknown rule. */
@@ -121,7 +125,7 @@ function updateRule(
   ]);
 }
 
-function deleteRule(guild: Guild, ruleId: string, by: By, env: Env): Outcome<null, GuildFact> {
+function deleteRule(guild: Guild, ruleId: AutoModerationRuleId, by: By, env: Env): Outcome<null, GuildFact> {
   const rule = guild.autoModeration.get(ruleId);
   if (!rule) return unknownRule();
   const changes = changesOf(rule, null, AUDITED);

@@ -1,7 +1,7 @@
 import type { APIOverwrite } from 'discord-api-types/v10';
 import { AUDIT } from '../../protocol/audit.ts';
 import { CHANNEL, CONVERTIBLE } from '../../protocol/channeltypes.ts';
-import { type ChannelId, compareIds, isRoleId, isUserId } from '../../protocol/ids.ts';
+import { type ChannelId, compareIds, isRoleId, isUserId, type OverwriteId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
@@ -55,7 +55,10 @@ type ChannelCommands = {
     input: { readonly channelId: ChannelId; readonly overwrite: OverwriteDraft };
     value: null;
   };
-  deleteOverwrite: { input: { readonly channelId: ChannelId; readonly overwriteId: string }; value: null };
+  deleteOverwrite: {
+    input: { readonly channelId: ChannelId; readonly overwriteId: OverwriteId };
+    value: null;
+  };
 };
 
 /** Fields of a channel that the audit log lists; overwrites have entries of their own. */

@@ -1,6 +1,6 @@
 import { AUDIT } from '../../protocol/audit.ts';
 import { expressionLimits } from '../../protocol/expressions.ts';
-import { everyoneRoleOf, type RoleId } from '../../protocol/ids.ts';
+import { type EmojiId, everyoneRoleOf, type RoleId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
@@ -17,13 +17,13 @@ type ShownEmoji = Omit<Emoji, 'user'> & Partial<Pick<Emoji, 'user'>>;
 
 type EmojiCommands = {
   listEmojis: { input: object; value: ShownEmoji[] };
-  getEmoji: { input: { readonly emojiId: string }; value: ShownEmoji };
+  getEmoji: { input: { readonly emojiId: EmojiId }; value: ShownEmoji };
   /** An emoji that the caller may use: one without roles, or with one of the caller's. */
-  useEmoji: { input: { readonly emojiId: string }; value: ShownEmoji };
+  useEmoji: { input: { readonly emojiId: EmojiId }; value: ShownEmoji };
   /** The image is already stored under the id. */
   createEmoji: {
     input: {
-      readonly emojiId: string;
+      readonly emojiId: EmojiId;
       readonly name: string;
       readonly roles: readonly RoleId[];
       readonly animated: boolean;
@@ -31,10 +31,10 @@ type EmojiCommands = {
     value: ShownEmoji;
   };
   updateEmoji: {
-    input: { readonly emojiId: string; readonly name?: string; readonly roles?: readonly RoleId[] };
+    input: { readonly emojiId: EmojiId; readonly name?: string; readonly roles?: readonly RoleId[] };
     value: ShownEmoji;
   };
-  deleteEmoji: { input: { readonly emojiId: string }; value: null };
+  deleteEmoji: { input: { readonly emojiId: EmojiId }; value: null };
 };
 
 const AUDITED = ['name', 'roles'] as const;

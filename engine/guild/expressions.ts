@@ -1,10 +1,10 @@
 import type { StickerFormat } from '../../protocol/expressions.ts';
-import type { GuildId, RoleId } from '../../protocol/ids.ts';
+import type { EmojiId, GuildId, RoleId, SoundId, StickerId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 
 /** An emoji of a guild or an application, in the wire's shape. */
 export interface Emoji {
-  readonly id: string;
+  readonly id: EmojiId;
   readonly name: string;
   /** The only roles whose members may use it; empty for everyone. Roles deleted since may be among them. */
   readonly roles: readonly RoleId[];
@@ -18,7 +18,7 @@ export interface Emoji {
 
 /** A sticker of a guild, in the wire's shape. */
 export interface Sticker {
-  readonly id: string;
+  readonly id: StickerId;
   readonly name: string;
   readonly tags: string;
   readonly type: 2;
@@ -31,7 +31,7 @@ export interface Sticker {
 
 /** A soundboard sound of a guild, in the wire's shape. */
 export interface Sound {
-  readonly sound_id: string;
+  readonly sound_id: SoundId;
   readonly name: string;
   /** 0 to 1. */
   readonly volume: number;
@@ -69,16 +69,16 @@ export const expressionsOf = ({ emojis, stickers, sounds }: ExpressionLists): Ex
 
 export type EmojiFacts = {
   emojiWritten: { readonly emoji: Emoji };
-  emojiDeleted: { readonly emojiId: string };
+  emojiDeleted: { readonly emojiId: EmojiId };
 };
 
 export type StickerFacts = {
   stickerWritten: { readonly sticker: Sticker };
-  stickerDeleted: { readonly stickerId: string };
+  stickerDeleted: { readonly stickerId: StickerId };
 };
 
 export type SoundFacts = {
   soundCreated: { readonly sound: Sound };
   soundUpdated: { readonly sound: Sound };
-  soundDeleted: { readonly soundId: string };
+  soundDeleted: { readonly soundId: SoundId };
 };

@@ -1,5 +1,14 @@
 import type { APIAuditLogEntry, GatewayPresenceUpdate } from 'discord-api-types/v10';
-import type { ApplicationId, ChannelId, MessageId, RoleId, UserId, WebhookId } from '../../protocol/ids.ts';
+import type {
+  ApplicationId,
+  AutoModerationRuleId,
+  ChannelId,
+  MessageId,
+  RoleId,
+  ScheduledEventId,
+  UserId,
+  WebhookId,
+} from '../../protocol/ids.ts';
 import type { APIRole, APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
 import type { EventResponse } from '../../protocol/scheduledevents.ts';
 import type { Rule, RuleAction } from '../automod/rule.ts';
@@ -210,7 +219,7 @@ export type AutoModerationFacts = {
 /** @source https://docs.discord.com/developers/events/gateway-events#auto-moderation-action-execution */
 export interface Execution {
   readonly action: RuleAction;
-  readonly rule_id: string;
+  readonly rule_id: AutoModerationRuleId;
   readonly rule_trigger_type: Rule['trigger_type'];
   readonly user_id: UserId;
   readonly channel_id?: ChannelId;
@@ -235,7 +244,7 @@ export type ScheduledEventFacts = {
   scheduledEventTimed: { readonly event: ScheduledEvent };
   scheduledEventDeleted: { readonly event: ScheduledEvent };
   /** An event that has been over for long is not kept any more; nobody is told. */
-  scheduledEventForgotten: { readonly eventId: string };
+  scheduledEventForgotten: { readonly eventId: ScheduledEventId };
 };
 
 /** `event` has the exceptions as they are then. */

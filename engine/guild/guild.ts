@@ -13,6 +13,7 @@ import type {
   GuildId,
   MessageId,
   RoleId,
+  ScheduledEventId,
   UserId,
   WebhookId,
 } from '../../protocol/ids.ts';
@@ -123,7 +124,7 @@ export interface StageInstance {
   readonly topic: string;
   readonly privacy_level: 1 | 2;
   readonly discoverable_disabled: true;
-  readonly guild_scheduled_event_id: string | null;
+  readonly guild_scheduled_event_id: ScheduledEventId | null;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { ChannelId } from '../../protocol/ids.ts';
+import type { ChannelId, ScheduledEventId } from '../../protocol/ids.ts';
 import type { APIRole } from '../../protocol/objects.ts';
 import { eventPayload, isFinished } from '../scheduledevent/event.ts';
 import type { Guild, Invite } from './guild.ts';
@@ -41,7 +41,7 @@ export function inviteObject(
 export function invitedEvent(
   guild: Guild,
   channelId: ChannelId,
-  eventId: string,
+  eventId: ScheduledEventId,
 ): { readonly guild_scheduled_event?: object } {
   const event = guild.scheduledEvents.byId.get(eventId);
   if (!event || isFinished(event)) return {};

@@ -1,6 +1,6 @@
 import { AUDIT } from '../../protocol/audit.ts';
 import { INVITABLE } from '../../protocol/channeltypes.ts';
-import type { ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
+import type { ChannelId, GuildId, RoleId, ScheduledEventId, UserId } from '../../protocol/ids.ts';
 import { isExpired } from '../../protocol/invites.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
@@ -71,7 +71,7 @@ type InviteCommands = {
       readonly readerId: UserId | null;
       readonly withCounts: boolean;
       /** A scheduled event to show with the invite; null for none. */
-      readonly eventId?: string | null;
+      readonly eventId?: ScheduledEventId | null;
     };
     value: InviteObject;
   };

@@ -1,5 +1,5 @@
 import { AUDIT } from '../../protocol/audit.ts';
-import type { GuildId, UserId } from '../../protocol/ids.ts';
+import type { GuildId, JoinRequestId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../../protocol/timestamps.ts';
@@ -18,7 +18,7 @@ import type { GuildTopic } from './topic.ts';
 
 /** A join request in the wire's shape. */
 export interface JoinRequestObject extends Omit<JoinRequest, 'status'> {
-  readonly join_request_id: string;
+  readonly join_request_id: JoinRequestId;
   readonly guild_id: GuildId;
   readonly user_id: UserId;
   readonly application_status: JoinRequest['status'];
@@ -39,7 +39,7 @@ export interface Submission {
 
 export interface Action {
   readonly userId: UserId;
-  readonly requestId: string;
+  readonly requestId: JoinRequestId;
   readonly approve: boolean;
   readonly reason: string | null;
 }

@@ -1,3 +1,4 @@
+import type { JoinRequestId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 
 /** A question to new members. `values` are the rules of TERMS, `choices` the answers of MULTIPLE_CHOICE. */
@@ -24,7 +25,7 @@ export type FieldAnswer = boolean | number | string;
 
 /** A member's progress through the form. A user has one per guild; the next join replaces it. */
 export interface JoinRequest {
-  readonly id: string;
+  readonly id: JoinRequestId;
   readonly user: APIUser;
   readonly status: 'STARTED' | 'SUBMITTED' | 'REJECTED' | 'APPROVED';
   readonly created_at: string;

@@ -107,8 +107,8 @@ const usersIn = ({ voiceStates }: Guild, channelId: ChannelId | null): Set<strin
 /** The oldest finished events beyond the number that is kept. */
 function forgotten(guild: Guild, facts: readonly GuildFact[]): GuildFact[] {
   const over = new Map(
-    [...guild.scheduledEvents.byId].flatMap(([id, event]) =>
-      isFinished(event) ? [[id, event] as const] : [],
+    [...guild.scheduledEvents.byId.values()].flatMap((event) =>
+      isFinished(event) ? [[event.id, event] as const] : [],
     ),
   );
   for (const fact of facts)

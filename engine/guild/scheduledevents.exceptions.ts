@@ -1,5 +1,5 @@
 import { AUDIT } from '../../protocol/audit.ts';
-import { compareIds, snowflakeMs } from '../../protocol/ids.ts';
+import { compareIds, type EventExceptionId, type ScheduledEventId, snowflakeMs } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { EVENT_STATUS } from '../../protocol/scheduledevents.ts';
@@ -28,15 +28,15 @@ export interface ExceptionDraft {
 
 type ExceptionCommands = {
   createEventException: {
-    input: ExceptionDraft & { readonly eventId: string; readonly originalTime: string };
+    input: ExceptionDraft & { readonly eventId: ScheduledEventId; readonly originalTime: string };
     value: EventException;
   };
   updateEventException: {
-    input: ExceptionDraft & { readonly eventId: string; readonly exceptionId: string };
+    input: ExceptionDraft & { readonly eventId: ScheduledEventId; readonly exceptionId: EventExceptionId };
     value: EventException;
   };
   deleteEventException: {
-    input: { readonly eventId: string; readonly exceptionId: string };
+    input: { readonly eventId: ScheduledEventId; readonly exceptionId: EventExceptionId };
     value: null;
   };
 };
@@ -58,7 +58,7 @@ const noted = (
 /** Runs a rule on a recurring event that the caller may write. */
 const withSeries = <Value>(
   guild: Guild,
-  eventId: string,
+  eventId: ScheduledEventId,
   by: By,
   env: Env,
   rule: (event: ScheduledEvent) => Outcome<Value, GuildFact>,
@@ -72,7 +72,7 @@ const withSeries = <Value>(
 /** Runs a rule on an exception of an event that the caller may write. */
 const withException = <Value>(
   guild: Guild,
-  { eventId, exceptionId }: { readonly eventId: string; readonly exceptionId: string },
+  { eventId, exceptionId }: { readonly eventId: ScheduledEventId; readonly exceptionId: EventExceptionId },
   by: By,
   env: Env,
   rule: (event: ScheduledEvent, exception: EventException) => Outcome<Value, GuildFact>,

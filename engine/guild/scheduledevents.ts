@@ -1,5 +1,5 @@
 import { AUDIT } from '../../protocol/audit.ts';
-import type { ChannelId } from '../../protocol/ids.ts';
+import type { ChannelId, ScheduledEventId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { EVENT_STATUS, type EventEntity, type EventStatus } from '../../protocol/scheduledevents.ts';
@@ -25,14 +25,14 @@ import type { GuildTopic } from './topic.ts';
 
 export interface CreateEvent extends EventDraft {
   /** A new id: the cover image is stored under it before. */
-  readonly id: string;
+  readonly id: ScheduledEventId;
   readonly name: string;
   readonly startTime: string;
   readonly entityType: EventEntity;
 }
 
 export interface UpdateEvent extends EventDraft {
-  readonly eventId: string;
+  readonly eventId: ScheduledEventId;
   readonly status?: EventStatus;
 }
 
@@ -42,14 +42,14 @@ type EventCommands = {
   listScheduledEvents: { input: Shows; value: readonly EventObject[] };
   /** The events among `eventIds` that the caller may know of, also past ones; for the audit log. */
   findScheduledEvents: { input: { readonly eventIds: readonly string[] }; value: readonly EventObject[] };
-  getScheduledEvent: { input: Shows & { readonly eventId: string }; value: EventObject };
+  getScheduledEvent: { input: Shows & { readonly eventId: ScheduledEventId }; value: EventObject };
   createScheduledEvent: { input: CreateEvent; value: EventObject };
   updateScheduledEvent: { input: UpdateEvent; value: EventObject };
-  deleteScheduledEvent: { input: { readonly eventId: string }; value: null };
+  deleteScheduledEvent: { input: { readonly eventId: ScheduledEventId }; value: null };
   /** Checks, before a cover image is stored, whether the caller may write an event there, or this event. */
   authorizeEventWrite: {
     input: {
-      readonly eventId: string | null;
+      readonly eventId: ScheduledEventId | null;
       readonly entityType: EventEntity;
       readonly channelId: ChannelId | null;
     };
@@ -102,7 +102,7 @@ function shown(guild: Guild, event: ScheduledEvent, { withUserCount }: Shows): E
 /** Runs a rule on an event that the caller may know of. */
 export function withEvent<Value>(
   guild: Guild,
-  eventId: string,
+  eventId: ScheduledEventId,
   by: By,
   env: Env,
   rule: (event: ScheduledEvent) => Outcome<Value, GuildFact>,
@@ -119,7 +119,7 @@ const whose = (event: ScheduledEvent, by: By): 'own' | 'other' =>
 /** Runs a rule on an event that the caller may write. */
 export const withOwnEvent = <Value>(
   guild: Guild,
-  eventId: string,
+  eventId: ScheduledEventId,
   by: By,
   env: Env,
   rule: (event: ScheduledEvent) => Outcome<Value, GuildFact>,
@@ -255,7 +255,7 @@ const updated = noting({
   },
 });
 
-const drop = (guild: Guild, eventId: string): void => {
+const drop = (guild: Guild, eventId: ScheduledEventId): void => {
   guild.scheduledEvents.byId.delete(eventId);
   guild.scheduledEvents.counts.delete(eventId);
 };

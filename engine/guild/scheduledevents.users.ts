@@ -1,4 +1,4 @@
-import type { UserId } from '../../protocol/ids.ts';
+import type { EventExceptionId, ScheduledEventId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { EVENT_RESPONSE, type EventResponse } from '../../protocol/scheduledevents.ts';
 import { accepted, type Outcome, refused } from '../kernel/aggregate.ts';
@@ -13,7 +13,7 @@ import { withEvent } from './scheduledevents.ts';
 import type { GuildTopic } from './topic.ts';
 
 /** `exceptionId` is null for the whole event. */
-type Of = { readonly eventId: string; readonly exceptionId: string | null };
+type Of = { readonly eventId: ScheduledEventId; readonly exceptionId: EventExceptionId | null };
 
 export interface OwnRsvp extends RsvpKey {
   readonly response: EventResponse;
@@ -32,7 +32,7 @@ const needs = ({ eventId, exceptionId }: Of, _guild: Guild, { userId }: By): Nee
 });
 
 /** Whether the exception, if one is named, is one of the event's. */
-const hasException = (event: ScheduledEvent, exceptionId: string | null): boolean =>
+const hasException = (event: ScheduledEvent, exceptionId: EventExceptionId | null): boolean =>
   exceptionId === null ||
   event.guild_scheduled_event_exceptions.some((one) => one.event_exception_id === exceptionId);
 
@@ -59,7 +59,7 @@ const removed = (key: RsvpKey, response: EventResponse): GuildFact => ({
   counted: key.exceptionId === null,
 });
 
-function count({ scheduledEvents: { counts } }: Guild, eventId: string, more: number): void {
+function count({ scheduledEvents: { counts } }: Guild, eventId: ScheduledEventId, more: number): void {
   const now = (counts.get(eventId) ?? 0) + more;
   if (now > 0) counts.set(eventId, now);
   else counts.delete(eventId);

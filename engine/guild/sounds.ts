@@ -1,5 +1,6 @@
 import { AUDIT } from '../../protocol/audit.ts';
 import { expressionLimits } from '../../protocol/expressions.ts';
+import type { SoundId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
@@ -18,11 +19,11 @@ type SoundEmoji = Pick<Sound, 'emoji_id' | 'emoji_name'>;
 
 type SoundCommands = {
   listSounds: { input: object; value: ShownSound[] };
-  getSound: { input: { readonly soundId: string }; value: ShownSound };
+  getSound: { input: { readonly soundId: SoundId }; value: ShownSound };
   /** The file is already stored under the id. */
   createSound: {
     input: {
-      readonly soundId: string;
+      readonly soundId: SoundId;
       readonly name: string;
       readonly volume: number;
       readonly emoji: SoundEmoji;
@@ -31,14 +32,14 @@ type SoundCommands = {
   };
   updateSound: {
     input: {
-      readonly soundId: string;
+      readonly soundId: SoundId;
       readonly name?: string;
       readonly volume?: number;
       readonly emoji?: SoundEmoji;
     };
     value: ShownSound;
   };
-  deleteSound: { input: { readonly soundId: string }; value: null };
+  deleteSound: { input: { readonly soundId: SoundId }; value: null };
 };
 
 const AUDITED = ['name', 'volume', 'emoji_id', 'emoji_name'] as const;

@@ -1,6 +1,6 @@
 import { AUDIT } from '../../protocol/audit.ts';
 import { CHANNEL } from '../../protocol/channeltypes.ts';
-import type { ChannelId } from '../../protocol/ids.ts';
+import type { ChannelId, ScheduledEventId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
@@ -22,7 +22,7 @@ type StageCommands = {
       readonly channelId: ChannelId;
       readonly topic: string;
       readonly privacyLevel: StagePrivacy;
-      readonly scheduledEventId: string | null;
+      readonly scheduledEventId: ScheduledEventId | null;
       /** Whether to notify everyone, which requires MENTION_EVERYONE. */
       readonly notify: boolean;
     };

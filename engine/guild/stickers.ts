@@ -1,5 +1,6 @@
 import { AUDIT } from '../../protocol/audit.ts';
 import { expressionLimits, STICKER_FORMAT, type StickerFormat } from '../../protocol/expressions.ts';
+import type { StickerId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
@@ -16,11 +17,11 @@ type ShownSticker = Omit<Sticker, 'user'> & Partial<Pick<Sticker, 'user'>>;
 
 type StickerCommands = {
   listStickers: { input: object; value: ShownSticker[] };
-  getSticker: { input: { readonly stickerId: string }; value: ShownSticker };
+  getSticker: { input: { readonly stickerId: StickerId }; value: ShownSticker };
   /** The file is already stored under the id. */
   createSticker: {
     input: {
-      readonly stickerId: string;
+      readonly stickerId: StickerId;
       readonly name: string;
       readonly tags: string;
       readonly description: string | null;
@@ -30,14 +31,14 @@ type StickerCommands = {
   };
   updateSticker: {
     input: {
-      readonly stickerId: string;
+      readonly stickerId: StickerId;
       readonly name?: string;
       readonly tags?: string;
       readonly description?: string | null;
     };
     value: ShownSticker;
   };
-  deleteSticker: { input: { readonly stickerId: string }; value: null };
+  deleteSticker: { input: { readonly stickerId: StickerId }; value: null };
 };
 
 const AUDITED = ['name', 'tags', 'description'] as const;

@@ -1,6 +1,6 @@
 import { AUDIT } from '../../protocol/audit.ts';
 import { CHANNEL, VOICE_LIKE } from '../../protocol/channeltypes.ts';
-import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import type { ChannelId, SoundId, UserId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { defaultSound } from '../../protocol/sounds.ts';
@@ -31,7 +31,7 @@ type VoiceChannelCommands = {
   playSound: {
     input: {
       readonly channelId: ChannelId;
-      readonly soundId: string;
+      readonly soundId: SoundId;
       readonly sourceGuildId: string | null;
       readonly foreign?: PlayedSound;
     };

@@ -127,7 +127,7 @@ export function soundMatches(
   chosen: readonly (readonly string[])[],
   playersMax: number,
 ): Ticket[][] {
-  const waiting = new Map(tickets.map((ticket) => [ticket.id, ticket]));
+  const waiting = new Map<string, Ticket>(tickets.map((ticket) => [ticket.id, ticket]));
   const matches: Ticket[][] = [];
   for (const ids of chosen) {
     const match = ids.flatMap((id) => waiting.get(id) ?? []);

@@ -1,11 +1,11 @@
-import type { UserId } from '../../protocol/ids.ts';
+import type { TicketId, UserId } from '../../protocol/ids.ts';
 import { invalidField, type Refusal } from '../../protocol/refusal.ts';
 
 export type Properties = Readonly<Record<string, string | number>>;
 
 /** One player, or a party that stays together, in a queue. */
 export interface Ticket {
-  readonly id: string;
+  readonly id: TicketId;
   readonly players: readonly UserId[];
   readonly properties: Properties;
   /** Unix milliseconds; older tickets are served first. */

@@ -1,3 +1,4 @@
+import type { SubscriptionId } from '../../protocol/ids.ts';
 import {
   type Billing,
   type Entitlement,
@@ -41,7 +42,7 @@ export function begun(
   billing: Billing,
   order: Order,
   env: Env,
-): { readonly facts: readonly PremiumFact[]; readonly subscriptionId: string } {
+): { readonly facts: readonly PremiumFact[]; readonly subscriptionId: SubscriptionId } {
   const { nowMs } = env;
   const id = env.nextId();
   const { applicationId, userId, guildId, skuId } = entitlement;

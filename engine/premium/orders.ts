@@ -1,4 +1,4 @@
-import type { UserId } from '../../protocol/ids.ts';
+import type { SkuId, UserId } from '../../protocol/ids.ts';
 import { type Billing, type Entitlement, type Order, SKU_TYPE } from '../../protocol/premium.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { accepted, type Env, refused } from '../kernel/aggregate.ts';
@@ -14,7 +14,7 @@ const written = (order: Order): PremiumFact => ({ type: 'orderWritten', order })
 /** A repeated request within a day returns the same order, so pressing a button twice makes one payment. */
 export function orderOf(
   shelf: Shelf,
-  { skuId, to, payerId }: { readonly skuId: string; readonly to: Order['to']; readonly payerId: UserId },
+  { skuId, to, payerId }: { readonly skuId: SkuId; readonly to: Order['to']; readonly payerId: UserId },
   env: Env,
 ): Decision {
   const found = obtainable(shelf, { skuId, to, isTest: false }, env);

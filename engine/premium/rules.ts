@@ -1,4 +1,4 @@
-import type { UserId } from '../../protocol/ids.ts';
+import type { EntitlementId, SkuId, SubscriptionId, UserId } from '../../protocol/ids.ts';
 import {
   type Billing,
   type Entitlement,
@@ -34,29 +34,29 @@ export type PremiumCommand =
   /** Changes the fields that are given. */
   | {
       readonly kind: 'editSku';
-      readonly skuId: string;
+      readonly skuId: SkuId;
       readonly name?: string;
       readonly available?: boolean;
     }
-  | { readonly kind: 'setPrice'; readonly skuId: string; readonly price: Price | null }
+  | { readonly kind: 'setPrice'; readonly skuId: SkuId; readonly price: Price | null }
   /** Perks of the SKU on this server; decided by the operator. */
-  | { readonly kind: 'setPerks'; readonly skuId: string; readonly perks: Perks }
-  | { readonly kind: 'test'; readonly skuId: string; readonly to: Receiver }
+  | { readonly kind: 'setPerks'; readonly skuId: SkuId; readonly perks: Perks }
+  | { readonly kind: 'test'; readonly skuId: SkuId; readonly to: Receiver }
   | {
       readonly kind: 'grant';
-      readonly skuId: string;
+      readonly skuId: SkuId;
       readonly to: Receiver;
       readonly gifterId: UserId | null;
       /** Length of a period of a subscription. */
       readonly days: number;
     }
-  | { readonly kind: 'deleteTest'; readonly entitlementId: string }
-  | { readonly kind: 'refund'; readonly entitlementId: string }
-  | { readonly kind: 'consume'; readonly entitlementId: string }
-  | { readonly kind: 'cancel'; readonly subscriptionId: string; readonly atOnce: boolean }
-  | { readonly kind: 'change'; readonly subscriptionId: string; readonly skuId: string }
-  | { readonly kind: 'settle'; readonly subscriptionId: string }
-  | { readonly kind: 'order'; readonly skuId: string; readonly to: Receiver; readonly payerId: UserId }
+  | { readonly kind: 'deleteTest'; readonly entitlementId: EntitlementId }
+  | { readonly kind: 'refund'; readonly entitlementId: EntitlementId }
+  | { readonly kind: 'consume'; readonly entitlementId: EntitlementId }
+  | { readonly kind: 'cancel'; readonly subscriptionId: SubscriptionId; readonly atOnce: boolean }
+  | { readonly kind: 'change'; readonly subscriptionId: SubscriptionId; readonly skuId: SkuId }
+  | { readonly kind: 'settle'; readonly subscriptionId: SubscriptionId }
+  | { readonly kind: 'order'; readonly skuId: SkuId; readonly to: Receiver; readonly payerId: UserId }
   /** The provider says that an order was paid; `billing` of a subscription. */
   | {
       readonly kind: 'paid';
@@ -67,7 +67,7 @@ export type PremiumCommand =
   | { readonly kind: 'refunded'; readonly orderId: string }
   | { readonly kind: 'follow'; readonly orderId: string; readonly billing: Billing }
   /** The provider could not be asked: it is asked again at this time, Unix milliseconds. */
-  | { readonly kind: 'postpone'; readonly subscriptionId: string; readonly checkMs: number };
+  | { readonly kind: 'postpone'; readonly subscriptionId: SubscriptionId; readonly checkMs: number };
 
 type Of<Kind extends PremiumCommand['kind']> = Extract<PremiumCommand, { kind: Kind }>;
 
@@ -87,7 +87,7 @@ export function decidePremium(shelf: Shelf, command: PremiumCommand, env: Env): 
     case 'paid':
       return paid(shelf, command, env);
     case 'refunded':
-      return refunded(shelf, takeBack(shelf, { kind: 'refund', entitlementId: '' }, env));
+      return refunded(shelf, takeBack(shelf, { kind: 'refund' }, env));
     case 'follow':
       return follow(shelf, command.billing, env);
     case 'postpone':
@@ -190,7 +190,7 @@ function grant(shelf: Shelf, command: Of<'test' | 'grant'>, env: Env): Decision 
 }
 
 /** @source https://docs.discord.com/developers/resources/entitlement#delete-test-entitlement */
-function takeBack(shelf: Shelf, { kind }: Of<'deleteTest' | 'refund'>, env: Env): Decision {
+function takeBack(shelf: Shelf, { kind }: Pick<Of<'deleteTest' | 'refund'>, 'kind'>, env: Env): Decision {
   const { entitlement, subscription } = shelf;
   if (!entitlement || entitlement.deleted) return refused(refusal('UNKNOWN_ENTITLEMENT'));
   if (kind === 'deleteTest' && !entitlement.test) return refused(refusal('ONLY_SANDBOX_ENTITLEMENTS'));

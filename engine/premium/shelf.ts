@@ -1,4 +1,4 @@
-import type { ApplicationId } from '../../protocol/ids.ts';
+import type { ApplicationId, SkuId } from '../../protocol/ids.ts';
 import {
   type Entitlement,
   type Order,
@@ -41,7 +41,7 @@ const isFor = ({ type, flags }: Sku, { guildId }: Receiver, isTest: boolean): bo
 /** The SKU, when the receiver may get it now. */
 export function obtainable(
   { skus, held }: Shelf,
-  { skuId, to, isTest }: { readonly skuId: string; readonly to: Receiver; readonly isTest: boolean },
+  { skuId, to, isTest }: { readonly skuId: SkuId; readonly to: Receiver; readonly isTest: boolean },
   { nowMs }: Pick<Env, 'nowMs'>,
 ): { readonly ok: true; readonly sku: Sku } | { readonly ok: false; readonly refusal: Refusal } {
   const no = (code: 'UNKNOWN_SKU' | 'INVALID_SKU' | 'ENTITLEMENT_ALREADY_GRANTED') =>

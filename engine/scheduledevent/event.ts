@@ -1,4 +1,4 @@
-import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { ChannelId, EventExceptionId, GuildId, ScheduledEventId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import {
   EVENT_STATUS,
@@ -10,8 +10,8 @@ import type { RecurrenceRule } from './recurrence.ts';
 
 /** One occurrence of a recurring event that differs from its rule. Its id contains the original time. */
 export interface EventException {
-  readonly event_id: string;
-  readonly event_exception_id: string;
+  readonly event_id: ScheduledEventId;
+  readonly event_exception_id: EventExceptionId;
   readonly scheduled_start_time: string | null;
   readonly scheduled_end_time: string | null;
   readonly is_canceled: boolean;
@@ -19,7 +19,7 @@ export interface EventException {
 
 /** A scheduled event as it is stored: the wire's object, its creator, and when the clock changes it next. */
 export interface ScheduledEvent {
-  readonly id: string;
+  readonly id: ScheduledEventId;
   readonly guild_id: GuildId;
   readonly channel_id: ChannelId | null;
   readonly creator_id: UserId;
@@ -49,9 +49,9 @@ export interface ScheduledEvent {
 
 /** Key of a user's response to an event, or to one occurrence of it. */
 export interface RsvpKey {
-  readonly eventId: string;
+  readonly eventId: ScheduledEventId;
   /** Null for the whole event. */
-  readonly exceptionId: string | null;
+  readonly exceptionId: EventExceptionId | null;
   readonly userId: UserId;
 }
 

@@ -1,4 +1,4 @@
-import { snowflakeAt, snowflakeMs } from '../../protocol/ids.ts';
+import { type EventExceptionId, snowflakeAt, snowflakeMs } from '../../protocol/ids.ts';
 import { EVENT_ENTITY, EVENT_STATUS } from '../../protocol/scheduledevents.ts';
 import { isoTimestamp } from '../../protocol/timestamps.ts';
 import type { EventException, ScheduledEvent } from './event.ts';
@@ -15,7 +15,7 @@ const [EMPTY_MS, UNSTARTED_MS] = [300_000, 14_400_000];
 const isExternal = ({ entity_type: type }: ScheduledEvent): boolean => type === EVENT_ENTITY.EXTERNAL;
 
 /** The id of the exception to the occurrence of this time; several milliseconds never share one. */
-export const exceptionIdAt = (originalMs: number): string => snowflakeAt(originalMs);
+export const exceptionIdAt = (originalMs: number): EventExceptionId => snowflakeAt(originalMs);
 
 /** The exception to the current or next occurrence. */
 function currentException(event: ScheduledEvent): EventException | undefined {

@@ -1,4 +1,4 @@
-import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, TeamId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { Scope } from '../../protocol/scopes.ts';
 import type { MessageFacts, PollFacts, ReactionFacts } from '../guild/facts.ts';
@@ -51,7 +51,7 @@ export interface Application {
   readonly max_participants: number | null;
   readonly explicit_content_filter: number;
   /** The team that owns it, whose owner is `owner_id`. Null or absent for an application of one person. */
-  readonly team_id?: string | null;
+  readonly team_id?: TeamId | null;
   /** The operator's settings of its OAuth2 client; never on the wire. Absent for the defaults. */
   readonly oauth2?: ClientSettings;
   /** Its activity; never on the wire. Absent for an application without one. */

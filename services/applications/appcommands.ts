@@ -17,7 +17,7 @@ import {
 import type { MemberAccess } from '../../engine/guild/members.ts';
 import type { Env, Outcome, Reply } from '../../engine/kernel/aggregate.ts';
 import { INSTALLATION } from '../../protocol/appcommands.ts';
-import type { ApplicationId, FreshId, GuildId } from '../../protocol/ids.ts';
+import type { ApplicationId, CommandId, FreshId, GuildId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
 
@@ -34,7 +34,7 @@ interface AppCommandPorts {
 
 interface PermissionTarget {
   /** A command, or the application for all its commands without overwrites of their own. */
-  readonly id: string;
+  readonly id: CommandId | ApplicationId;
   /** The member who asks. */
   readonly user: MemberAccess;
 }
@@ -49,10 +49,10 @@ export interface AppCommands {
   edit(
     applicationId: ApplicationId,
     guildId: GuildId | null,
-    commandId: string,
+    commandId: CommandId,
     body: unknown,
   ): Promise<Reply<AppCommand>>;
-  delete(applicationId: ApplicationId, guildId: GuildId | null, commandId: string): Promise<Reply<null>>;
+  delete(applicationId: ApplicationId, guildId: GuildId | null, commandId: CommandId): Promise<Reply<null>>;
   overwrite(
     applicationId: ApplicationId,
     guildId: GuildId | null,
@@ -103,7 +103,7 @@ export function createAppCommands({
     change(id, guildId, (scope, env) => overwriteCommands(scope, body, env));
   const setPermissions: AppCommands['setPermissions'] = (applicationId, guildId, { id, user }, body) =>
     mutex(applicationId, async () => {
-      if (id !== applicationId) {
+      if (!isForAll(id, applicationId)) {
         const no = await useRefusal(storage, { applicationId, guildId, id, user });
         if (no) return { ok: false, refusal: no };
       }
@@ -124,6 +124,9 @@ export function createAppCommands({
     setPermissions: routing.ask('appCommands.setPermissions', setPermissions),
   };
 }
+
+const isForAll = (id: PermissionTarget['id'], applicationId: ApplicationId): id is ApplicationId =>
+  id === applicationId;
 
 async function scopeOf(
   { applications, appCommands }: AppCommandPorts['storage'],
@@ -148,7 +151,11 @@ async function scopeOf(
 /** The refusal for a command that the guild does not have, or that the user may not use; null for any other. */
 async function useRefusal(
   { appCommands }: AppCommandPorts['storage'],
-  asked: PermissionTarget & { readonly applicationId: ApplicationId; readonly guildId: GuildId },
+  asked: Pick<PermissionTarget, 'user'> & {
+    readonly id: CommandId;
+    readonly applicationId: ApplicationId;
+    readonly guildId: GuildId;
+  },
 ): Promise<Refusal | null> {
   const { applicationId, guildId, id, user } = asked;
   const [command, all] = await Promise.all([

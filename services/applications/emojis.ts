@@ -10,7 +10,7 @@ import {
 } from '../../engine/application/emojis.ts';
 import type { Emoji } from '../../engine/guild/expressions.ts';
 import type { Outcome, Reply } from '../../engine/kernel/aggregate.ts';
-import type { ApplicationId } from '../../protocol/ids.ts';
+import type { ApplicationId, EmojiId } from '../../protocol/ids.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
 
 interface ApplicationEmojiPorts {
@@ -23,8 +23,8 @@ interface ApplicationEmojiPorts {
 export interface ApplicationEmojis {
   create(applicationId: ApplicationId, draft: EmojiDraft): Promise<Reply<Emoji>>;
   /** An absent name changes nothing. */
-  rename(applicationId: ApplicationId, emojiId: string, name?: string): Promise<Reply<Emoji>>;
-  delete(applicationId: ApplicationId, emojiId: string): Promise<Reply<null>>;
+  rename(applicationId: ApplicationId, emojiId: EmojiId, name?: string): Promise<Reply<Emoji>>;
+  delete(applicationId: ApplicationId, emojiId: EmojiId): Promise<Reply<null>>;
 }
 
 /** Changes the emoji of an application one after another, each on the owner shard of the application. */

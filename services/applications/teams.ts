@@ -9,7 +9,7 @@ import {
 } from '../../engine/application/teams.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Application } from '../../engine/user/facts.ts';
-import type { UserId } from '../../protocol/ids.ts';
+import type { TeamId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { TeamStore } from '../../storage/application/port.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
@@ -29,7 +29,7 @@ export interface Teams {
   of(application: Owned): Promise<Team | null>;
   may(application: Owned, userId: UserId, action: ApplicationAction): Promise<boolean>;
   /** Changes a team. The value is null when it was deleted. */
-  change(teamId: string, change: TeamChange): Promise<Reply<Team | null>>;
+  change(teamId: TeamId, change: TeamChange): Promise<Reply<Team | null>>;
 }
 
 /** Reads teams for decisions about applications. */

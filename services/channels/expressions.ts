@@ -3,7 +3,7 @@ import type { SentSticker } from '../../engine/channel/draft.ts';
 import type { CustomEmoji } from '../../engine/channel/emoji.ts';
 import type { PollDraft } from '../../engine/channel/polls.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
-import { isSnowflake } from '../../protocol/ids.ts';
+import { isEmojiId, isStickerId } from '../../protocol/ids.ts';
 import { standardSticker } from '../../protocol/stickers.ts';
 import type { ExpressionStore } from '../../storage/guild/port.ts';
 
@@ -24,7 +24,7 @@ export interface Expressions {
 
 export function createExpressions({ guilds, store }: ExpressionPorts): Expressions {
   const emoji: Expressions['emoji'] = async (emojiId, authority) => {
-    if (!isSnowflake(emojiId)) return null;
+    if (!isEmojiId(emojiId)) return null;
     const owner = await store.owner(emojiId);
     if (owner?.kind === 'emoji') {
       const reply = await guilds.call(owner.ownerId, 'useEmoji', { emojiId }, { ...authority, requires: 0n });
@@ -39,7 +39,7 @@ export function createExpressions({ guilds, store }: ExpressionPorts): Expressio
     const standard = standardSticker(id);
     if (standard) return { id, name: standard.name, format_type: standard.format_type, guildId: null };
     const owner = await store.owner(id);
-    if (owner?.kind !== 'sticker') return null;
+    if (owner?.kind !== 'sticker' || !isStickerId(id)) return null;
     const input = { stickerId: id };
     const reply = await guilds.call(owner.ownerId, 'getSticker', input, { ...authority, requires: 0n });
     if (!reply.ok) return null;

@@ -2,7 +2,7 @@ import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Application } from '../../engine/user/facts.ts';
-import { type GuildId, isApplicationId, type UserId } from '../../protocol/ids.ts';
+import { type ApplicationId, type GuildId, isApplicationId, type UserId } from '../../protocol/ids.ts';
 import { BOT_INTEGRATION } from '../../protocol/integrations.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { refusal } from '../../protocol/refusal.ts';
@@ -32,7 +32,7 @@ export interface Integrations {
   /** Removes the bot, its webhooks and its commands. @returns 10004 for an application that is not there. */
   remove(
     guildId: GuildId,
-    integrationId: string,
+    integrationId: ApplicationId,
     authority: Authority,
     commands: Pick<AppCommands, 'overwrite'>,
   ): Promise<Reply<null>>;

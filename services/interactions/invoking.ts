@@ -17,7 +17,7 @@ import {
 } from '../../engine/interaction/resolved.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { APP_COMMAND, ENTRY_POINT_HANDLER, INSTALLATION } from '../../protocol/appcommands.ts';
-import type { ApplicationId, FreshId, GuildId, MessageId } from '../../protocol/ids.ts';
+import type { ApplicationId, CommandId, FreshId, GuildId, MessageId } from '../../protocol/ids.ts';
 import { INTERACTION } from '../../protocol/interactions.ts';
 import { isRecord } from '../../protocol/json.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
@@ -49,7 +49,7 @@ export interface InvokingPorts {
   readonly places: Pick<Places, 'describe'>;
   readonly ephemeral: Pick<EphemeralMessages, 'find'>;
   readonly open: Pick<OpenInteractions, 'get'>;
-  command(applicationId: ApplicationId, commandId: string, version: string): Promise<AppCommand | null>;
+  command(applicationId: ApplicationId, commandId: CommandId, version: string): Promise<AppCommand | null>;
   rules(application: InvokableApplication, guildId: GuildId): Promise<(command: AppCommand) => CommandRules>;
   /** Whether the user has installed the application to the account. */
   hasInstalled(invocation: Invocation): Promise<boolean>;

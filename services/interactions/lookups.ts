@@ -2,7 +2,13 @@ import type { AppCommand } from '../../engine/appcommand/appcommand.ts';
 import type { CommandRules } from '../../engine/appcommand/permissions.ts';
 import { authorOf } from '../../engine/webhook/webhook.ts';
 import { INSTALLATION, type Installation } from '../../protocol/appcommands.ts';
-import { type ApplicationId, type GuildId, snowflakeOf, type UserId } from '../../protocol/ids.ts';
+import {
+  type ApplicationId,
+  type CommandId,
+  type GuildId,
+  snowflakeOf,
+  type UserId,
+} from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { Entitlement } from '../../protocol/premium.ts';
 import type { Storage } from '../../storage/ports.ts';
@@ -32,7 +38,7 @@ export interface Lookups {
   forget(applicationId: string): void;
   application(id: ApplicationId): Promise<InvokableApplication | null>;
   /** The command; read again when it does not have this version. */
-  command(applicationId: ApplicationId, commandId: string, version: string): Promise<AppCommand | null>;
+  command(applicationId: ApplicationId, commandId: CommandId, version: string): Promise<AppCommand | null>;
   /** Entitlements of the user and the guild to the application that give access now. */
   entitlements(
     applicationId: ApplicationId,
@@ -65,7 +71,7 @@ export function createLookups(
     };
   }, nowMs);
   const command = recently(
-    (applicationId: ApplicationId, commandId: string) => appCommands.get(applicationId, commandId),
+    (applicationId: ApplicationId, commandId: CommandId) => appCommands.get(applicationId, commandId),
     nowMs,
   );
   const permissions = recently(

@@ -2,7 +2,7 @@ import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Metadata } from '../../engine/lobby/metadata.ts';
 import type { Properties, Ticket, Widening } from '../../engine/matchmaking/tickets.ts';
-import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, TicketId, UserId } from '../../protocol/ids.ts';
 
 export type { Ticket };
 
@@ -36,7 +36,7 @@ export type TicketStatus = 'waiting' | 'matched' | 'timed_out' | 'cancelled' | '
 
 /** The wire object of a ticket. */
 export type TicketObject = {
-  readonly id: string;
+  readonly id: TicketId;
   readonly queue: string;
   readonly status: TicketStatus;
   readonly user_ids: readonly UserId[];
@@ -64,8 +64,8 @@ export interface Matchmaking {
   define(name: string, definition: QueueDefinition): void;
   enter(draft: TicketDraft, authority: Authority): Promise<Reply<TicketObject>>;
   /** For the ticket's players and their application's server. Ended tickets are kept for a minute. */
-  get(id: string, authority: Authority): Promise<Reply<TicketObject>>;
-  cancel(id: string, authority: Authority): Promise<Reply<TicketObject>>;
+  get(id: TicketId, authority: Authority): Promise<Reply<TicketObject>>;
+  cancel(id: TicketId, authority: Authority): Promise<Reply<TicketObject>>;
   /** Queues of applications with waiting tickets in this process, at most `limit`. */
   queues(limit: number): readonly QueueView[];
 }

@@ -1,5 +1,5 @@
 import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
-import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, SkuId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { nameProblem } from '../../protocol/names.ts';
 import { SKU_TYPE, type Sku } from '../../protocol/premium.ts';
@@ -31,7 +31,7 @@ export interface Catalog {
   list(applicationId: ApplicationId, userId: UserId): Promise<Reply<readonly Sku[]>>;
   /** Adds a SKU that is not for sale yet. */
   create(applicationId: ApplicationId, userId: UserId, wanted: NewSku): Promise<Reply<Sku>>;
-  edit(applicationId: ApplicationId, userId: UserId, skuId: string, change: SkuChange): Promise<Reply<Sku>>;
+  edit(applicationId: ApplicationId, userId: UserId, skuId: SkuId, change: SkuChange): Promise<Reply<Sku>>;
 }
 
 interface CatalogPorts {

@@ -3,7 +3,7 @@ import type { Routing } from '../../actors/placement/routing.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { PremiumCommand } from '../../engine/premium/rules.ts';
-import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, EntitlementId, SkuId, SubscriptionId, UserId } from '../../protocol/ids.ts';
 import {
   type Billing,
   type Entitlement,
@@ -20,7 +20,7 @@ import type { Premium, PremiumChange } from './premium.ts';
 
 /** The purchase as the provider's page shows it. */
 export interface Offer {
-  readonly skuId: string;
+  readonly skuId: SkuId;
   readonly name: string;
   readonly isSubscription: boolean;
   readonly price: Price;
@@ -52,7 +52,7 @@ export interface PaymentProvider {
   change(billingId: string, offer: Offer): Promise<void>;
 }
 
-type Wish = { readonly skuId: string; readonly to: Receiver; readonly payerId: UserId };
+type Wish = { readonly skuId: SkuId; readonly to: Receiver; readonly payerId: UserId };
 
 /** How what applications sell is paid for. */
 export interface Payments {
@@ -63,7 +63,7 @@ export interface Payments {
   /** Runs a command. Money goes back, and renewals stop, before anything is taken back here. */
   run(applicationId: ApplicationId, command: PremiumCommand): Promise<Reply<PremiumChange>>;
   /** Applies the due renewal, end or cancellation of a subscription. */
-  settle(applicationId: ApplicationId, subscriptionId: string): Promise<Reply<PremiumChange>>;
+  settle(applicationId: ApplicationId, subscriptionId: SubscriptionId): Promise<Reply<PremiumChange>>;
   notice(notice: Notice): Promise<Reply<PremiumChange>>;
 }
 
@@ -79,7 +79,7 @@ export const byHand = (premium: Premium): Payments => ({
 type PaymentRequest =
   | { readonly kind: 'buy'; readonly wish: Wish }
   | { readonly kind: 'run'; readonly command: PremiumCommand }
-  | { readonly kind: 'settle'; readonly subscriptionId: string }
+  | { readonly kind: 'settle'; readonly subscriptionId: SubscriptionId }
   | { readonly kind: 'notice'; readonly notice: Notice };
 
 interface ProviderPorts {
@@ -167,7 +167,7 @@ async function buy(
 async function offerOf(
   { storage }: Pick<ProviderPorts, 'storage'>,
   applicationId: ApplicationId,
-  skuId: string,
+  skuId: SkuId,
   agreed: Price | null,
 ): Promise<Offer | null> {
   const sku = (await storage.premium.skus(applicationId)).find(({ id }) => id === skuId);
@@ -210,7 +210,7 @@ async function refund(
   ports: ProviderPorts,
   applicationId: ApplicationId,
   order: Order,
-  entitlementId: string,
+  entitlementId: EntitlementId,
 ): Promise<Reply<PremiumChange>> {
   const { premium, storage } = ports;
   const { subscriptionId } = order;
@@ -257,7 +257,7 @@ async function change(
   applicationId: ApplicationId,
   billingId: string,
   subscription: Subscription | null,
-  skuId: string,
+  skuId: SkuId,
 ): Promise<Refusal | null> {
   if (!subscription) return refusal('UNKNOWN_ENTITLEMENT');
   const { periodMs, guildId, skuId: ownSkuId } = subscription;
@@ -286,7 +286,7 @@ async function follow(
 async function settle(
   ports: LockedPorts,
   applicationId: ApplicationId,
-  subscriptionId: string,
+  subscriptionId: SubscriptionId,
 ): Promise<Reply<PremiumChange>> {
   const { premium, storage, nowMs } = ports;
   const orderId = (await storage.premium.subscription(applicationId, subscriptionId))?.orderId;

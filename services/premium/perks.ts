@@ -1,7 +1,7 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import { perksOf } from '../../engine/premium/perks.ts';
-import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, GuildId, SkuId, UserId } from '../../protocol/ids.ts';
 import type { Entitlement, Perks, Sku } from '../../protocol/premium.ts';
 import type { PremiumStore } from '../../storage/premium/port.ts';
 
@@ -38,7 +38,7 @@ export function createPerks(ports: PerkPorts): PerkKeeper {
     }
     return kept.skus;
   };
-  const query = (applicationId: ApplicationId, skuIds: readonly string[]) => ({
+  const query = (applicationId: ApplicationId, skuIds: readonly SkuId[]) => ({
     ...{ applicationId, skuIds, userId: null, guildId: null, before: null, after: null, limit: HELD_MAX },
     ...{ endedByMs: null, activeAtMs: null, withDeleted: true, withConsumed: true },
   });
@@ -47,7 +47,7 @@ export function createPerks(ports: PerkPorts): PerkKeeper {
     receiver: { userId: UserId } | { guildId: GuildId },
     skus: readonly Sku[],
   ): Promise<Perks> {
-    const perks = new Map<string, Perks>(skus.flatMap((sku) => (sku.perks ? [[sku.id, sku.perks]] : [])));
+    const perks = new Map<SkuId, Perks>(skus.flatMap((sku) => (sku.perks ? [[sku.id, sku.perks]] : [])));
     const held: Entitlement[] = [];
     for (const applicationId of new Set(skus.map((sku) => sku.application_id))) {
       const of = query(applicationId, [...perks.keys()]);

@@ -11,7 +11,7 @@ import type { PremiumFact } from '../../engine/premium/premium.ts';
 import { decidePremium, type PremiumCommand } from '../../engine/premium/rules.ts';
 import type { Shelf } from '../../engine/premium/shelf.ts';
 import type { Application } from '../../engine/user/facts.ts';
-import type { ApplicationId, FreshId } from '../../protocol/ids.ts';
+import type { ApplicationId, FreshId, SkuId } from '../../protocol/ids.ts';
 import {
   type Entitlement,
   entitlementObject,
@@ -151,7 +151,7 @@ async function shelfOf(
 async function heldBy(
   store: PremiumPorts['storage']['premium'],
   applicationId: ApplicationId,
-  { skuId, to: { guildId, userId } }: { readonly skuId: string; readonly to: Order['to'] },
+  { skuId, to: { guildId, userId } }: { readonly skuId: SkuId; readonly to: Order['to'] },
 ): Promise<readonly Entitlement[]> {
   const held = await store.entitlements({
     ...{ applicationId, guildId, userId: guildId === null ? userId : null, skuIds: [skuId] },

@@ -1,7 +1,7 @@
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { givesAccess } from '../../engine/premium/premium.ts';
 import type { Application } from '../../engine/user/facts.ts';
-import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, GuildId, SkuId, SubscriptionId, UserId } from '../../protocol/ids.ts';
 import {
   type Entitlement,
   type Price,
@@ -17,7 +17,7 @@ import type { Payments } from './payments.ts';
 
 /** A SKU as a store lists it. */
 export interface Good {
-  readonly id: string;
+  readonly id: SkuId;
   readonly name: string;
   readonly kind: 'durable' | 'consumable' | 'subscription';
   readonly isForGuilds: boolean;
@@ -46,7 +46,7 @@ export interface Shop {
 
 interface Wish {
   readonly viewerId: UserId;
-  readonly skuId: string;
+  readonly skuId: SkuId;
   /** For a SKU for guilds. */
   readonly guildId: GuildId | null;
   /** Username of somebody else who gets it; empty for the viewer. */
@@ -58,11 +58,15 @@ export interface Store {
   /** Null for an unknown application. */
   shop(applicationId: ApplicationId, viewerId: UserId): Promise<Shop | null>;
   buy(applicationId: ApplicationId, wish: Wish): Promise<Reply<{ readonly url: string }>>;
-  cancel(applicationId: ApplicationId, viewerId: UserId, subscriptionId: string): Promise<Reply<unknown>>;
+  cancel(
+    applicationId: ApplicationId,
+    viewerId: UserId,
+    subscriptionId: SubscriptionId,
+  ): Promise<Reply<unknown>>;
   change(
     applicationId: ApplicationId,
     viewerId: UserId,
-    to: { readonly subscriptionId: string; readonly skuId: string },
+    to: { readonly subscriptionId: SubscriptionId; readonly skuId: SkuId },
   ): Promise<Reply<unknown>>;
 }
 
@@ -84,7 +88,7 @@ const KINDS: Readonly<Record<number, Good['kind']>> = {
 
 export function createStore(ports: StorePorts): Store {
   const { storage, payments } = ports;
-  const ownSubscription = async (applicationId: ApplicationId, viewerId: UserId, id: string) => {
+  const ownSubscription = async (applicationId: ApplicationId, viewerId: UserId, id: SubscriptionId) => {
     const subscription = await storage.premium.subscription(applicationId, id);
     return subscription && (await isPayer(ports, subscription, viewerId)) ? subscription : null;
   };

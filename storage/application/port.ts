@@ -2,7 +2,7 @@ import type { AppCommand, CommandPermissions, Creates } from '../../engine/appco
 import type { Team } from '../../engine/application/teams.ts';
 import type { WebhookEvent } from '../../engine/application/webhookevents.ts';
 import type { Application } from '../../engine/user/facts.ts';
-import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, CommandId, GuildId, TeamId, UserId } from '../../protocol/ids.ts';
 
 export interface ApplicationStore {
   get(id: ApplicationId): Promise<Application | null>;
@@ -19,18 +19,18 @@ export interface ApplicationStore {
 }
 
 export interface TeamStore {
-  get(id: string): Promise<Team | null>;
+  get(id: TeamId): Promise<Team | null>;
   list(): Promise<Team[]>;
   /** Teams that a person owns, is a member of, or is invited to; oldest first. */
   ofUser(userId: UserId, limit: number): Promise<Team[]>;
   /** Applications of the team, oldest first. */
-  applications(id: string): Promise<Application[]>;
+  applications(id: TeamId): Promise<Application[]>;
 }
 
 export interface AppCommandStore {
   /** Commands of a guild, or the global ones for null, oldest first. */
   list(applicationId: ApplicationId, guildId: GuildId | null): Promise<AppCommand[]>;
-  get(applicationId: ApplicationId, commandId: string): Promise<AppCommand | null>;
+  get(applicationId: ApplicationId, commandId: CommandId): Promise<AppCommand | null>;
   /** Creations in the latest period of a scope; null before the first. */
   creates(applicationId: ApplicationId, guildId: GuildId | null): Promise<Creates | null>;
   /** Global commands of several applications, and with a guild those of the guild, oldest first. */

@@ -1,6 +1,6 @@
 import type { JoinRequestFacts } from '../../engine/guild/facts.ts';
 import type { JoinRequest } from '../../engine/guild/joinrequests.types.ts';
-import type { GuildId, UserId } from '../../protocol/ids.ts';
+import type { GuildId, JoinRequestId, UserId } from '../../protocol/ids.ts';
 import type { Sql } from '../database/driver.ts';
 import { remove, type StatementTable, upsert } from '../database/statement.ts';
 import type { JoinRequestFilter } from './port.ts';
@@ -23,7 +23,7 @@ export const joinRequestStatements: StatementTable<JoinRequestFacts> = {
 };
 
 interface Row {
-  readonly id: string;
+  readonly id: JoinRequestId;
   readonly status: JoinRequest['status'];
   readonly data: Omit<JoinRequest, 'id' | 'status' | 'user'>;
   readonly user: JoinRequest['user'];
@@ -64,7 +64,11 @@ export async function joinRequests(
   return { total: count?.total ?? 0, requests: (isUp ? found.reverse() : found).map(requestOf) };
 }
 
-export async function joinRequestUser(sql: Sql, guildId: GuildId, requestId: string): Promise<UserId | null> {
+export async function joinRequestUser(
+  sql: Sql,
+  guildId: GuildId,
+  requestId: JoinRequestId,
+): Promise<UserId | null> {
   const text = 'SELECT user_id::text AS user_id FROM join_requests WHERE guild_id = $1 AND id = $2::bigint';
   const [found] = await sql.query<{ readonly user_id: UserId }>(text, [guildId, requestId]);
   return found?.user_id ?? null;

@@ -14,7 +14,15 @@ import type { JoinRequest } from '../../engine/guild/joinrequests.types.ts';
 import type { GuildPages, GuildTag, MemberAnswers } from '../../engine/guild/pages.types.ts';
 import type { StoredThread } from '../../engine/guild/threads.state.ts';
 import type { CountedEvent } from '../../engine/scheduledevent/event.ts';
-import type { ApplicationId, ChannelId, FreshId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
+import type {
+  ApplicationId,
+  ChannelId,
+  FreshId,
+  GuildId,
+  JoinRequestId,
+  RoleId,
+  UserId,
+} from '../../protocol/ids.ts';
 import type { APIRole } from '../../protocol/objects.ts';
 import type { Inactivity } from './inactive.ts';
 
@@ -98,7 +106,7 @@ export interface GuildStore {
   onboardingAnswersOf(guildId: GuildId, userIds: readonly UserId[]): Promise<MemberAnswers[]>;
   joinRequestsOf(guildId: GuildId, userIds: readonly UserId[]): Promise<JoinRequest[]>;
   /** The user of a join request; null for an unknown id. */
-  joinRequestUser(guildId: GuildId, requestId: string): Promise<UserId | null>;
+  joinRequestUser(guildId: GuildId, requestId: JoinRequestId): Promise<UserId | null>;
   /** Members who have not passed the screening, ascending by id, with ids above `after`. */
   pendingMembers(guildId: GuildId, after: UserId | null, limit: number): Promise<UserId[]>;
   /** Invites not expired at `nowMs`, of one channel or of the guild, oldest first. */

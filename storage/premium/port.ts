@@ -1,4 +1,11 @@
-import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
+import type {
+  ApplicationId,
+  EntitlementId,
+  GuildId,
+  SkuId,
+  SubscriptionId,
+  UserId,
+} from '../../protocol/ids.ts';
 import type { Entitlement, Order, Receiver, Sku, Subscription } from '../../protocol/premium.ts';
 
 /** Filter of entitlements of an application; null: any. */
@@ -6,7 +13,7 @@ interface EntitlementQuery {
   readonly applicationId: ApplicationId;
   readonly userId: UserId | null;
   readonly guildId: GuildId | null;
-  readonly skuIds: readonly string[] | null;
+  readonly skuIds: readonly SkuId[] | null;
   readonly before: string | null;
   readonly after: string | null;
   readonly limit: number;
@@ -20,7 +27,7 @@ interface EntitlementQuery {
 
 interface SubscriptionQuery {
   readonly applicationId: ApplicationId;
-  readonly skuId: string;
+  readonly skuId: SkuId;
   readonly userId: UserId;
   readonly before: string | null;
   readonly after: string | null;
@@ -28,22 +35,22 @@ interface SubscriptionQuery {
 }
 
 export interface PremiumStore {
-  sku(id: string): Promise<Sku | null>;
+  sku(id: SkuId): Promise<Sku | null>;
   /** Oldest first. */
   skus(applicationId: ApplicationId): Promise<Sku[]>;
   /** The SKUs of all applications that the operator gave perks. */
   skusWithPerks(): Promise<Sku[]>;
-  entitlement(applicationId: ApplicationId, id: string): Promise<Entitlement | null>;
+  entitlement(applicationId: ApplicationId, id: EntitlementId): Promise<Entitlement | null>;
   /** By ascending id; with `before` alone those closest to it. */
   entitlements(query: EntitlementQuery): Promise<Entitlement[]>;
-  subscription(applicationId: ApplicationId, id: string): Promise<Subscription | null>;
+  subscription(applicationId: ApplicationId, id: SubscriptionId): Promise<Subscription | null>;
   /** By ascending id; with `before` alone those closest to it. */
   subscriptions(query: SubscriptionQuery): Promise<Subscription[]>;
   order(applicationId: ApplicationId, id: string): Promise<Order | null>;
   /** The latest open order of this payer for this SKU and receiver. */
   openOrder(
     applicationId: ApplicationId,
-    wish: { readonly skuId: string; readonly payerId: UserId; readonly to: Receiver },
+    wish: { readonly skuId: SkuId; readonly payerId: UserId; readonly to: Receiver },
   ): Promise<Order | null>;
   /** Deletes orders that were made before this time, Unix milliseconds, and never paid. @returns how many, at most `limit`. */
   forgetOrders(beforeMs: number, limit: number): Promise<number>;
@@ -51,7 +58,9 @@ export interface PremiumStore {
   due(
     nowMs: number,
     limit: number,
-  ): Promise<{ readonly applicationId: ApplicationId; readonly id: string; readonly dueMs: number }[]>;
+  ): Promise<
+    { readonly applicationId: ApplicationId; readonly id: SubscriptionId; readonly dueMs: number }[]
+  >;
   /** Unix milliseconds; null when no subscription runs. */
   nextDueMs(): Promise<number | null>;
 }

@@ -1,5 +1,5 @@
 import type { PremiumFacts } from '../../engine/premium/premium.ts';
-import { type ApplicationId, snowflakeAt } from '../../protocol/ids.ts';
+import { type ApplicationId, type SubscriptionId, snowflakeAt } from '../../protocol/ids.ts';
 import {
   type Entitlement,
   type Order,
@@ -139,7 +139,10 @@ export function premiumStore(sql: Sql): PremiumStore {
     due: async (nowMs, limit) => {
       const text = `SELECT application_id AS "applicationId", id, due_ms::float8 AS "dueMs" FROM subscriptions
         WHERE due_ms <= $1 ORDER BY due_ms LIMIT $2`;
-      return sql.query<{ applicationId: ApplicationId; id: string; dueMs: number }>(text, [nowMs, limit]);
+      return sql.query<{ applicationId: ApplicationId; id: SubscriptionId; dueMs: number }>(text, [
+        nowMs,
+        limit,
+      ]);
     },
     nextDueMs: async () => {
       const text = 'SELECT min(due_ms)::float8 AS ms FROM subscriptions WHERE due_ms IS NOT NULL';

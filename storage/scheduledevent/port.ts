@@ -1,6 +1,6 @@
 import type { Member } from '../../engine/guild/guild.ts';
 import type { RsvpKey } from '../../engine/scheduledevent/event.ts';
-import type { GuildId, UserId } from '../../protocol/ids.ts';
+import type { EventExceptionId, GuildId, ScheduledEventId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { EventResponse } from '../../protocol/scheduledevents.ts';
 
@@ -30,14 +30,14 @@ export interface ScheduledEventStore {
   /** Users who responded to an event, or to one occurrence of it; ascending by id. */
   users(
     guildId: GuildId,
-    eventId: string,
-    exceptionId: string | null,
+    eventId: ScheduledEventId,
+    exceptionId: EventExceptionId | null,
     page: EventUserPage,
   ): Promise<EventUser[]>;
   /** The number of users who responded to each of these occurrences; none are omitted. */
   answerCounts(
     guildId: GuildId,
-    eventId: string,
+    eventId: ScheduledEventId,
     exceptionIds: readonly string[],
   ): Promise<ReadonlyMap<string, number>>;
   /** Guilds with an event that is due at `nowMs`; ascending by id. */

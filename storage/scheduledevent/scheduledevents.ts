@@ -1,7 +1,7 @@
 import type { EventExceptionFacts, EventUserFacts, ScheduledEventFacts } from '../../engine/guild/facts.ts';
 import type { Member } from '../../engine/guild/guild.ts';
 import type { RsvpKey, ScheduledEvent } from '../../engine/scheduledevent/event.ts';
-import type { GuildId, UserId } from '../../protocol/ids.ts';
+import type { EventExceptionId, GuildId, ScheduledEventId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { EventResponse } from '../../protocol/scheduledevents.ts';
 import type { Sql } from '../database/driver.ts';
@@ -72,8 +72,8 @@ const [LOWEST, HIGHEST] = ['-1', '9223372036854775807'];
 async function users(
   sql: Sql,
   guildId: GuildId,
-  eventId: string,
-  exceptionId: string | null,
+  eventId: ScheduledEventId,
+  exceptionId: EventExceptionId | null,
   { before, after, limit, withMember }: EventUserPage,
 ): Promise<EventUser[]> {
   const found = await sql.query<UserRow>(
@@ -101,8 +101,8 @@ async function users(
 }
 
 interface RsvpRow {
-  readonly event_id: string;
-  readonly exception_id: string;
+  readonly event_id: ScheduledEventId;
+  readonly exception_id: EventExceptionId;
   readonly user_id: UserId;
   readonly response: EventResponse;
 }

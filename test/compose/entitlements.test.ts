@@ -6,7 +6,7 @@ import { verifyKey } from 'discord-interactions';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createEngine } from '../../compose/engine.ts';
 import type { Engine, NewApplication } from '../../embedding.ts';
-import type { UserId } from '../../protocol/ids.ts';
+import type { SkuId, UserId } from '../../protocol/ids.ts';
 
 const REDIRECT = 'http://127.0.0.1/callback';
 let engine: Engine;
@@ -15,9 +15,9 @@ let shop: NewApplication;
 let other: NewApplication;
 let ada: { readonly id: UserId; readonly token: string };
 let grace: { readonly id: UserId; readonly token: string };
-let sold: string;
-let withdrawn: string;
-let subscription: string;
+let sold: SkuId;
+let withdrawn: SkuId;
+let subscription: SkuId;
 let hook: Server;
 /** Events that the application has received. */
 const events: { readonly event?: { readonly type: string; readonly data: { readonly id: string } } }[] = [];
@@ -26,7 +26,7 @@ const run = (command: Parameters<Engine['admin']['premium']>[1]) =>
   engine.admin.premium(shop.application.id, command);
 const sku = async (type: 'durable' | 'consumable' | 'subscription') =>
   (await run({ kind: 'createSku', name: 'Thing', type, owner: 'user' })).skus[0]!.id;
-const grant = (skuId: string, userId: UserId) =>
+const grant = (skuId: SkuId, userId: UserId) =>
   run({ kind: 'grant', skuId, to: { userId, guildId: null }, gifterId: null, days: 30 });
 
 async function ask(authorization: string, path: string, method = 'GET') {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { GameLobby, LobbyHandlers } from '../../actors/lobby/game.ports.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
-import type { ChannelId } from '../../protocol/ids.ts';
+import type { ChannelId, TicketId } from '../../protocol/ids.ts';
 import type { SettingsChange } from '../../protocol/lobbyfields.ts';
 import { type LobbyInstance, openLobbyInstance, type Player } from '../support/lobbyinstance.ts';
 
@@ -307,7 +307,7 @@ describe('the matchmaker', () => {
       { queue, properties: {}, lobbyId: null, userIds: null, ...more },
       player.authority,
     );
-  const statusOf = async (id: string) =>
+  const statusOf = async (id: TicketId) =>
     must(await instance.features.matchmaking.get(id, instance.bot)).status;
 
   test('creates one lobby with all matched players, and notifies them', async () => {

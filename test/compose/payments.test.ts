@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { movableClock } from '../../actors/runtime/clock.ts';
 import { createEngine } from '../../compose/engine.ts';
 import type { Engine, NewApplication } from '../../embedding.ts';
-import type { UserId } from '../../protocol/ids.ts';
+import type { EntitlementId, UserId } from '../../protocol/ids.ts';
 import { type BilledSubscription, StripeStandIn } from '../support/stripe.ts';
 import { Visitor } from '../transports/pages/arrange.ts';
 
@@ -60,13 +60,15 @@ async function sku(name: string, type: 'durable' | 'consumable' | 'subscription'
   return skuId;
 }
 
-type Owned = { id: string; sku_id: string; deleted: boolean; ends_at: string | null };
+type Owned = { id: EntitlementId; sku_id: string; deleted: boolean; ends_at: string | null };
 const owned = async (who: number): Promise<readonly Owned[]> => {
   const call = {
     params: { application_id: application.application.id },
     query: { user_id: people[who]!.id, exclude_deleted: false },
   };
-  return (await engine.api.get_entitlements!(call, { as: application.bot.id })) as readonly Owned[];
+  return (await engine.api.get_entitlements!(call, {
+    as: application.bot.id,
+  })) as unknown as readonly Owned[];
 };
 const has = async (who: number) =>
   (await owned(who))
@@ -91,12 +93,12 @@ async function buySubscription(who: number, skuId: string): Promise<BilledSubscr
 interface Subscribed {
   readonly id: string;
   readonly status: number;
-  readonly entitlement_ids: readonly string[];
+  readonly entitlement_ids: readonly EntitlementId[];
 }
 const subscriptionOf = async (who: number, skuId: string): Promise<Subscribed> => {
   const call = { params: { sku_id: skuId }, query: { user_id: people[who]!.id } };
   const found = await engine.api.get_sku_subscriptions!(call, { as: application.bot.id });
-  return (found as readonly Subscribed[])[0]!;
+  return (found as unknown as readonly Subscribed[])[0]!;
 };
 
 describe('a one-time purchase', () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { movableClock } from '../../actors/runtime/clock.ts';
 import { createEngine } from '../../compose/engine.ts';
 import type { Engine, NewApplication } from '../../embedding.ts';
-import type { GuildId, UserId } from '../../protocol/ids.ts';
+import type { GuildId, SkuId, UserId } from '../../protocol/ids.ts';
 import type { Perks } from '../../protocol/premium.ts';
 import type { Scope } from '../../protocol/scopes.ts';
 import { ownUser } from '../../transports/rest/accounts.ts';
@@ -27,13 +27,13 @@ afterAll(() => engine?.close());
 const run = (command: Parameters<Engine['admin']['premium']>[1]) =>
   engine.admin.premium(application.application.id, command);
 
-async function skuWith(type: 'durable' | 'consumable' | 'subscription', perks: Perks): Promise<string> {
+async function skuWith(type: 'durable' | 'consumable' | 'subscription', perks: Perks): Promise<SkuId> {
   const { skus } = await run({ kind: 'createSku', name: 'Patron', type, owner: 'guild' });
   await run({ kind: 'setPerks', skuId: skus[0]!.id, perks });
   return skus[0]!.id;
 }
 
-const grant = (skuId: string, guild: GuildId | null) =>
+const grant = (skuId: SkuId, guild: GuildId | null) =>
   run({ kind: 'grant', skuId, to: { userId: owner, guildId: guild }, gifterId: null, days: 30 });
 const tier = async () => {
   const { premium_tier, premium_subscription_count } = await engine.api.get_guild(
@@ -77,7 +77,7 @@ describe('the perks of a SKU', () => {
   });
 
   test('are not given for test entitlements, which an application can create for anybody', async () => {
-    const test = (skuId: string, guild: GuildId | null) =>
+    const test = (skuId: SkuId, guild: GuildId | null) =>
       run({ kind: 'test', skuId, to: { userId: owner, guildId: guild } });
     await test(await skuWith('durable', { guildTier: 0, premiumType: 3 }), null);
     expect(await premiumType()).toBe(0);

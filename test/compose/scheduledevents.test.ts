@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { EventObject } from '../../engine/scheduledevent/event.ts';
-import type { ChannelId, GuildId } from '../../protocol/ids.ts';
+import type { ChannelId, GuildId, ScheduledEventId } from '../../protocol/ids.ts';
 import { openInstance, until } from '../support/instance.ts';
 
 const [MINUTE_MS, HOUR_MS] = [60_000, 3_600_000];
@@ -24,7 +24,7 @@ async function pass(ms: number, stepMs = 1_000): Promise<void> {
   }
 }
 
-async function create(more: object): Promise<string> {
+async function create(more: object): Promise<ScheduledEventId> {
   const id = instance.foundation.nextId();
   const input = {
     id,
@@ -38,7 +38,7 @@ async function create(more: object): Promise<string> {
   return id;
 }
 
-async function eventOf(guildId: GuildId, eventId: string): Promise<EventObject> {
+async function eventOf(guildId: GuildId, eventId: ScheduledEventId): Promise<EventObject> {
   const input = { eventId, withUserCount: false };
   const reply = await instance.guilds.call(guildId, 'getScheduledEvent', input, SYSTEM);
   if (!reply.ok) throw new Error(reply.refusal.message);

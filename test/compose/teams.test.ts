@@ -2,13 +2,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createEngine } from '../../compose/engine.ts';
 import type { Engine, NewApplication } from '../../embedding.ts';
-import type { UserId } from '../../protocol/ids.ts';
+import type { TeamId, UserId } from '../../protocol/ids.ts';
 import { validateResponse } from '../support/openapi.ts';
 
 let engine: Engine;
 let made: NewApplication;
 const people: Record<string, UserId> = {};
-let teamId: string;
+let teamId: TeamId;
 beforeAll(async () => {
   engine = await createEngine({ config: { listen_port: 0, voice: false, log_level: 'silent' } });
   for (const username of ['owner', 'admin', 'developer', 'reader', 'invited', 'stranger'])

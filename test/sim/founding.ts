@@ -3,7 +3,13 @@ import { newGuild } from '../../engine/guild/founding.ts';
 import { newMember } from '../../engine/guild/members.joining.ts';
 import { newUser } from '../../engine/user/user.ts';
 import { APP_COMMAND } from '../../protocol/appcommands.ts';
-import type { ApplicationId, FreshId, GuildId, UserId } from '../../protocol/ids.ts';
+import {
+  type ApplicationId,
+  type FreshId,
+  type GuildId,
+  snowflakeOf,
+  type UserId,
+} from '../../protocol/ids.ts';
 import { ALL_PRIVILEGED_FLAGS } from '../../protocol/intents.ts';
 import { expandScopes } from '../../protocol/scopes.ts';
 import { hashOf, makeToken } from '../../services/identity/identity.ts';
@@ -32,7 +38,12 @@ const CHANNELS = [
 
 /** The one command of an application. */
 export const commandOf = (applicationId: ApplicationId): AppCommand => ({
-  ...{ id: applicationId, application_id: applicationId, guild_id: null, version: applicationId },
+  ...{
+    id: snowflakeOf(BigInt(applicationId)),
+    application_id: applicationId,
+    guild_id: null,
+    version: applicationId,
+  },
   ...{ type: APP_COMMAND.CHAT_INPUT, name: 'ping', description: 'Answers.', options: [], nsfw: false },
   ...{ name_localizations: null, description_localizations: null, default_member_permissions: null },
 });

@@ -1,7 +1,7 @@
 // Goal: application commands, their overwrites and their creations of the day are stored as decided, on every database.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HERE } from '../../actors/placement/routing.ts';
-import type { ApplicationId, FreshId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, CommandId, FreshId, GuildId, UserId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type AppCommands, createAppCommands } from '../../services/applications/appcommands.ts';
 import { application, commit, id } from './builders.ts';
@@ -86,7 +86,7 @@ describe.each(databases())('application commands on $name', (kind) => {
     const { command } = await written(null, slash('moon'));
     const permissions = [{ id: '7', type: 2, permission: false }];
     const stored = { application_id: applicationId, permissions };
-    const set = (guildId: GuildId, target: string) =>
+    const set = (guildId: GuildId, target: CommandId | ApplicationId) =>
       commands.setPermissions(applicationId, guildId, { id: target, user }, permissions);
     for (const guildId of [guild, otherGuild]) await set(guildId, command.id);
     expect(await set(guild, applicationId)).toEqual({

@@ -113,7 +113,13 @@ export const entry = (entryId: string, more: Partial<APIAuditLogEntry> = {}): AP
 });
 
 export const rule = (ruleId: string, more: Partial<Rule> = {}): Rule => ({
-  ...{ id: ruleId, guild_id: id<GuildId>(GUILD), creator_id: id<UserId>('10'), name: 'words', enabled: true },
+  ...{
+    id: id(ruleId),
+    guild_id: id<GuildId>(GUILD),
+    creator_id: id<UserId>('10'),
+    name: 'words',
+    enabled: true,
+  },
   ...{ event_type: 1, trigger_type: 1, trigger_metadata: { keyword_filter: ['*cat*'] } },
   actions: [{ type: 1, metadata: { custom_message: 'No cats.' } }],
   ...{ exempt_roles: [], exempt_channels: [] },
@@ -137,12 +143,12 @@ const creation = { user: user('10'), available: true } as const;
 export const expressions: { emoji: Emoji; sticker: Sticker; sound: Sound } = {
   emoji: {
     ...creation,
-    ...{ id: '961', name: 'lamp', roles: [], require_colons: true, managed: false, animated: false },
+    ...{ id: id('961'), name: 'lamp', roles: [], require_colons: true, managed: false, animated: false },
   },
   sticker: {
     ...creation,
     ...{
-      id: '962',
+      id: id('962'),
       name: 'flag',
       tags: 'wind',
       type: 2,
@@ -153,7 +159,14 @@ export const expressions: { emoji: Emoji; sticker: Sticker; sound: Sound } = {
   },
   sound: {
     ...creation,
-    ...{ sound_id: '963', name: 'gong', volume: 1, emoji_id: null, emoji_name: null, guild_id: id(GUILD) },
+    ...{
+      sound_id: id('963'),
+      name: 'gong',
+      volume: 1,
+      emoji_id: null,
+      emoji_name: null,
+      guild_id: id(GUILD),
+    },
   },
 };
 

@@ -1,7 +1,7 @@
 // Goal: a guild's pages and its inactive members are read back as they were written, on every database.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JoinRequest } from '../../engine/guild/joinrequests.types.ts';
-import type { GuildId, RoleId, UserId } from '../../protocol/ids.ts';
+import type { GuildId, JoinRequestId, RoleId, UserId } from '../../protocol/ids.ts';
 import { commit, GUILD, id, member, seed, user } from './builders.ts';
 import { databases, openFresh } from './databases.ts';
 
@@ -61,7 +61,12 @@ describe.each(databases())('pages of a guild on $name', (kind) => {
       ({
         type: 'joinRequestWritten',
         request: {
-          ...{ id: requestId, user: user(userId), status, created_at: '2026-01-01T00:00:00.000000+00:00' },
+          ...{
+            id: id<JoinRequestId>(requestId),
+            user: user(userId),
+            status,
+            created_at: '2026-01-01T00:00:00.000000+00:00',
+          },
           ...{ reviewed_at: null, rejection_reason: null, form_responses: null, actioned_by_user: null },
         },
       }) as const;
@@ -76,12 +81,12 @@ describe.each(databases())('pages of a guild on $name', (kind) => {
     expect(await listed({ before: '905' })).toEqual([4, ['904', '903']]);
     expect(await listed({ after: '903' })).toEqual([4, ['905', '904']]);
     expect(await listed({ statuses: ['STARTED'] })).toEqual([1, ['902']]);
-    expect(await store().joinRequestUser(guildId, '906')).toBe('11');
-    expect(await store().joinRequestUser(guildId, '901')).toBeNull();
+    expect(await store().joinRequestUser(guildId, id('906'))).toBe('11');
+    expect(await store().joinRequestUser(guildId, id('901'))).toBeNull();
     const found = await store().joinRequestsOf(guildId, [id<UserId>('12'), id<UserId>('99')]);
     expect(found).toEqual([request('12', '902', 'STARTED').request]);
     await write({ type: 'joinRequestDeleted', request: found[0]! });
-    expect(await store().joinRequestUser(guildId, '902')).toBeNull();
+    expect(await store().joinRequestUser(guildId, id('902'))).toBeNull();
   });
 
   test('members who have not passed the screening are listed', async () => {

@@ -20,7 +20,7 @@ describe.each(databases())('products and orders on $name', (kind) => {
     ...{
       id: snowflakeAt(createdMs),
       applicationId: APPLICATION,
-      skuId: '910',
+      skuId: id('910'),
       payerId: PAYER,
       state,
       createdMs,
@@ -50,7 +50,7 @@ describe.each(databases())('products and orders on $name', (kind) => {
 
   test('SKUs with perks are listed, and SKUs without perks are not', async () => {
     const sku = (skuId: string): Sku => ({
-      ...{ id: skuId, application_id: APPLICATION, type: 5, name: 'Patron', slug: 'patron', flags: 4 },
+      ...{ id: id(skuId), application_id: APPLICATION, type: 5, name: 'Patron', slug: 'patron', flags: 4 },
     });
     const gold = { ...sku('911'), perks: { guildTier: 3, premiumType: 0 } } as const;
     await write({ type: 'skuWritten', sku: sku('912') }, { type: 'skuWritten', sku: gold });

@@ -1,14 +1,14 @@
 // Goal: scheduled events and their users are stored as the facts say and read back in pages, on every database.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { ScheduledEvent } from '../../engine/scheduledevent/event.ts';
-import type { GuildId, UserId } from '../../protocol/ids.ts';
+import type { EventExceptionId, GuildId, ScheduledEventId, UserId } from '../../protocol/ids.ts';
 import { channel, commit, GUILD, id, member, seed, user } from './builders.ts';
 import { databases, openFresh } from './databases.ts';
 
 const guildId = id<GuildId>(GUILD);
 
 const event = (eventId: string, more: Partial<ScheduledEvent> = {}): ScheduledEvent => ({
-  id: eventId,
+  id: id(eventId),
   guild_id: guildId,
   channel_id: null,
   creator_id: id('10'),
@@ -31,7 +31,11 @@ const event = (eventId: string, more: Partial<ScheduledEvent> = {}): ScheduledEv
 
 const answer = (eventId: string, userId: string, exceptionId: string | null = null, response: 0 | 1 = 1) => ({
   type: 'eventRsvpSet' as const,
-  ...{ eventId, exceptionId, userId: id<UserId>(userId), response, counted: exceptionId === null },
+  ...{
+    eventId: id<ScheduledEventId>(eventId),
+    exceptionId: exceptionId === null ? null : id<EventExceptionId>(exceptionId),
+  },
+  ...{ userId: id<UserId>(userId), response, counted: exceptionId === null },
 });
 
 describe.each(databases())('scheduled events on $name', (kind) => {
@@ -68,15 +72,15 @@ describe.each(databases())('scheduled events on $name', (kind) => {
       { event: event('901', { name: 'renamed' }), users: 2 },
     ]);
     await write({ type: 'scheduledEventDeleted', event: event('901') });
-    await write({ type: 'scheduledEventForgotten', eventId: '900' });
+    await write({ type: 'scheduledEventForgotten', eventId: id('900') });
     expect(await loaded()).toEqual([]);
     expect(await fresh.driver.query('SELECT * FROM scheduled_event_users')).toEqual([]);
   });
 
   test('are loaded with their exceptions', async () => {
     const exception = {
-      event_id: '900',
-      event_exception_id: '77',
+      event_id: id<ScheduledEventId>('900'),
+      event_exception_id: id<EventExceptionId>('77'),
       scheduled_start_time: null,
       scheduled_end_time: null,
       is_canceled: true,
@@ -97,7 +101,7 @@ describe.each(databases())('scheduled events on $name', (kind) => {
       answer('901', '15'),
     );
     const ids = async (page: object) =>
-      (await store().users(guildId, '900', null, { limit: 100, withMember: false, ...page })).map(
+      (await store().users(guildId, id('900'), null, { limit: 100, withMember: false, ...page })).map(
         (each) => each.user.id,
       );
     expect(await ids({})).toEqual(['11', '12', '13', '14']);
@@ -105,21 +109,22 @@ describe.each(databases())('scheduled events on $name', (kind) => {
     expect(await ids({ limit: 2, after: '11' })).toEqual(['12', '13']);
     expect(await ids({ limit: 2, before: '14' })).toEqual(['12', '13']);
     expect(await ids({ limit: 2, before: '13', after: '13' })).toEqual(['11', '12']);
-    const withMembers = await store().users(guildId, '900', null, {
+    const withMembers = await store().users(guildId, id('900'), null, {
       ...{ limit: 2, withMember: true },
     });
     expect(withMembers).toEqual([
       { user: user('11'), member: null, response: 1 },
       { user: user('12'), member: member(user('12')), response: 1 },
     ]);
-    const without = await store().users(guildId, '900', '7', { limit: 5, withMember: false });
+    const without = await store().users(guildId, id('900'), id('7'), { limit: 5, withMember: false });
     expect(without).toEqual([{ user: user('15'), member: null, response: 0 }]);
   });
 
   test('return the response of a user, and the number of responses to an occurrence', async () => {
     await write(answer('900', '11'), answer('900', '11', '7', 0), answer('900', '12', '7'));
     const key = (userId: string, exceptionId: string | null) => ({
-      ...{ eventId: '900', exceptionId, userId: id<UserId>(userId) },
+      ...{ eventId: id<ScheduledEventId>('900'), userId: id<UserId>(userId) },
+      exceptionId: exceptionId === null ? null : id<EventExceptionId>(exceptionId),
     });
     const keys = [key('11', null), key('11', '7'), key('12', null), key('12', '7')];
     const found = await store().rsvps(guildId, keys);
@@ -131,9 +136,9 @@ describe.each(databases())('scheduled events on $name', (kind) => {
         { key: keys[3], response: 1 },
       ]),
     );
-    expect(await store().answerCounts(guildId, '900', ['7', '8'])).toEqual(new Map([['7', 2]]));
+    expect(await store().answerCounts(guildId, id('900'), ['7', '8'])).toEqual(new Map([['7', 2]]));
     await write({ ...answer('900', '11', '7', 0), type: 'eventRsvpRemoved' });
-    expect(await store().answerCounts(guildId, '900', ['7'])).toEqual(new Map([['7', 1]]));
+    expect(await store().answerCounts(guildId, id('900'), ['7'])).toEqual(new Map([['7', 1]]));
   });
 
   test('are due at their times, guild by guild', async () => {

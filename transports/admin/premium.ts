@@ -1,7 +1,14 @@
 import { Type } from 'typebox';
 import type { Admin } from '../../embedding.ts';
 import type { PremiumCommand } from '../../engine/premium/rules.ts';
-import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
+import type {
+  ApplicationId,
+  EntitlementId,
+  GuildId,
+  SkuId,
+  SubscriptionId,
+  UserId,
+} from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { entitlementObject, skuObject, subscriptionObject } from '../../protocol/premium.ts';
 import { type AdminAnswer, type AdminRoute, closed, post, Snowflake } from './route.ts';
@@ -40,13 +47,16 @@ export const premiumRoutes: readonly AdminRoute[] = [
   ),
   post(
     '/applications/:id/skus/available',
-    Type.Object({ sku_id: Snowflake(), available: Type.Boolean() }, closed),
+    Type.Object({ sku_id: Snowflake<SkuId>(), available: Type.Boolean() }, closed),
     (admin, { sku_id: skuId, available }, id) => run(admin, id, { kind: 'editSku', skuId, available }),
   ),
   post(
     '/applications/:id/skus/name',
     Type.Object(
-      { sku_id: Snowflake(), name: Type.String({ minLength: 1, maxLength: LIMITS.sku_name_chars_max }) },
+      {
+        sku_id: Snowflake<SkuId>(),
+        name: Type.String({ minLength: 1, maxLength: LIMITS.sku_name_chars_max }),
+      },
       closed,
     ),
     (admin, { sku_id: skuId, name }, id) => run(admin, id, { kind: 'editSku', skuId, name }),
@@ -55,7 +65,7 @@ export const premiumRoutes: readonly AdminRoute[] = [
     '/applications/:id/skus/price',
     Type.Object(
       {
-        sku_id: Snowflake(),
+        sku_id: Snowflake<SkuId>(),
         price: Type.Union([
           Type.Null(),
           Type.Object(
@@ -76,7 +86,7 @@ export const premiumRoutes: readonly AdminRoute[] = [
   post(
     '/applications/:id/skus/perks',
     Type.Object(
-      { sku_id: Snowflake(), guild_tier: Type.Optional(Level), premium_type: Type.Optional(Level) },
+      { sku_id: Snowflake<SkuId>(), guild_tier: Type.Optional(Level), premium_type: Type.Optional(Level) },
       closed,
     ),
     (admin, { sku_id: skuId, guild_tier: guildTier = 0, premium_type: premiumType = 0 }, id) =>
@@ -86,7 +96,7 @@ export const premiumRoutes: readonly AdminRoute[] = [
     '/applications/:id/grants',
     Type.Object(
       {
-        sku_id: Snowflake(),
+        sku_id: Snowflake<SkuId>(),
         user_id: Snowflake<UserId>(),
         guild_id: Type.Optional(Snowflake<GuildId>()),
         gifter_user_id: Type.Optional(Snowflake<UserId>()),
@@ -101,18 +111,21 @@ export const premiumRoutes: readonly AdminRoute[] = [
   ),
   post(
     '/applications/:id/refunds',
-    Type.Object({ entitlement_id: Snowflake() }, closed),
+    Type.Object({ entitlement_id: Snowflake<EntitlementId>() }, closed),
     (admin, { entitlement_id: entitlementId }, id) => run(admin, id, { kind: 'refund', entitlementId }),
   ),
   post(
     '/applications/:id/subscriptions/cancel',
-    Type.Object({ subscription_id: Snowflake(), at_once: Type.Optional(Type.Boolean()) }, closed),
+    Type.Object(
+      { subscription_id: Snowflake<SubscriptionId>(), at_once: Type.Optional(Type.Boolean()) },
+      closed,
+    ),
     (admin, { subscription_id: subscriptionId, at_once: atOnce = false }, id) =>
       run(admin, id, { kind: 'cancel', subscriptionId, atOnce }),
   ),
   post(
     '/applications/:id/subscriptions/change',
-    Type.Object({ subscription_id: Snowflake(), sku_id: Snowflake() }, closed),
+    Type.Object({ subscription_id: Snowflake<SubscriptionId>(), sku_id: Snowflake<SkuId>() }, closed),
     (admin, { subscription_id: subscriptionId, sku_id: skuId }, id) =>
       run(admin, id, { kind: 'change', subscriptionId, skuId }),
   ),

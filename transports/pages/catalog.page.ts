@@ -1,5 +1,5 @@
 import type { Reply } from '../../engine/kernel/aggregate.ts';
-import { type ApplicationId, isApplicationId, isSnowflake } from '../../protocol/ids.ts';
+import { type ApplicationId, isApplicationId, isSkuId } from '../../protocol/ids.ts';
 import { SKU_FLAG, SKU_TYPE, type Sku } from '../../protocol/premium.ts';
 import {
   errorSummary,
@@ -126,7 +126,7 @@ async function acted(call: SignedInCall, id: ApplicationId): Promise<PageAnswer>
     if (!isKeyOf(TYPES, type) || !isKeyOf(OWNERS, owner)) return UNKNOWN;
     return answered('added', await catalog.create(id, userId, { name, type, owner }));
   }
-  if (!isSnowflake(skuId)) return UNKNOWN;
+  if (!isSkuId(skuId)) return UNKNOWN;
   const edited = (change: { name: string } | { available: boolean }) =>
     catalog.edit(id, userId, skuId, change);
   if (action === 'rename') return answered('renamed', await edited({ name }), `name-${skuId}`);

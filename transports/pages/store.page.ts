@@ -1,4 +1,10 @@
-import { type ApplicationId, isApplicationId, isGuildId, isSnowflake } from '../../protocol/ids.ts';
+import {
+  type ApplicationId,
+  isApplicationId,
+  isGuildId,
+  isSkuId,
+  isSubscriptionId,
+} from '../../protocol/ids.ts';
 import { SUBSCRIPTION_STATUS } from '../../protocol/premium.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 import type { Good, Possession, Shop } from '../../services/premium/store.ts';
@@ -150,20 +156,20 @@ async function acted(call: SignedInCall, id: ApplicationId): Promise<PageAnswer>
   switch (given('do')) {
     case 'buy': {
       const guild = given('guild');
-      const wish = { viewerId, skuId: given('sku'), friend: given('friend') };
-      if (!isSnowflake(wish.skuId)) return UNKNOWN;
+      const skuId = given('sku');
+      if (!isSkuId(skuId)) return UNKNOWN;
       const guildId = isGuildId(guild) ? guild : null;
-      const reply = await store.buy(id, { ...wish, guildId });
+      const reply = await store.buy(id, { viewerId, skuId, friend: given('friend'), guildId });
       return reply.ok ? payPage(reply.value.url) : refused(reply);
     }
     case 'cancel': {
-      if (!isSnowflake(subscriptionId)) return UNKNOWN;
+      if (!isSubscriptionId(subscriptionId)) return UNKNOWN;
       const reply = await store.cancel(id, viewerId, subscriptionId);
       return reply.ok ? redirect(`${storePath(id)}?cancelled=1`) : refused(reply);
     }
     case 'change': {
       const skuId = given('sku');
-      if (!isSnowflake(subscriptionId) || !isSnowflake(skuId)) return UNKNOWN;
+      if (!isSubscriptionId(subscriptionId) || !isSkuId(skuId)) return UNKNOWN;
       const reply = await store.change(id, viewerId, { subscriptionId, skuId });
       return reply.ok ? redirect(`${storePath(id)}?changed=1`) : refused(reply);
     }

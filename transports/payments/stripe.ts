@@ -1,4 +1,4 @@
-import { isApplicationId, isSnowflake } from '../../protocol/ids.ts';
+import { isApplicationId, isSkuId, isSnowflake } from '../../protocol/ids.ts';
 import { isRecord } from '../../protocol/json.ts';
 import type { Billing, Order, Price } from '../../protocol/premium.ts';
 import type { Notice, Offer, PaymentProvider } from '../../services/premium/payments.ts';
@@ -108,8 +108,7 @@ function billingOf(subscription: StripeObject): Billing {
   const { id, status, items, metadata, latest_invoice: invoice, cancel_at: cancelAt } = subscription;
   const item = isRecord(items) && Array.isArray(items.data) ? items.data[0] : null;
   const skuId = isRecord(metadata) ? metadata[SKU] : null;
-  if (!isRecord(item) || typeof skuId !== 'string')
-    throw new StripeFault('The subscription is not one of ours.');
+  if (!isRecord(item) || !isSkuId(skuId)) throw new StripeFault('The subscription is not one of ours.');
   const [periodStartMs, periodEndMs] = [msOf(item.current_period_start), msOf(item.current_period_end)];
   const isPaid =
     isRecord(invoice) && invoice.status === 'paid' && (status === 'active' || status === 'trialing');

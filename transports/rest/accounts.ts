@@ -1,6 +1,6 @@
 import type { Team } from '../../engine/application/teams.ts';
 import type { Application } from '../../engine/user/facts.ts';
-import type { UserId } from '../../protocol/ids.ts';
+import { teamUserIdOf, type UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { Scope, Scopes } from '../../protocol/scopes.ts';
 import type { Accounts, Profile } from '../../services/accounts/ports.ts';
@@ -125,7 +125,7 @@ const TEAM_PSEUDO_USER = 1 << 10;
 
 /** The user that stands for a team as the owner of its applications. */
 const teamUser = ({ id }: Team): APIUser => ({
-  ...{ id, username: `team${id}`, discriminator: '0000', global_name: null, avatar: null },
+  ...{ id: teamUserIdOf(id), username: `team${id}`, discriminator: '0000', global_name: null, avatar: null },
   public_flags: TEAM_PSEUDO_USER,
 });
 

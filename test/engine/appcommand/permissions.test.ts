@@ -7,7 +7,7 @@ import {
   mayUseCommand,
   setCommandPermissions,
 } from '../../../engine/appcommand/permissions.ts';
-import type { ApplicationId, GuildId } from '../../../protocol/ids.ts';
+import type { ApplicationId, CommandId, GuildId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { leavesOf } from '../../support/errortree.ts';
 import { id } from '../../support/guild.ts';
@@ -116,7 +116,11 @@ describe('a member', () => {
 });
 
 describe('the overwrites of a request', () => {
-  const target = { applicationId: id<ApplicationId>(900), guildId: id<GuildId>(GUILD), id: '77' };
+  const target = {
+    applicationId: id<ApplicationId>(900),
+    guildId: id<GuildId>(GUILD),
+    id: id<CommandId>('77'),
+  };
   const read = (raw: unknown) => setCommandPermissions(target, raw);
   const overwritesIn = (raw: unknown) => {
     const outcome = read(raw);

@@ -54,8 +54,8 @@ function scopeOf(own: Partial<CommandScope> = {}) {
   return {
     ...{ env, facts, write, written },
     commands: () => scope.commands,
-    edit: (commandId: string, body: object) => run(editCommand(scope, commandId, body, env)),
-    remove: (commandId: string) => run(deleteCommand(scope, commandId)),
+    edit: (commandId: string, body: object) => run(editCommand(scope, id(commandId), body, env)),
+    remove: (commandId: string) => run(deleteCommand(scope, id(commandId))),
     overwrite: (body: unknown) => run(overwriteCommands(scope, body, env)),
   };
 }

@@ -1,6 +1,8 @@
 // Goal: whoever breaks several rules at once is silenced for the longest of their times.
+
 import { expect, test } from 'vitest';
 import type { Rule, RuleDraft } from '../../../engine/automod/rule.ts';
+import { snowflakeOf } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { buildGuild, channel, OWNER_ID, role } from '../../support/guild.ts';
 import { creation } from '../../support/messages.ts';
@@ -34,7 +36,7 @@ test.each([[[600, 60]], [[60, 600]]])(
       if (!outcome.ok) throw new Error(JSON.stringify(outcome.refusal));
       // Ids of tests begin anew with each command.
       guild.autoModeration.delete(outcome.value.id);
-      guild.autoModeration.set({ ...outcome.value, id: String(800_000 + index) });
+      guild.autoModeration.set({ ...outcome.value, id: snowflakeOf(BigInt(800_000 + index)) });
     });
     ruled(guild, 'createMessage', creation({ content: 'nitro' }), ANN);
     const until = guild.members.get(ANN as never)?.communication_disabled_until;

@@ -1,8 +1,10 @@
 // Goal: a guild's rules hold for what members write and how they are called, and for nobody whom they exempt.
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Rule, RuleDraft } from '../../../engine/automod/rule.ts';
 import type { Guild } from '../../../engine/guild/guild.ts';
 import { guildPermissions } from '../../../engine/permissions/permissions.ts';
+import { snowflakeOf } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { buildGuild, channel, role, user } from '../../support/guild.ts';
@@ -50,7 +52,7 @@ function rule(draft: RuleDraft): Rule {
   if (!outcome.ok) throw new Error(JSON.stringify(outcome.refusal));
   // Ids of tests begin anew with each command.
   made += 1;
-  const own = { ...outcome.value, id: String(800_000 + made) };
+  const own = { ...outcome.value, id: snowflakeOf(BigInt(800_000 + made)) };
   guild.autoModeration.delete(outcome.value.id);
   guild.autoModeration.set(own);
   return own;

@@ -10,7 +10,7 @@ import {
   type Ticket,
   ticketRefusal,
 } from '../../../engine/matchmaking/tickets.ts';
-import type { UserId } from '../../../protocol/ids.ts';
+import type { TicketId, UserId } from '../../../protocol/ids.ts';
 
 const NOW_MS = 100_000;
 
@@ -24,7 +24,7 @@ interface Draft {
 /** Ticket `n` has the players `n.0`, `n.1`, …. */
 const tickets = (drafts: readonly Draft[]): Ticket[] =>
   drafts.map(({ players, rating, mode, waitedMs }, index) => ({
-    id: `${index}`,
+    id: `${index}` as TicketId,
     players: Array.from({ length: players }, (_, player) => `${index}.${player}` as UserId),
     properties: { rating, mode },
     createdMs: NOW_MS - waitedMs,

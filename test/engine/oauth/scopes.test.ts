@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { challengeOf, isVerifier } from '../../../engine/oauth/pkce.ts';
 import { readScopes } from '../../../engine/oauth/scopes.ts';
-import type { UserId } from '../../../protocol/ids.ts';
+import { snowflakeOf, type UserId } from '../../../protocol/ids.ts';
 import { expandScopes, isScope, SCOPES, type Scope, scopeRow } from '../../../protocol/scopes.ts';
 
 const APPLICATION = { bot_id: '1' as UserId };
@@ -63,7 +63,7 @@ describe('a list of scopes', () => {
   });
 
   test('has at most identify and applications.commands.update for a team', () => {
-    const ofTeam = { ...APPLICATION, team_id: '900' };
+    const ofTeam = { ...APPLICATION, team_id: snowflakeOf(900n) };
     const allowed = (text: string, by: 'consent' | 'clientCredentials') => readScopes(text, ofTeam, by).ok;
     expect(allowed('identify applications.commands.update', 'clientCredentials')).toBe(true);
     expect(allowed('identify email', 'clientCredentials')).toBe(false);

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { givesAccess } from '../../../engine/premium/premium.ts';
 import { decidePremium, type PremiumCommand } from '../../../engine/premium/rules.ts';
-import { type ApplicationId, snowflakeOf, type UserId } from '../../../protocol/ids.ts';
+import { type ApplicationId, type SkuId, snowflakeOf, type UserId } from '../../../protocol/ids.ts';
 import {
   type Billing,
   type Entitlement,
@@ -14,6 +14,7 @@ import {
   SUBSCRIPTION_STATUS as STATUS,
   type Subscription,
 } from '../../../protocol/premium.ts';
+import { id } from '../../support/guild.ts';
 
 const START_MS = Date.UTC(2026, 0, 1);
 const DAY_MS = 86_400_000;
@@ -24,8 +25,15 @@ const applicationId: ApplicationId = snowflakeOf(7n);
 const [payerId, friendId]: UserId[] = [snowflakeOf(8n), snowflakeOf(9n)];
 const price = { amount: 499, currency: 'eur', days: 30 };
 
-const skuOf = (id: string, type: Sku['type'], flags: number, priced = true): Sku => ({
-  ...{ id, application_id: applicationId, type, name: id, slug: id, flags: flags | SKU_FLAG.AVAILABLE },
+const skuOf = (skuId: string, type: Sku['type'], flags: number, priced = true): Sku => ({
+  ...{
+    id: id<SkuId>(skuId),
+    application_id: applicationId,
+    type,
+    name: skuId,
+    slug: skuId,
+    flags: flags | SKU_FLAG.AVAILABLE,
+  },
   ...(priced && { price }),
 });
 const SKUS = [
@@ -96,7 +104,7 @@ class Kept {
 
   order(skuId: string, nowMs = START_MS): string {
     const to = { userId: payerId!, guildId: null };
-    expect(this.run({ kind: 'order', skuId, to, payerId: payerId! }, nowMs)).toBeNull();
+    expect(this.run({ kind: 'order', skuId: id(skuId), to, payerId: payerId! }, nowMs)).toBeNull();
     return [...this.orders.keys()].at(-1) ?? '';
   }
 }
@@ -105,7 +113,7 @@ const firstPeriod: Billing = {
   ...{
     id: 'sub_1',
     state: 'running',
-    skuId: '1',
+    skuId: id('1'),
     periodStartMs: START_MS,
     periodEndMs: START_MS + PERIOD_MS,
   },
@@ -201,11 +209,11 @@ describe('a subscription that was bought', () => {
 
   test('changes to another SKU with its next period, not before', () => {
     const { kept, follow, state } = begin();
-    follow({ ...firstPeriod, skuId: '2' }, START_MS + DAY_MS);
+    follow({ ...firstPeriod, skuId: id('2') }, START_MS + DAY_MS);
     expect(state()).toMatchObject({ skuId: '1', renewalSkuId: '2' });
     const [periodStartMs, periodEndMs] = [START_MS + PERIOD_MS, START_MS + 2 * PERIOD_MS];
     follow(
-      { ...firstPeriod, skuId: '2', periodStartMs, periodEndMs, paidUntilMs: periodEndMs },
+      { ...firstPeriod, skuId: id('2'), periodStartMs, periodEndMs, paidUntilMs: periodEndMs },
       periodStartMs,
     );
     expect(state()).toMatchObject({ skuId: '2', renewalSkuId: null, status: STATUS.ACTIVE });
@@ -303,7 +311,7 @@ describe('an order', () => {
   test('for a friend grants the entitlement as a gift of the payer', () => {
     const kept = new Kept();
     const to = { userId: friendId!, guildId: null };
-    kept.run({ kind: 'order', skuId: '4', to, payerId: payerId! }, START_MS);
+    kept.run({ kind: 'order', skuId: id('4'), to, payerId: payerId! }, START_MS);
     kept.run(
       { kind: 'paid', orderId: [...kept.orders.keys()][0]!, paymentId: 'pi_1', billing: null },
       START_MS,
@@ -316,7 +324,9 @@ describe('an order', () => {
     ['of what does not exist', '99'],
   ])('%s is refused', (_, skuId) => {
     const to = { userId: payerId!, guildId: null };
-    expect(new Kept().run({ kind: 'order', skuId, to, payerId: payerId! }, START_MS)).toBeGreaterThan(0);
+    expect(
+      new Kept().run({ kind: 'order', skuId: id(skuId), to, payerId: payerId! }, START_MS),
+    ).toBeGreaterThan(0);
   });
 });
 

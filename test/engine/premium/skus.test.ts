@@ -55,7 +55,8 @@ describe('a new SKU', () => {
   });
 
   test('is refused beyond 100 of an application, with the groups of subscriptions', () => {
-    const of = (count: number) => Array.from({ length: count }, (_, no) => ({ ...lantern, id: String(no) }));
+    const of = (count: number) =>
+      Array.from({ length: count }, (_, no) => ({ ...lantern, id: snowflakeOf(BigInt(no)) }));
     const command = { kind: 'createSku', name: 'One more', type: 'durable', owner: 'user' } as const;
     expect(after(of(98), command)).toHaveLength(1);
     expect(after(of(99), command)).toBe(50_057);
@@ -87,7 +88,7 @@ describe('an edit of a SKU', () => {
   });
 
   test('is refused for an unknown SKU and for the group of a subscription', () => {
-    expect(edit({ name: 'X' }, '1')).toBe(10_027);
+    expect(edit({ name: 'X' }, snowflakeOf(1n))).toBe(10_027);
     const group = { ...lantern, type: SKU_TYPE.GROUP };
     expect(after([group], { kind: 'editSku', skuId: group.id, available: true })).toBe(10_027);
   });

@@ -4,7 +4,14 @@ import { describe, expect, test } from 'vitest';
 import { givesAccess } from '../../../engine/premium/premium.ts';
 import { decidePremium, type PremiumCommand } from '../../../engine/premium/rules.ts';
 import type { Shelf } from '../../../engine/premium/shelf.ts';
-import { type ApplicationId, isUserId, snowflakeOf } from '../../../protocol/ids.ts';
+import {
+  type ApplicationId,
+  type EntitlementId,
+  isUserId,
+  type SkuId,
+  type SubscriptionId,
+  snowflakeOf,
+} from '../../../protocol/ids.ts';
 import {
   type Entitlement,
   SKU_FLAG,
@@ -13,14 +20,17 @@ import {
   SUBSCRIPTION_STATUS as STATUS,
   type Subscription,
 } from '../../../protocol/premium.ts';
+import { id } from '../../support/guild.ts';
 
 const START_MS = Date.UTC(2026, 0, 1);
 const DAY_MS = 86_400_000;
 const applicationId: ApplicationId = snowflakeOf(7n);
 const userId = snowflakeOf(8n);
+/** The shelf holds the subscription already. */
+const NONE = id<SubscriptionId>('');
 
-const skuOf = (id: string, type: Sku['type'], flags: number): Sku => ({
-  ...{ id, application_id: applicationId, type, name: id, slug: id },
+const skuOf = (skuId: string, type: Sku['type'], flags: number): Sku => ({
+  ...{ id: id<SkuId>(skuId), application_id: applicationId, type, name: skuId, slug: skuId },
   flags: flags | SKU_FLAG.AVAILABLE,
 });
 const SKUS = [
@@ -34,7 +44,7 @@ const SKUS = [
 
 /** Everything that commands have written, as a database keeps it. */
 class Kept {
-  readonly entitlements = new Map<string, Entitlement>();
+  readonly entitlements = new Map<EntitlementId, Entitlement>();
   skus: readonly Sku[] = SKUS;
   subscription: Subscription | null = null;
   readonly news: string[] = [];
@@ -42,7 +52,7 @@ class Kept {
   #id = 100n;
 
   run(command: PremiumCommand, nowMs: number): number | null {
-    const lastId = this.subscription?.entitlementIds.at(-1) ?? '';
+    const lastId = this.subscription?.entitlementIds.at(-1) ?? id<EntitlementId>('');
     const named = 'entitlementId' in command ? command.entitlementId : lastId;
     const shelf: Shelf = {
       ...{ applicationId, skus: this.skus, entitlement: this.entitlements.get(named) ?? null },
@@ -72,11 +82,11 @@ class Kept {
 }
 
 const grant = (skuId: string, days = 30): PremiumCommand => ({
-  ...{ kind: 'grant', skuId, to: { userId, guildId: null }, gifterId: null, days },
+  ...{ kind: 'grant', skuId: id(skuId), to: { userId, guildId: null }, gifterId: null, days },
 });
-const settle: PremiumCommand = { kind: 'settle', subscriptionId: '' };
-const cancel = (atOnce = false): PremiumCommand => ({ kind: 'cancel', subscriptionId: '', atOnce });
-const toGold: PremiumCommand = { kind: 'change', subscriptionId: '', skuId: '2' };
+const settle: PremiumCommand = { kind: 'settle', subscriptionId: NONE };
+const cancel = (atOnce = false): PremiumCommand => ({ kind: 'cancel', subscriptionId: NONE, atOnce });
+const toGold: PremiumCommand = { kind: 'change', subscriptionId: NONE, skuId: id('2') };
 
 test('the person of these tests has an id', () => {
   expect(isUserId(userId)).toBe(true);
@@ -112,7 +122,7 @@ describe('a table of dates', () => {
       const { status, access, ends } = expected;
       expect(kept.subscription?.status).toBe(status);
       expect(kept.access(atMs)).toEqual(access);
-      expect(kept.entitlements.get(first ?? '')?.endsMs).toBe(ends);
+      expect(kept.entitlements.get(first!)?.endsMs).toBe(ends);
     },
   );
 });
@@ -248,9 +258,9 @@ describe('what is refused', () => {
     ['a SKU of another application', grant('99'), 10027],
     ['a group', grant('6'), 50057],
     ['a subscription of guilds, for a person', grant('5'), 50057],
-    ['deleting what was no test', { kind: 'deleteTest', entitlementId: '101' }, 40019],
-    ['consuming what is durable', { kind: 'consume', entitlementId: '101' }, 40018],
-    ['consuming what does not exist', { kind: 'consume', entitlementId: '999' }, 10029],
+    ['deleting what was no test', { kind: 'deleteTest', entitlementId: id<EntitlementId>('101') }, 40019],
+    ['consuming what is durable', { kind: 'consume', entitlementId: id<EntitlementId>('101') }, 40018],
+    ['consuming what does not exist', { kind: 'consume', entitlementId: id<EntitlementId>('999') }, 10029],
     ['a durable SKU that the person has', grant('4'), 40074],
   ] as const)('%s is refused', (_, command, code) => {
     const kept = new Kept();
@@ -263,7 +273,7 @@ describe('what is refused', () => {
     (skuId) => {
       const kept = new Kept();
       kept.run(grant('1'), START_MS);
-      expect(kept.run({ kind: 'change', subscriptionId: '', skuId }, START_MS)).toBe(50057);
+      expect(kept.run({ kind: 'change', subscriptionId: NONE, skuId: id(skuId) }, START_MS)).toBe(50057);
     },
   );
 
@@ -285,7 +295,7 @@ describe('what is refused', () => {
     kept.skus = SKUS;
     kept.run(toGold, START_MS);
     kept.skus = SKUS.map((sku) => ({ ...sku, flags: sku.flags & ~SKU_FLAG.AVAILABLE }));
-    expect(kept.run({ kind: 'change', subscriptionId: '', skuId: '1' }, START_MS)).toBeNull();
+    expect(kept.run({ kind: 'change', subscriptionId: NONE, skuId: id('1') }, START_MS)).toBeNull();
     expect(kept.subscription?.renewalSkuId).toBeNull();
   });
 
@@ -294,7 +304,7 @@ describe('what is refused', () => {
     for (let n = 0; n < 100; n += 1) expect(kept.run(grant('3'), START_MS)).toBeNull();
     expect(kept.run(grant('3'), START_MS)).toBe(40074);
     const [first] = kept.entitlements.keys();
-    kept.run({ kind: 'consume', entitlementId: first ?? '' }, START_MS);
+    kept.run({ kind: 'consume', entitlementId: first! }, START_MS);
     expect(kept.run(grant('3'), START_MS)).toBeNull();
   });
 
@@ -304,7 +314,7 @@ describe('what is refused', () => {
     kept.run(toGold, START_MS);
     const [first] = kept.entitlements.keys();
     const lateMs = START_MS + 31 * DAY_MS;
-    expect(kept.run({ kind: 'refund', entitlementId: first ?? '' }, lateMs)).toBeNull();
+    expect(kept.run({ kind: 'refund', entitlementId: first! }, lateMs)).toBeNull();
     expect(kept.subscription).toMatchObject({ status: STATUS.INACTIVE, entitlementIds: [first] });
     kept.run(settle, lateMs + DAY_MS);
     expect(kept.access(lateMs + DAY_MS)).toEqual([]);
@@ -314,7 +324,7 @@ describe('what is refused', () => {
     const kept = new Kept();
     kept.run(grant('1'), START_MS);
     const [first] = kept.entitlements.keys();
-    expect(kept.run({ kind: 'refund', entitlementId: first ?? '' }, START_MS + DAY_MS)).toBeNull();
+    expect(kept.run({ kind: 'refund', entitlementId: first! }, START_MS + DAY_MS)).toBeNull();
     expect(kept.subscription?.status).toBe(STATUS.INACTIVE);
     expect(kept.access(START_MS + DAY_MS)).toEqual([]);
     expect(kept.news.at(-1)).toBe('entitlementWritten DELETE');

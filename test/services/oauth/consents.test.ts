@@ -1,7 +1,7 @@
 // Goal: a person agrees to what an application may ask for, and the answer goes to that application alone.
 import { describe, expect, test } from 'vitest';
 import type { AuthorizeQuery } from '../../../engine/oauth/request.ts';
-import type { FreshId, UserId } from '../../../protocol/ids.ts';
+import { type FreshId, snowflakeOf, type UserId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { ANNA, arrange, BERT, GAME, MANAGED, VISITED } from './arrange.ts';
 import { AGREE, agreedTo, asking, CALLBACK, CHALLENGE, codeIn } from './flows.ts';
@@ -204,10 +204,10 @@ describe('a bot', () => {
     const { oauth, application } = arrange({
       teams: { get: async (id) => (id === '900' ? team : null) },
     });
-    application(GAME, { bot_public: false, team_id: '900' });
+    application(GAME, { bot_public: false, team_id: snowflakeOf(900n) });
     const choice = { ...AGREE, guildId: MANAGED };
     expect((await oauth.consents.decide(ANNA, asking(BOT), choice)).kind).toBe('decided');
-    application(GAME, { bot_public: false, team_id: '901' });
+    application(GAME, { bot_public: false, team_id: snowflakeOf(901n) });
     expect((await oauth.consents.decide(ANNA, asking(BOT), choice)).kind).toBe('refused');
   });
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Lifetime } from '../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
-import { type ApplicationId, snowflakeOf } from '../../../protocol/ids.ts';
+import { type ApplicationId, type SubscriptionId, snowflakeOf } from '../../../protocol/ids.ts';
 import type { DueClock } from '../../../services/dueclock.ts';
 import { createSubscriptionClock } from '../../../services/premium/clock.ts';
 
@@ -13,7 +13,7 @@ const [OWN, OTHERS] = [snowflakeOf(1n), snowflakeOf(2n)] as [ApplicationId, Appl
 
 interface Due {
   readonly applicationId: ApplicationId;
-  readonly id: string;
+  readonly id: SubscriptionId;
   readonly dueMs: number;
 }
 
@@ -76,8 +76,8 @@ afterEach(async () => {
   await scope.close();
   wheel.stop();
 });
-const due = (id: string, afterMs: number, applicationId = OWN) =>
-  subscriptions.push({ applicationId, id, dueMs: START_MS + afterMs });
+const due = (name: string, afterMs: number, applicationId = OWN) =>
+  subscriptions.push({ applicationId, id: name as SubscriptionId, dueMs: START_MS + afterMs });
 
 describe('the clock of subscriptions', () => {
   test('settles what became due while no process ran, and the next one at its time', async () => {

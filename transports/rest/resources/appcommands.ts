@@ -1,6 +1,6 @@
 import type { AppCommand } from '../../../engine/appcommand/appcommand.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
-import type { ApplicationId, GuildId } from '../../../protocol/ids.ts';
+import type { ApplicationId, CommandId, GuildId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { Command, CommandPermissions } from '../../../protocol/schemas/command.ts';
@@ -57,7 +57,7 @@ async function listAll(
 }
 
 async function get(
-  asked: Asked & { readonly params: { readonly command_id: string } },
+  asked: Asked & { readonly params: { readonly command_id: CommandId } },
   services: Services,
 ): Promise<Answer> {
   const no = await denied(asked, services);
@@ -81,7 +81,7 @@ async function write(asked: WithBody, services: Services): Promise<Answer> {
 }
 
 async function edit(
-  asked: WithBody & { readonly params: { readonly command_id: string } },
+  asked: WithBody & { readonly params: { readonly command_id: CommandId } },
   services: Services,
 ): Promise<Answer> {
   const no = await denied(asked, services);
@@ -92,7 +92,7 @@ async function edit(
 }
 
 async function remove(
-  asked: Asked & { readonly params: { readonly command_id: string } },
+  asked: Asked & { readonly params: { readonly command_id: CommandId } },
   services: Services,
 ): Promise<Answer> {
   const no = await denied(asked, services);

@@ -1,9 +1,10 @@
 import type { ApplicationAction } from '../../../engine/application/teams.ts';
 import {
   type ApplicationId,
+  type EntitlementId,
   type FreshId,
   type GuildId,
-  isSnowflake,
+  type SkuId,
   snowflakeOf,
   type UserId,
 } from '../../../protocol/ids.ts';
@@ -108,7 +109,7 @@ export const entitlements = resource({
     auth: 'bot',
     bucket: WRITE,
     body: Obj({
-      sku_id: Snowflake(),
+      sku_id: Snowflake<SkuId>(),
       owner_id: Snowflake<FreshId>(),
       owner_type: Choice(OWNER.GUILD, OWNER.USER),
     }),
@@ -268,7 +269,7 @@ const pageOf = ({ before, after }: { readonly before?: string; readonly after?: 
 /** The entitlement, if the caller reaches it. */
 async function reached(
   caller: Caller,
-  params: { readonly application_id: ApplicationId; readonly entitlement_id: string },
+  params: { readonly application_id: ApplicationId; readonly entitlement_id: EntitlementId },
   services: Services,
   action: ApplicationAction = 'viewEntitlements',
 ) {
@@ -276,9 +277,7 @@ async function reached(
   const scope = await services.applicationAccess.entitlements(caller, id, action);
   if (!scope.ok) return scope;
   const { userId } = scope.value;
-  const entitlement = isSnowflake(entitlement_id)
-    ? await services.read.premium.entitlement(id, entitlement_id)
-    : null;
+  const entitlement = await services.read.premium.entitlement(id, entitlement_id);
   if (!entitlement || (userId !== null && entitlement.userId !== userId))
     return { ok: false, refusal: refusal('UNKNOWN_ENTITLEMENT') } as const;
   return { ok: true, entitlement } as const;
@@ -290,11 +289,11 @@ const ANYBODY: UserId = snowflakeOf(0n);
 /** The user whose subscriptions to a SKU are listed: a bot names the user, a person gets their own. */
 async function subscribers(
   caller: Caller,
-  skuId: string,
+  skuId: SkuId,
   userId: UserId | undefined,
   { applicationAccess, read }: Services,
 ) {
-  const sku = isSnowflake(skuId) ? await read.premium.sku(skuId) : null;
+  const sku = await read.premium.sku(skuId);
   if (!sku) return { no: { ok: false, refusal: refusal('UNKNOWN_SKU') } } as const;
   const applicationId = sku.application_id;
   const denied = applicationAccess.userOrApplicationRefusal(caller, applicationId);

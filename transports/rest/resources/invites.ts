@@ -1,6 +1,6 @@
 import type { NewInvite } from '../../../engine/guild/invites.ts';
 import type { Reply } from '../../../engine/kernel/aggregate.ts';
-import type { ApplicationId, RoleId, UserId } from '../../../protocol/ids.ts';
+import type { ApplicationId, RoleId, ScheduledEventId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
@@ -133,7 +133,10 @@ export const invites = resource({
     path: '/invites/:code',
     auth: 'none',
     bucket: READS,
-    query: Obj({ with_counts: Optional(Bool()), guild_scheduled_event_id: Optional(Snowflake()) }),
+    query: Obj({
+      with_counts: Optional(Bool()),
+      guild_scheduled_event_id: Optional(Snowflake<ScheduledEventId>()),
+    }),
     status: 200,
     reply: Invite,
     handle: async ({ params: { code }, query, caller }, { guilds, invites: { guildOf }, system }) => {

@@ -2,7 +2,7 @@ import type { EventDraft } from '../../../engine/guild/scheduledevents.drafts.ts
 import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
 import type { EventObject } from '../../../engine/scheduledevent/event.ts';
-import type { ChannelId, GuildId } from '../../../protocol/ids.ts';
+import type { ChannelId, GuildId, ScheduledEventId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { ScheduledEvent } from '../../../protocol/schemas/event.ts';
 import {
@@ -103,7 +103,7 @@ function draftOf(body: Static<typeof UpdateEvent>, image: string | null | undefi
  */
 async function coverOf(
   { image, ...place }: Static<typeof UpdateEvent>,
-  [guildId, eventId, isNew]: readonly [GuildId, string, boolean],
+  [guildId, eventId, isNew]: readonly [GuildId, ScheduledEventId, boolean],
   authority: Authority,
   { guilds, blobs }: Services,
 ): Promise<Reply<string | null | undefined>> {

@@ -1,6 +1,6 @@
 import type { OwnRsvp } from '../../../engine/guild/scheduledevents.users.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
-import type { GuildId, UserId } from '../../../protocol/ids.ts';
+import type { EventExceptionId, GuildId, ScheduledEventId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import {
   GuildScheduledEventException,
@@ -52,8 +52,8 @@ const timesOf = (body: Static<ReturnType<typeof Obj<typeof Times>>>) => ({
 
 /** The event of a path, or one occurrence of it. */
 interface Of {
-  readonly eventId: string;
-  readonly exceptionId: string | null;
+  readonly eventId: ScheduledEventId;
+  readonly exceptionId: EventExceptionId | null;
 }
 
 const namedOf = ({ eventId, exceptionId }: Of) => ({

@@ -1,4 +1,4 @@
-import type { GuildId } from '../../../protocol/ids.ts';
+import type { GuildId, SoundId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { SoundboardSound } from '../../../protocol/schemas/expression.ts';
 import { Nullable, Obj, Optional, Snowflake } from '../../../protocol/schemas/request.ts';
@@ -25,7 +25,7 @@ export const soundboard = resource({
     auth: 'any',
     permission: P.SPEAK | P.USE_SOUNDBOARD,
     bucket: { per: 'channel_id', limit: 5, windowMs: 5_000 },
-    body: Obj({ sound_id: Snowflake(), source_guild_id: Optional(Nullable(Snowflake<GuildId>())) }),
+    body: Obj({ sound_id: Snowflake<SoundId>(), source_guild_id: Optional(Nullable(Snowflake<GuildId>())) }),
     status: 204,
     reply: none,
     handle: async ({ params, body, authority }, { channels, guilds }) => {

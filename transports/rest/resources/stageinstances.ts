@@ -1,4 +1,4 @@
-import type { ChannelId } from '../../../protocol/ids.ts';
+import type { ChannelId, ScheduledEventId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { StageInstance } from '../../../protocol/schemas/event.ts';
@@ -33,7 +33,7 @@ export const stageInstances = resource({
       topic: Topic(),
       channel_id: Snowflake<ChannelId>(),
       privacy_level: Optional(Nullable(Privacy())),
-      guild_scheduled_event_id: Optional(Nullable(Snowflake())),
+      guild_scheduled_event_id: Optional(Nullable(Snowflake<ScheduledEventId>())),
       send_start_notification: Optional(Nullable(Bool())),
     }),
     status: 200,
