@@ -116,13 +116,13 @@ export class UserChannels {
     this.#channels.set(local, channel);
     return this.#inOrder(channel, async () => {
       const { userBackend } = this.#ports;
-      const opening = await this.#callOwner<unknown>(
+      const opening = await this.#callOwner(
         channel,
         (session) => userBackend.open(session),
         (peer) => this.#ask(peer, 'remoteSessions.open', [this.#ports.reference(local, peer)]),
       );
       channel.wasOpened = true;
-      return opening as Opening;
+      return opening;
     });
   }
 
@@ -237,13 +237,12 @@ export class UserChannels {
   async #reopen(channel: Channel): Promise<Reopened> {
     const { userBackend, reference, cursors } = this.#ports;
     const { presence, local } = channel;
-    const reopened = await this.#callOwner<unknown>(
+    return this.#callOwner(
       channel,
       (session) => userBackend.reopenAtOwner(session, presence, cursors(session)),
       (peer) =>
         this.#ask(peer, 'remoteSessions.reopen', [reference(local, peer), presence, cursors(local.session)]),
     );
-    return reopened as Reopened;
   }
 
   #request(channel: Channel, request: SessionRequest): void {

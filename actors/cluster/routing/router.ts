@@ -27,7 +27,7 @@ import type { TimerWheel } from '../../runtime/wheel.ts';
 import type { LinkHandler, Links } from '../ports.ts';
 import { isLost, OwnerRetries, type RetryEnd } from './ownerretries.ts';
 import { OwnerTells, type Tell } from './ownertells.ts';
-import { type Served, ServedMethods } from './served.ts';
+import { ServedMethods } from './served.ts';
 
 /** First and longest delay before a call without an owner is retried, unless ownership changes earlier. */
 const RETRY_MS = { first: 50, most: 1000 };
@@ -268,7 +268,7 @@ class LinkRouter implements ClusterRouter {
     if (!isServed && !(this.#served.row(method).reads && (await this.#answers(key))))
       throw new LinkFault('notOwner', `The owner of ${context.key} is another shard.`);
     try {
-      return await run(args as never, { ...context, from });
+      return await run({ ...context, from });
     } catch (fault) {
       throw outward(fault);
     }
@@ -293,14 +293,14 @@ class LinkRouter implements ClusterRouter {
   #receiveTell(from: string, frame: Tell): void {
     const { method, key, args, hops = 0 } = frame;
     const { ownership, deadlineMs, onFault } = this.#deps;
-    let run: Served;
+    let run: ReturnType<ServedMethods['forCall']>;
     try {
       run = this.#served.forCall(method, args);
     } catch (fault) {
       onFault(method, fault);
       return;
     }
-    const here = () => run(args as never, { key, deadlineMs, commandKey: null, trace: '', from });
+    const here = () => run({ key, deadlineMs, commandKey: null, trace: '', from });
     if (key === '' || ownership.owns(key)) this.#safely(method, here);
     // The key changed owners while the message was in flight.
     else if (hops < HOPS_MAX) this.#tells.send({ ...frame, hops: hops + 1 }, here);

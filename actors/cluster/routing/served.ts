@@ -5,7 +5,7 @@ import { malformedArgs } from '../../../protocol/linkcheck.ts';
 import type { ServedContext } from '../../placement/ports.ts';
 
 /** This shard's handler of a catalogue method. */
-export type Served = (args: never, context: ServedContext) => unknown;
+type Served = (args: never, context: ServedContext) => unknown;
 
 /** The catalogue's methods and this shard's handlers. */
 export class ServedMethods {
@@ -28,12 +28,12 @@ export class ServedMethods {
     this.#served.set(name, run);
   }
 
-  /** The handler of a call from another shard. @throws LinkFault without a handler, or for malformed arguments. */
-  forCall(name: string, args: readonly unknown[]): Served {
+  /** A call from another shard, to be run. @throws LinkFault without a handler, or for malformed arguments. */
+  forCall(name: string, args: readonly unknown[]): (context: ServedContext) => unknown {
     const run = this.#served.get(name);
     if (!run) throw new LinkFault('failed', `This shard serves no method "${name}".`);
     const malformed = malformedArgs(name, this.row(name), args);
     if (malformed !== null) throw new LinkFault('failed', malformed);
-    return run;
+    return (context) => run(args as never, context);
   }
 }
