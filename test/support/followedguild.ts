@@ -10,6 +10,7 @@ import type {
   SessionFrame,
   Subscribed,
 } from '../../actors/placement/ports.ts';
+import { Lifetime } from '../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../actors/runtime/wheel.ts';
 import type { LiveSession } from '../../actors/session/backend.ts';
@@ -87,7 +88,8 @@ export function followedGuild() {
   const left: LiveSession[] = [];
   const cursors = new StreamCursors();
   const followed: GuildSubscriptions = new GuildSubscriptions({
-    ...{ ownership, wheel: new TimerWheel(clock), nowMs: () => clock.monotonic() },
+    ...{ ownership, wheel: new TimerWheel(clock), scope: new Lifetime(clock) },
+    nowMs: () => clock.monotonic(),
     router: {
       askShard: (to, _method, [, wanted]) => ask(to, wanted as Question['wanted']) as Promise<never>,
     },

@@ -39,7 +39,6 @@ const METHODS: Counts = {
   'actors AggregateShell': 29,
   'actors CallActor': 29,
   'actors Calls': 32,
-  'actors GuildSubscriptions': 31,
   'actors GatewaySessionActor': 36,
   'actors GatewaySessions': 33,
   'actors GuildShell': 24,

@@ -14,8 +14,6 @@ const ENDS_ALLOWED = new Map([
   // Between this end and that of the process, both still answer: other shards ask again, work is refused.
   ['actors/runtime/registry.ts Registry', ['#isClosed']],
   ['actors/session/archive.ts ClusterArchive', ['#closed']],
-  // Ends between the sessions and the links of other shards, in one step with them.
-  ['actors/cluster/delivery/guildsubscriptions.ts GuildSubscriptions', ['#closed']],
   // The state of one request, socket, connection or stream, which its other side may end.
   ['transports/activities/forward.ts Exchange', ['#isOver']],
   ['transports/activities/inbound.ts Inbound', ['#isOver']],

@@ -79,18 +79,19 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
     ...{ links, router, ownership, clock, wheel, resumeWindowMs: ports.resumeWindowMs },
     ended: (session) => endRemote(session, ports),
   });
-  const peers = {
+  const common = {
+    ...{ ownership, router, wheel, scope, nowMs, onFault },
     peer: (shardId: string, instance: string): Peer => localSessions.peer(shardId, instance),
     isCurrent: (peer: Peer) => localSessions.isCurrent(peer),
     reference: (local: LocalSession, peer: Peer) => localSessions.reference(local, peer),
   };
   const subscriptions = new GuildSubscriptions({
-    ...{ ownership, router, wheel, nowMs, ...peers, streamInterrupted: ports.streamInterrupted, onFault },
+    ...{ ...common, streamInterrupted: ports.streamInterrupted },
     subscribeHere: (guildId, wanted) => ports.guilds.enter(guildId, wanted.map(enteringOf)),
     unsubscribeHere: (guildId, session) => unsubscribeHere(ports, guildId as GuildId, session),
   });
   const userChannels = new UserChannels({
-    ...{ ownership, router, wheel, scope, nowMs, ...peers, onFault, userBackend },
+    ...{ ...common, userBackend },
     cursors: (session) => direct?.deliveryCursors.cursors(session) ?? [],
     // The notification of a joined guild may have been lost in transit.
     reopened: ({ session, guildIds }, now) => {
@@ -133,7 +134,6 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
     guildUnavailable: (guildId, sessions) => subscriptions.guildUnavailable(guildId, new Set(sessions)),
     close() {
       userChannels.close();
-      subscriptions.close();
       localSessions.close();
       remoteSessions.close();
       return scope.close();

@@ -29,7 +29,7 @@ const EQUIVALENT: readonly (readonly [file: string, from: string, to: string, wh
     ...(['engine/session/sessionid.ts', '/^[0-9a-f]{3}$/.test(digits)'] as const),
     ...(['!(/^[0-9a-f]{3}$/.test(digits))', 'A hint: without it all shards are asked.'] as const),
   ],
-  ['actors/cluster/delivery/guildsubscriptions.ts', '2', '2 + 1', 'The growth of a delay between attempts.'],
+  ['actors/cluster/delivery/guildrequests.ts', '2', '2 + 1', 'The growth of a delay between attempts.'],
   [
     ...(['actors/runtime/registry.ts', 'this.#admits !== null', '(this.#admits) === (null)'] as const),
     'The order in which aggregates are loaded.',
@@ -77,7 +77,7 @@ const ELSEWHERE_ALONE: readonly (readonly [file: string, from: string, to: strin
     'A process alone: test/compose.',
   ],
   [
-    ...(['actors/cluster/delivery/guildsubscriptions.ts', 'this.#stopListening()', 'undefined'] as const),
+    ...(['actors/cluster/delivery/guildsubscriptions.ts', 'stopListening()', 'undefined'] as const),
     'The process has ended when it matters.',
   ],
   [

@@ -7,7 +7,7 @@ export const HOMES: readonly Patch[] = [
     about: 'Sessions do not subscribe again when a guild changes hands.',
     file: 'actors/cluster/delivery/guildsubscriptions.ts',
     kind: 'expression',
-    from: 'stream.source === null || !isSameOwner(stream.owner, owner)',
+    from: '!isFrom(stream, ownership.ownerOf(stream.guildId))',
     to: 'false',
   },
   {
@@ -45,9 +45,9 @@ export const HOMES: readonly Patch[] = [
   {
     name: 'homes-from-the-start',
     about: 'Sessions ask a new owner for the guild, though they have had it.',
-    file: 'actors/cluster/delivery/guildsubscriptions.ts',
+    file: 'actors/cluster/delivery/subscriptiontransition.ts',
     kind: 'expression',
-    from: 'stream.unavailable.has(local) ? null : stream.n',
-    to: 'null',
+    from: "{ name: 'waiting', client: upTo(n), waiter: null, sinceMs, deliveredUnder }",
+    to: "{ name: 'waiting', client: NOTHING, waiter: null, sinceMs, deliveredUnder }",
   },
 ];
