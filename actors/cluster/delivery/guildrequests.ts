@@ -13,6 +13,7 @@ import {
   type StreamSource,
   subscriptionOf,
 } from './guildstream.ts';
+import { ownerShardOf } from './ownershard.ts';
 import type { LocalSession, Peer } from './peer.ts';
 import type { SessionReference } from './remote.ts';
 import { isPending, isWaiting, positionOf } from './subscriptionstate.ts';
@@ -125,9 +126,10 @@ export class GuildRequests {
 
   #sourceOf(guildId: GuildId): StreamSource {
     const { ownership, peer } = this.#ports;
-    const owner = ownership.ownerOf(guildId);
-    if (owner && ownership.owns(guildId)) return { from: 'here', owner };
-    if (!owner || owner.instance === ownership.self?.instance) return { from: 'nobody', last: null };
+    const shard = ownerShardOf(ownership, guildId);
+    if (shard.at === 'nobody') return { from: 'nobody', last: null };
+    const { owner } = shard;
+    if (shard.at === 'here') return { from: 'here', owner };
     return { from: 'peer', peer: peer(owner.shardId, owner.instance), owner };
   }
 

@@ -14,6 +14,7 @@ import type { LiveSession } from '../../session/backend.ts';
 import type { UserListener } from '../../user/user.shell.ts';
 import type { Users } from '../../user/users.ts';
 import { StateSync } from '../routing/statesync.ts';
+import { isOwnedHere } from './ownershard.ts';
 import type { Presences } from './presences.ts';
 import type { ClusterSessions } from './sessions.ts';
 
@@ -118,7 +119,7 @@ export const createMemberUpdates: CreateMemberUpdates = (cluster, { clock, wheel
     },
     apply: (userId, guildId, how) => (how === 'joined' ? joined : left)(guildId, userId),
     // After the guild changes owners, the next owner sends the updates that were not acknowledged.
-    isOurs: (guildId) => ownership.ownerOf(guildId)?.instance === ownership.self?.instance,
+    isOurs: (guildId) => isOwnedHere(ownership, guildId),
     onFault: (fault, userId) => ports().onFault(fault, userId),
   });
   return {

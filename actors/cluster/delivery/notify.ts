@@ -8,6 +8,7 @@ import type { Clock, Timer } from '../../runtime/clock.ts';
 import { matchingSessions, type Notifier } from '../../user/notifier.ts';
 import type { UserDelivery } from '../../user/userdelivery.ts';
 import type { Users } from '../../user/users.ts';
+import { ownerShardOf } from './ownershard.ts';
 
 export interface NotifierPorts {
   readonly users: Pick<Users, 'listeners' | 'sessions' | 'presenceOf' | 'guildIds'>;
@@ -233,8 +234,10 @@ function userQueries({
       const known = presencesHere(userIds);
       const elsewhere = new Map<string, UserId[]>();
       for (const userId of userIds) {
-        const shardId = ownership.owns(userId) ? undefined : ownership.ownerOf(userId)?.shardId;
-        if (shardId !== undefined) elsewhere.set(shardId, [...(elsewhere.get(shardId) ?? []), userId]);
+        const shard = ownerShardOf(ownership, userId);
+        if (shard.at !== 'peer') continue;
+        const { shardId } = shard.owner;
+        elsewhere.set(shardId, [...(elsewhere.get(shardId) ?? []), userId]);
       }
       const ask = async ([shardId, group]: readonly [string, readonly UserId[]]) => {
         const asking = router.askShard(shardId, 'users.presences', [group], PRESENCES_DEADLINE_MS);

@@ -10,6 +10,7 @@ import type { Wheel } from '../../runtime/wheel.ts';
 import type { UserState } from '../../user/user.shell.ts';
 import type { Users } from '../../user/users.ts';
 import { StateSync } from '../routing/statesync.ts';
+import { isOwnedHere } from './ownershard.ts';
 
 /** Publishes a user's presence (null: offline) to guilds. Called by the owner of the user. */
 export type PublishPresence = (
@@ -91,10 +92,6 @@ export function createPresences(ports: PresencePorts): Presences {
         .catch((fault) => onFault(fault, guildId));
     },
   });
-  const isOurs = (userId: string) => {
-    const owner = ownership.ownerOf(userId);
-    return owner !== null && owner.instance === ownership.self?.instance;
-  };
   let count = 0;
   /** Built like the numbers of streams, from the epoch of the user's owner. */
   const next = (userId: string): number => {
@@ -118,8 +115,9 @@ export function createPresences(ports: PresencePorts): Presences {
 
   function forgetGone(): void {
     const beforeMs = clock.monotonic() - ports.resumeWindowMs;
-    for (const [userId, { atMs }] of offline) if (atMs < beforeMs || !isOurs(userId)) offline.delete(userId);
-    for (const userId of online) if (!isOurs(userId)) online.delete(userId);
+    for (const [userId, { atMs }] of offline)
+      if (atMs < beforeMs || !isOwnedHere(ownership, userId)) offline.delete(userId);
+    for (const userId of online) if (!isOwnedHere(ownership, userId)) online.delete(userId);
   }
   const republishAll = republishingAll(ports, publish);
   ownership.onChange(({ moved }) => {

@@ -4,6 +4,7 @@ import { guildsOfShard } from '../../../engine/session/identify.ts';
 import { LinkFault, NotServed } from '../../../protocol/faults.ts';
 import { type GuildId, isGuildId, type UserId } from '../../../protocol/ids.ts';
 import { INTENTS } from '../../../protocol/intents.ts';
+import type { SessionRequest } from '../../../protocol/sessionrequests.ts';
 import type { Entering } from '../../guild/guild.subscription.ts';
 import type { Guilds } from '../../guild/guilds.ts';
 import type { Placement, Subscribed } from '../../placement/ports.ts';
@@ -16,6 +17,7 @@ import type { DirectDelivery } from './direct.ts';
 import type { GuildSubscription } from './guildstream.ts';
 import { GuildSubscriptions } from './guildsubscriptions.ts';
 import { LocalSessions } from './localsessions.ts';
+import { ownerShardOf } from './ownershard.ts';
 import type { LocalSession, Peer } from './peer.ts';
 import { type RemoteSession, RemoteSessions, type SessionReference } from './remote.ts';
 import { type UserBackend, UserChannels } from './userchannel.ts';
@@ -276,7 +278,6 @@ function serveOwners(context: Context): void {
 /** Sends the requests of local sessions to the owners of their users and guilds. */
 function localBackend(context: Context): SessionBackend {
   const { userBackend, localSessions, subscriptions, userChannels, clock, direct, resumeWindowMs } = context;
-  const { router } = context.cluster;
   const leave = (session: LiveSession, isMoving: boolean): void => {
     const local = localSessions.get(session);
     if (!local) return;
@@ -303,19 +304,8 @@ function localBackend(context: Context): SessionBackend {
     },
 
     ask(session, request) {
-      const here = async () => userBackend.ask(session, request);
-      if (request.name === 'members') {
-        const { input } = request;
-        return atGuild(session, input.guildId, context, here, (owner, reference) =>
-          router.askShard(owner, 'remoteSessions.members', [reference, input], MEMBERS_DEADLINE_MS),
-        );
-      }
-      if (request.name === 'channelInfo') {
-        const { guildId, fields } = request.input;
-        return atGuild(session, guildId, context, here, (owner, reference) =>
-          router.askShard(owner, 'remoteSessions.channelInfo', [reference, guildId, fields]),
-        );
-      }
+      if (request.name === 'members' || request.name === 'channelInfo')
+        return askGuildOwner(session, request, context);
       const local = localSessions.get(session);
       if (local && request.name === 'presence') userChannels.presence(local, request.input);
       else if (local) userChannels.request(local, request);
@@ -324,23 +314,29 @@ function localBackend(context: Context): SessionBackend {
   };
 }
 
-/** Sends a request to the owner of a guild, which delivers the result to the session. Runs at most once. */
-async function atGuild(
+type GuildRequest = Extract<SessionRequest, { readonly name: 'members' | 'channelInfo' }>;
+
+/** Sends a request to the owner of its guild, which delivers the result to the session. Runs at most once. */
+async function askGuildOwner(
   session: LiveSession,
-  guildId: GuildId,
-  { cluster, localSessions }: Context,
-  here: () => Promise<void>,
-  there: (ownerShardId: string, reference: SessionReference) => Promise<unknown>,
+  request: GuildRequest,
+  { cluster, localSessions, userBackend }: Context,
 ): Promise<void> {
-  const { ownership } = cluster;
+  const { ownership, router } = cluster;
   const local = localSessions.get(session);
   if (!local) return;
-  if (ownership.owns(guildId)) return here();
-  const owner = ownership.ownerOf(guildId);
-  if (!owner || owner.shardId === ownership.self?.id)
-    throw new NotServed(`No shard serves the guild ${guildId} now.`);
-  const reference = localSessions.reference(local, localSessions.peer(owner.shardId, owner.instance));
-  await there(owner.shardId, reference);
+  const { guildId } = request.input;
+  const shard = ownerShardOf(ownership, guildId);
+  if (shard.at === 'nobody') throw new NotServed(`No shard serves the guild ${guildId} now.`);
+  if (shard.at === 'here') return userBackend.ask(session, request);
+  const { shardId, instance } = shard.owner;
+  const reference = localSessions.reference(local, localSessions.peer(shardId, instance));
+  // Both have methods of their own: `remoteSessions.ask` is for the owner of the session's user.
+  if (request.name === 'members') {
+    const args = [reference, request.input] as const;
+    await router.askShard(shardId, 'remoteSessions.members', args, MEMBERS_DEADLINE_MS);
+  } else
+    await router.askShard(shardId, 'remoteSessions.channelInfo', [reference, guildId, request.input.fields]);
 }
 
 /** The user's guilds that a session receives: none for a session of an application that acts for the user. */

@@ -10,6 +10,7 @@ import type { Wheel } from '../../runtime/wheel.ts';
 import type { LiveSession, Opening } from '../../session/backend.ts';
 import { OwnerRetries } from '../routing/ownerretries.ts';
 import { isSameOwner } from './guildstream.ts';
+import { ownerShardOf } from './ownershard.ts';
 import type { LocalSession, Peer } from './peer.ts';
 import type { SessionReference } from './remote.ts';
 
@@ -282,6 +283,7 @@ export class UserChannels {
     }
   }
 
+  /** Calls a certain peer, not the owner of the moment: the peer's handle of the session is part of the arguments. */
   #ask<M extends ShardAsk>(peer: Peer, method: M, args: ArgsOf<M>): Promise<ReplyOf<M>> {
     return this.#ports.router.askShard(peer.shardId, method, args, DEADLINE_MS);
   }
@@ -297,10 +299,10 @@ export class UserChannels {
     return this.#retries.run(nowMs() + DEADLINE_MS, async () => {
       // Every shard that knew the session was told of its end. An owner that opened it now would never be told.
       if (!this.#isLive(channel)) throw new NotServed('The session has ended.');
-      const owner = ownership.ownerOf(session.userId);
-      const other = owner && owner.instance !== ownership.self?.instance ? owner : null;
-      const at = ownership.owns(session.userId) ? 'here' : other && peer(other.shardId, other.instance);
-      if (at === null) return { fault: null };
+      const shard = ownerShardOf(ownership, session.userId);
+      if (shard.at === 'nobody') return { fault: null };
+      const { owner } = shard;
+      const at = shard.at === 'here' ? 'here' : peer(owner.shardId, owner.instance);
       try {
         const value = at === 'here' ? await here(session) : await there(at);
         const isAnswer = (at === 'here' || isCurrent(at)) && this.#settled(channel, at, owner);
@@ -313,10 +315,10 @@ export class UserChannels {
   }
 
   /** False when the user changed owners in the meantime. */
-  #settled(channel: Channel, at: Peer | 'here', tenure: Owner | null): boolean {
-    if (!isSameOwner(tenure, this.#ports.ownership.ownerOf(channel.local.session.userId))) return false;
+  #settled(channel: Channel, at: Peer | 'here', owner: Owner): boolean {
+    if (!isSameOwner(owner, this.#ports.ownership.ownerOf(channel.local.session.userId))) return false;
     channel.openAt = at;
-    channel.owner = tenure;
+    channel.owner = owner;
     return true;
   }
 
