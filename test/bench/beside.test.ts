@@ -26,7 +26,7 @@ test('each number of shards has a line, with deliveries for a second of CPU', ()
   expect(lines[3]).toMatch(/^\| 4 \| – \| – \|.*\| 3, 0, 0 \| – \|$/);
 });
 
-test('what several processes use is added up, and is not known when one of them is gone', () => {
+test('the use of several processes is added up, and is unknown when one of them is gone', () => {
   const one = usageOf(process.pid);
   const both = usageOf([process.pid, process.pid]);
   if (one && both) expect(both.rssBytes).toBeGreaterThan(1.5 * one.rssBytes);

@@ -65,7 +65,7 @@ describe('losses', () => {
     expect(lostOf(confirmed, results, 3)).toBe(0 + 1 + 1);
   });
 
-  test('in time: timelines of different lengths add up', () => {
+  test('add up over timelines of different lengths', () => {
     expect(mergeTimelines([[1, 2], [10], [100, 0, 5]])).toEqual([111, 2, 5]);
     expect(mergeTimelines([])).toEqual([]);
   });

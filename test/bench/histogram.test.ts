@@ -22,7 +22,7 @@ describe('latencies', () => {
     expect(latencies.meanMillis).toBeCloseTo(500.5, 0);
   });
 
-  test('beyond the range count as the longest, and clocks that disagree as zero', () => {
+  test('count as the longest beyond the range, and as zero when clocks disagree', () => {
     const latencies = recorded([1e12, -5]);
     expect(latencies.count).toBe(2);
     expect(latencies.maxMillis).toBeGreaterThanOrEqual(299_000);

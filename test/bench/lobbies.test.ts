@@ -85,14 +85,14 @@ describe('a run', { timeout: START_MS }, () => {
     );
   });
 
-  test('against a host of someone else is refused', async () => {
+  test('is refused for the server of another host', async () => {
     await expect(
       stormLobbies({ ...options, thresholds: [], url: 'ws://198.51.100.7', joins: 1, lobbies: 1, atOnce: 1 }),
     ).rejects.toThrow(/not this machine/);
   });
 });
 
-describe('a storm is broken', () => {
+describe('a broken storm of joins', () => {
   const answerMs: Percentiles = { p50: 1, p90: 1, p99: 1, p999: 1, p9999: 1, max: 1, mean: 1 };
   const settled = { seconds: 1, perSecond: 3, answerMs, retried: {}, failed: {} };
   const plan = { joins: 3, lobbies: 2, atOnce: 3 };
@@ -100,7 +100,7 @@ describe('a storm is broken', () => {
   const outcome = (joined: string[], members: Record<string, string[]>, failed = {}) =>
     judge(plan, { ...settled, failed }, { players, joined, members: new Map(Object.entries(members)) });
 
-  test('unless every join is answered and seated once', () => {
+  test('is not reported when every join is answered and seated once', () => {
     expect(outcome(['a', 'b', 'a'], { a: ['1', '3'], b: ['2'] }).kept).toBe(true);
   });
 
@@ -109,7 +109,7 @@ describe('a storm is broken', () => {
     ['a seat is missing', ['a', 'b', 'a'], { a: ['1'], b: ['2'] }, { missing: 1 }],
     ['a player sits twice', ['a', 'b', 'a'], { a: ['1', '3'], b: ['2', '3'] }, { doubled: 1 }],
     ['a secret made two lobbies', ['a', 'b', 'c'], { a: ['1'], b: ['2'], c: ['3'] }, { lobbiesFound: 3 }],
-  ] as const)('when %s', (_, joined, members, found) => {
+  ] as const)('is reported when %s', (_, joined, members, found) => {
     const listed = Object.fromEntries(Object.entries(members).map(([id, ids]) => [id, [...ids]]));
     const failed = 'failed' in found ? found.failed : {};
     expect(outcome([...joined], listed, failed)).toMatchObject({ ...found, kept: false });

@@ -7,7 +7,7 @@ import { buildReport } from './report.builder.ts';
 describe('a report', () => {
   const report = buildReport({ p99: 21.5 });
 
-  test('as a table ends with its one headline', () => {
+  test('ends with its one headline as a table', () => {
     const lines = tableOf(report).split('\n');
     expect(lines.at(-1)).toBe(
       '12,340 deliveries/s to 1,234 connections, p50 3.25 ms, p99 21.5 ms, none lost',
@@ -19,7 +19,7 @@ describe('a report', () => {
     expect(buildReport({ lost: 3 }).headline).toContain('3 LOST');
   });
 
-  test('as CSV has one value for each column', () => {
+  test('has one value for each column as CSV', () => {
     const [head, row] = csvOf(report).trim().split('\n') as [string, string];
     const cells = row.split(',');
     expect(cells).toHaveLength(head.split(',').length);
@@ -27,7 +27,7 @@ describe('a report', () => {
     expect(cells[head.split(',').indexOf('deliveries')]).toBe('61700');
   });
 
-  test('as a page has the figures, both plots, and needs nothing from elsewhere', () => {
+  test('has the figures and both plots as a page, and loads nothing from elsewhere', () => {
     const page = pageOf(report);
     for (const figure of ['12,340 deliveries/s', '21.5 ms', '61,700', '911']) expect(page).toContain(figure);
     expect(page.match(/<svg /g)).toHaveLength(2);
@@ -35,7 +35,7 @@ describe('a report', () => {
     expect(page).not.toContain('NaN');
   });
 
-  test('as a page shows markup in an address as text', () => {
+  test('shows markup in an address as text on its page', () => {
     const page = pageOf(buildReport({ url: 'ws://127.0.0.1/<img onerror="x">' }));
     expect(page).not.toContain('<img');
     expect(page).toContain('&#60;img');

@@ -111,13 +111,13 @@ describe('a run', () => {
   });
 });
 
-describe('a run fails', () => {
+describe('the failure of a run', () => {
   test.each([
     [429, /10 of 10 sends were refused \(10 × 429\)/, /npm start -- --no-rate-limits/],
     [403, /10 of 10 sends were refused \(10 × 403\)/, /--channel/],
     [503, /10 of 10 sends were refused \(10 × 503\)/, /log/],
   ])(
-    'when sends are answered %i, and its headline does not say that none was lost',
+    'is reported for sends that are answered %i, and its headline does not say that none was lost',
     async (status, message, advice) => {
       const { failures, headline } = await run('none', {}, status);
       expect(failures).toEqual([
@@ -131,13 +131,13 @@ describe('a run fails', () => {
   test.each([
     ['drops', '1006'],
     ['invalidates', 'op 9'],
-  ] as const)('when the server %s a session in the run', async (fault, close) => {
+  ] as const)('is reported when the server %s a session in the run', async (fault, close) => {
     const { failures, closes, dropped } = await run(fault);
     expect({ closes, dropped }).toEqual({ closes: { [close]: 1 }, dropped: 1 });
     expect(failures[0]?.message).toBe(`the server ended 1 sessions during the run (1 × ${close})`);
   });
 
-  test('not when everything was answered and nobody was put out', async () => {
+  test('is not reported when everything was answered and no session was closed', async () => {
     expect((await run('none')).failures).toEqual([]);
   });
 });

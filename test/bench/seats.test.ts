@@ -65,7 +65,7 @@ describe('seats', () => {
     );
   });
 
-  test('without a known guild are all of the only shard', () => {
+  test('belong to the only shard without a known guild', () => {
     const guest = { token: 'a', allowance: { remaining: 9, maxConcurrency: 16, shards: 1 } };
     expect(seatsOf([guest], null, 3)).toMatchObject({
       lanes: 1,

@@ -157,13 +157,13 @@ describe('records', () => {
     expect(JSON.stringify(asked)).not.toContain('IdentityProvider');
   });
 
-  test('without an admin token prints where to find one', async () => {
+  test('prints where to find an admin token when it has none', async () => {
     const { exitCode, err } = await run(['user', 'list']);
     expect(exitCode).toBe(1);
     expect(err.join()).toContain('GUILDHALL_ADMIN_TOKEN');
   });
 
-  test('without a running server prints how to start one', async () => {
+  test('prints how to start a server when none runs', async () => {
     const { exitCode, err } = await run([
       'user',
       'list',
@@ -176,7 +176,7 @@ describe('records', () => {
     expect(err.join()).toMatch(/No server answers at http:\/\/127\.0\.0\.1:9: .+guildhall dev/s);
   });
 
-  test('with a wrong token, and with wrong arguments, prints the error of the server', async () => {
+  test('prints the error of the server for a wrong token and for wrong arguments', async () => {
     const wrongToken = await against(['user', 'list', '--admin-token', 'guess']);
     expect(wrongToken.err.join()).toContain('The server refused: Send "Authorization');
     const wrongId = await against(['token', 'rotate', 'juniper']);

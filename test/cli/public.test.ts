@@ -36,7 +36,7 @@ describe('a server is public', () => {
     ],
     [{ voice_host: '0.0.0.0' }, ['voice_host']],
     [{ voice_host: '0.0.0.0', voice: false }, []],
-  ])('by the settings %j: %j', (given, expected) => {
+  ])('is decided by the settings %j: %j', (given, expected) => {
     expect(publicSettings(config(given))).toEqual(expected);
     expect(isPublic(config(given))).toBe(expected.length > 0);
   });
@@ -60,7 +60,7 @@ describe('the banner of calls', () => {
     [true, 'http://127.0.0.1:3000', 'wss://'],
     [false, 'http://127.0.0.1:3000', 'ws://'],
     [false, 'https://chat.example.org', 'wss://'],
-  ])('with TLS of its own %s at %s names %s', (secure, cdn, scheme) => {
+  ])('names the scheme for TLS of its own %s at %s: %s', (secure, cdn, scheme) => {
     expect(at(secure, cdn)).toContain(`Voice    ${scheme}${VOICE.endpoint}`);
   });
 });

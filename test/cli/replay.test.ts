@@ -105,7 +105,7 @@ describe('a recording', () => {
 });
 
 describe('replay', () => {
-  test('against a running server finds equal responses', async () => {
+  test('finds equal responses of a running server', async () => {
     let ran: Awaited<ReturnType<typeof run>> | undefined;
     await run(['dev', '--json', '--port', '0', '--set', 'voice=false', '--log-level', 'silent'], {
       createEngine,
@@ -121,7 +121,7 @@ describe('replay', () => {
     expect(ran!.exitCode).toBe(0);
   });
 
-  test('against a new server prints the one different response, and exits with 1', async () => {
+  test('prints the one different response of a new server, and exits with 1', async () => {
     const changed = lines.map((text) => text.replace('"name":"Hook","avatar"', '"name":"Look","avatar"'));
     await writeFile(join(folder, 'changed.jsonl'), changed.join('\n'));
     const { exitCode, out } = await replay(['changed.jsonl', '--json']);
@@ -135,7 +135,7 @@ describe('replay', () => {
     ]);
   });
 
-  test('against a bot compares the requests of the bot', async () => {
+  test('compares the requests of a bot', async () => {
     let bot: ReturnType<typeof pingBot> | null = null;
     const argv = ['replay', 'run.jsonl', '--bot', '1', '--json', '--patience', '1000'];
     const { exitCode, out } = await run(argv, {

@@ -117,7 +117,7 @@ describe('a running activity', () => {
     ['a text channel', 0, 'CONNECT', P.CONNECT, 200],
     ['a text channel', 0, 'USE_EMBEDDED_ACTIVITIES', P.USE_EMBEDDED_ACTIVITIES, 403],
   ] as const)(
-    'in %s (type %i) answers the join of a member without %s (bits %s) with %i',
+    'answers, in %s (type %i), the join of a member without %s (bits %s) with %i',
     async (_, type, __, denied, status) => {
       const { channel, join, guest } = world;
       const { status: got, body } = await join(guest, await channel(type, denied));

@@ -284,7 +284,7 @@ describe('a game', () => {
   });
 });
 
-test('after a restart the host is the same, and the game restarts with the current members', async () => {
+test('keeps the host after a restart, and restarts the game with the current members', async () => {
   const [a, b] = [await instance.player(), await instance.player()];
   await a.connect();
   const game = name();

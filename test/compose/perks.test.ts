@@ -107,7 +107,7 @@ test.each([
   [null, 2],
   [['identify'], 0],
   [['identify', 'identify.premium'], 2],
-] as const)('with the scopes %j an application sees premium type %i', async (scopes, seen) => {
+] as const)('an application with the scopes %j sees premium type %i', async (scopes, seen) => {
   const user = { id: owner, username: 'ada', discriminator: '0', global_name: null, avatar: null };
   const ports = {
     accounts: { profile: async () => null as never },

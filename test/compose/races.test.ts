@@ -39,7 +39,7 @@ async function person(name: string) {
 }
 
 describe('an answer that stores nothing', () => {
-  it('to a repeated nonce carries the first message, and waits until that message is durable', async () => {
+  it('carries the first message for a repeated nonce, and waits until that message is durable', async () => {
     instance = await openInstance();
     const channelId = await textChannel();
     instance.steer.hold = true;
@@ -139,7 +139,7 @@ describe('a guild', () => {
 });
 
 describe('an invite', () => {
-  it('with one use admits one of many simultaneous users, and no user banned meanwhile', async () => {
+  it('admits one of many simultaneous users at its one use, and no user banned meanwhile', async () => {
     instance = await openInstance();
     const channelId = await textChannel();
     const people = await Promise.all(['one', 'two', 'three'].map(person));

@@ -18,7 +18,7 @@ test.each([
   [0, 3, 50],
   [3, 1, 100],
   [3, 2, 500],
-])('in tier %i a person of premium type %i may send %i MiB', (tier, premiumType, expected) => {
+])('a guild of tier %i lets a person of premium type %i send %i MiB', (tier, premiumType, expected) => {
   expect(uploadBytesMax(tier, premiumType)).toBe(expected * MIB);
 });
 
@@ -61,7 +61,7 @@ async function send(
 const setTier = (tier: 0 | 1 | 2 | 3) => engine.admin.setPremiumTier({ guildId, tier });
 
 describe('a file', () => {
-  test('above 10 MiB needs a guild of the second tier', async () => {
+  test('needs a guild of the second tier above 10 MiB', async () => {
     expect([await send(10 * MIB), await send(10 * MIB + 1)]).toEqual([200, 40_005]);
     await setTier(1);
     expect(await send(11 * MIB)).toBe(40_005);
@@ -82,7 +82,7 @@ describe('a file', () => {
     await setTier(0);
   });
 
-  test('in a private channel has the limit of its sender’s premium type', async () => {
+  test('has the limit of its sender’s premium type in a private channel', async () => {
     const friend = (await engine.admin.createUser({ username: 'bert' })).user.id as UserId;
     await engine.admin.addMember({ guildId, userId: friend });
     const dm = await engine.api.create_dm({ body: { recipient_id: friend } }, { as: owner.id });
@@ -98,7 +98,7 @@ describe('a file', () => {
     expect(await send(11 * MIB, path)).toBe(200);
   });
 
-  test('in answers to an interaction has the limit of the invoker’s premium type', async () => {
+  test('has the limit of the invoker’s premium type in answers to an interaction', async () => {
     const { application, botToken } = await engine.admin.createApplication({ name: 'Archive', guildId });
     const app = await SignedApp.of(application.verify_key);
     const ask = async (authorization: string, path: string, body: object, method = 'POST') => {
@@ -140,7 +140,7 @@ describe('a file', () => {
     await app.close();
   });
 
-  test('for a sticker keeps the limit of stickers, whatever the tier', async () => {
+  test('keeps the limit of stickers when it is one, whatever the tier', async () => {
     await setTier(3);
     expect(await send(11 * MIB, `/guilds/${guildId}/stickers`)).toBe(40_005);
   });

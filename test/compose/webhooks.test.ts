@@ -256,12 +256,12 @@ describe('a message of a webhook', () => {
     ['an avatar that is no link', { content: 'x', avatar_url: 'nowhere' }, '', 50035],
     ['an unknown thread', { content: 'x' }, '?thread_id=123', 10003],
     ['a thread name outside of a forum', { content: 'x', thread_name: 'news' }, '', 220003],
-  ])('with %s is rejected with its own code', async (_, body, query, code) => {
+  ])('is rejected with its own code for %s', async (_, body, query, code) => {
     const made = await hook();
     expect((await ask('POST', `${made.path}${query}`, null, body)).body.code).toBe(code);
   });
 
-  test('in a thread of its channel is found only with thread_id, and unarchives the thread', async () => {
+  test('is found in a thread only with thread_id, and unarchives the thread', async () => {
     const made = await hook();
     const threads = `/channels/${channelId}/threads`;
     const { id: threadId } = (await ask('POST', threads, owner, { name: 'side', type: 11 })).body;
@@ -282,7 +282,7 @@ describe('a message of a webhook', () => {
     expect((await ask('DELETE', `${at}?thread_id=${threadId}`, null)).status).toBe(204);
   });
 
-  test('in a thread of another channel is rejected with 10003', async () => {
+  test('is rejected with 10003 in a thread of another channel', async () => {
     const made = await hook();
     const elsewhere = (await ask('POST', `/guilds/${guildId}/channels`, owner, { name: 'other' })).body.id;
     const threads = `/channels/${elsewhere}/threads`;
@@ -293,7 +293,7 @@ describe('a message of a webhook', () => {
       );
   });
 
-  test('in a forum creates a post with a name and tags, or continues an existing post', async () => {
+  test('creates a post with a name and tags in a forum, or continues an existing post', async () => {
     const forum = { name: 'posts', type: 15, available_tags: [{ name: 'news' }] };
     const { id, available_tags: tags } = (await ask('POST', `/guilds/${guildId}/channels`, owner, forum))
       .body;
@@ -326,7 +326,7 @@ describe('a webhook body of another service', () => {
   };
   const newest = async () => (await ask('GET', `/channels/${channelId}/messages?limit=1`, owner)).body[0];
 
-  test('in the format of Slack is answered with ok, as JSON and as a form', async () => {
+  test('is answered with ok in the format of Slack, as JSON and as a form', async () => {
     const made = await hook();
     const body = JSON.stringify({ text: '<https://example.com|news>', username: 'desk' });
     expect(await send(`${made.path}/slack`, body)).toEqual({ status: 200, text: 'ok' });
@@ -412,7 +412,7 @@ describe('a webhook body of another service', () => {
       { sender: { login: '__proto__' }, action: 'constructor', ref: '__proto__' },
     ],
     ['a deep nest', 'github', { sender: { login: 'o' }, action: 'opened', pull_request: NESTED }],
-  ])('with %s is answered with 200, 204 or 400 (%s)', async (_, service, body) => {
+  ])('is answered, with %s, with 200, 204 or 400 (%s)', async (_, service, body) => {
     const made = await hook();
     const { status } = await send(`${made.path}/${service}`, JSON.stringify(body));
     expect([200, 204, 400]).toContain(status);

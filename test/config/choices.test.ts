@@ -53,12 +53,9 @@ describe('the settings', () => {
     ['auto', { public_url: 'https://chat.example.org' }, false],
     ['open', { public_url: 'https://chat.example.org' }, true],
     ['closed', {}, false],
-  ] as const)(
-    'with the registration %s and %j answer %s to new accounts',
-    (registration, given, expected) => {
-      expect(isRegistrationOpen(settings({ registration, ...given }))).toBe(expected);
-    },
-  );
+  ] as const)('registration %s and %j answer %s to new accounts', (registration, given, expected) => {
+    expect(isRegistrationOpen(settings({ registration, ...given }))).toBe(expected);
+  });
 
   test.each([
     [{ journal: 'off' }, {}, 'none'],

@@ -55,7 +55,7 @@ const cases = Object.entries(DIAGRAMS).flatMap(([page, machines]) =>
 
 describe('the diagrams', () => {
   test.each(cases)(
-    'in $page, number $at, name exactly the states of their machine',
+    'name exactly the states of their machine in $page, number $at',
     ({ page, at, machine }) => {
       const states = statesOf(machine).filter((name) => !NOT_SHOWN.has(name));
       expect(namesIn(diagramsOf(read(page))[at] ?? '')).toEqual([...new Set(states)].toSorted());

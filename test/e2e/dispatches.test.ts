@@ -328,7 +328,7 @@ describe('permissions', () => {
   });
 });
 
-test('above large_threshold only members that are present, or have a role or a nickname, come with the guild', async () => {
+test('large guilds list only members that are present, or have a role or a nickname', async () => {
   const owner = server.info.users[0]!;
   const made = await server.admin<{ guild: WithId }>('/guilds', { name: 'Crowd', owner_id: owner.id });
   const at = `/guilds/${made.guild.id}/members`;

@@ -122,7 +122,7 @@ describe('an operation called without HTTP', () => {
 });
 
 describe('hooks', () => {
-  test('before rewrite or refuse, after rewrite, and both can be taken out again; over HTTP too', async () => {
+  test('rewrite or refuse before an operation, rewrite after it, and can be taken out again; over HTTP too', async () => {
     const { engine, say, token, channelId, botId } = await furnished(await createEngine(quiet));
     const seen: unknown[] = [];
     const removeBefore = engine.before('create_message', ({ body, callerId, operationId }) => {
@@ -151,7 +151,7 @@ describe('hooks', () => {
     expect(plain).not.toHaveProperty('seen_by');
   });
 
-  test('on() sees each dispatch once, whoever receives it, and may fail without harm', async () => {
+  test('see each dispatch once through on(), whoever receives it, and may fail without harm', async () => {
     const { engine, say, guildId, token } = await furnished(await createEngine(quiet));
     const { gateway } = await engine.listen();
     const clients = await Promise.all([1, 2].map(() => GatewayClient.ready(gateway, { token })));

@@ -73,7 +73,7 @@ describe('frames on the gateway', () => {
     'broken zlib': Buffer.from([0x78, 0x9c, 1, 2, 3, 4]),
     'bytes that are no UTF-8': Buffer.from([0x7b, 0xff, 0xfe, 0x7d]),
   };
-  test.each(Object.entries(text))('in JSON, %s: 4002', async (_, frame) => {
+  test.each(Object.entries(text))('close with 4002 as JSON: %s', async (_, frame) => {
     const client = await GatewayClient.connect(server.info.gateway);
     client.sendRaw(frame);
     expect(await client.closed).toMatchObject({ code: 4002 });
@@ -98,7 +98,7 @@ describe('frames on the gateway', () => {
     'a number without end': Buffer.from([131, 111, 0xff, 0xff, 0xff, 0xff, 0]),
     'a function': Buffer.from([131, 112, 0, 0, 0, 0]),
   };
-  test.each(Object.entries(etf))('in ETF, %s: 4002', async (_, frame) => {
+  test.each(Object.entries(etf))('close with 4002 as ETF: %s', async (_, frame) => {
     const client = await GatewayClient.connect(server.info.gateway, { encoding: 'etf' });
     client.sendRaw(frame);
     expect(await client.closed).toMatchObject({ code: 4002 });
@@ -230,7 +230,7 @@ describe('requests', () => {
     await still();
   });
 
-  test('with a content-length above the bound are rejected with 413 before the body is sent', async () => {
+  test('are rejected with 413 before the body is sent if content-length is above the bound', async () => {
     const head = post(`Content-Type: application/json\r\nContent-Length: ${1 << 30}\r\n`);
     expect((await exchange(server.port, (socket) => put(socket, head))).status).toBe(413);
   });
@@ -271,7 +271,7 @@ describe('requests', () => {
     expect(JSON.parse(answer.body)).toMatchObject({ code: expect.any(Number), message: expect.any(String) });
   });
 
-  test('with bodies that are not JSON, too deep or of another type are rejected with 400 or 415', async () => {
+  test('are rejected with 400 or 415 if the body is not JSON, too deep or of another type', async () => {
     const url = `${server.info.api}/v10/channels/${channel.channel_id}/messages`;
     const send = async (body: string, type: string) => {
       const headers = { authorization: `Bot ${server.info.bot.token}`, 'content-type': type };

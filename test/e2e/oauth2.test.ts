@@ -103,7 +103,7 @@ describe('an access token', () => {
     });
   });
 
-  test('with guilds.join lets the application’s bot, and no other, add the person', async () => {
+  test('lets the application’s bot, and no other, add the person if it has guilds.join', async () => {
     const { user } = await server.admin<{ user: { id: string } }>('/users', { username: 'host' });
     const { guild } = await server.admin<{ guild: { id: string } }>('/guilds', {
       name: 'G',

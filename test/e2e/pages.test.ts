@@ -314,7 +314,7 @@ describe.runIf(CHROMIUM !== null)('applications', () => {
     expect(roles.find(({ managed }) => managed)?.permissions).toBe('1024');
   });
 
-  test('on a device without a browser get tokens by its code', async () => {
+  test('get tokens by the code of a device without a browser', async () => {
     const page = await newVisitor();
     await signUp(page, 'couch');
     const { id } = application.application;

@@ -152,7 +152,7 @@ async function codeFor(query: Readonly<Record<string, string>> = {}, who = 0) {
 describe('codes', () => {
   const grant = { grant_type: 'authorization_code', redirect_uri: CALLBACK };
 
-  test('with a challenge need its verifier, and without one take none', async () => {
+  test('need the verifier of their challenge, and take none without a challenge', async () => {
     const { verifier, asked } = pkce();
     const code = await codeFor(asked);
     for (const [fields, error] of [

@@ -93,7 +93,7 @@ const fenced = (markdown: string, language: string): string[] =>
     ([, code = '']) => code,
   );
 
-describe('a bot answers', () => {
+describe('a bot', () => {
   test('runs from the lines that `guildhall connect discord.js` prints, and answers', async () => {
     const { stdout } = spawnSync(process.execPath, [
       ...[CLI, 'connect', 'discord.js', '--url', server.info.cdn, '--token', server.info.bot.token],
@@ -104,7 +104,7 @@ describe('a bot answers', () => {
     bot.child.kill();
   });
 
-  test('from the lines of the README, with the address and the token of this server', async () => {
+  test('answers from the lines of the README, with the address and the token of this server', async () => {
     const [lines] = fenced(await readFile(join(ROOT, 'README.md'), 'utf8'), 'js');
     expect(lines).toContain('<bot token>');
     const ours = lines!

@@ -144,7 +144,7 @@ describe('RESUME', () => {
     await third.close();
   });
 
-  test("with another's token is answered with op 9, with an invalid one closed with 4004", async () => {
+  test("is answered with op 9 for another's token, and closed with 4004 for an invalid one", async () => {
     const first = await open();
     await first.terminate();
     const stranger = await GatewayClient.connect(server.info.gateway);

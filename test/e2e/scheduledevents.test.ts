@@ -214,7 +214,7 @@ describe('an event', () => {
     await stage.delete();
   });
 
-  test('outside of channels begins and ends by itself', async () => {
+  test('begins and ends by itself outside of channels', async () => {
     const [{ id }] = await scheduled({
       scheduledStartTime: Date.now() + 1_500,
       scheduledEndTime: Date.now() + 4_000,

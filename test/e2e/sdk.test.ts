@@ -383,7 +383,7 @@ describe('sign-in with an account', () => {
     expect(client.getLobbyIds()).toEqual([lobbyId]);
   });
 
-  test('by a custom scheme is handed over by the application', async () => {
+  test('is handed over by the application for a custom scheme', async () => {
     const given = await game();
     const { redirectUri, tokens } = await signIn(given, 'duel');
     expect(redirectUri).toBe('duel:/authorize/callback');

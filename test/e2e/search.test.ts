@@ -82,7 +82,7 @@ describe('a search', () => {
     [{ attachment_filename: ['notes.txt'] }, ['file']],
     [{ has: ['image'] }, []],
     [{ content: "' | !x & ) \\" }, []],
-  ])('for %j finds %j', async (query, expected) => {
+  ])('finds for %j: %j', async (query, expected) => {
     expect(names(await search(query))).toEqual(expected);
   });
 

@@ -151,7 +151,7 @@ describe('on a stage', () => {
 });
 
 describe('a permission', () => {
-  test('to speak takes effect at once during a call', async () => {
+  test('takes effect at once during a call if it is the permission to speak', async () => {
     const channelId = await newChannel({ name: 'quiet', type: 2 });
     const [a, b] = [
       await caller(server.info.bots[0]!.token, channelId),
@@ -169,7 +169,7 @@ describe('a permission', () => {
     expect(await heardBy(b, a)).toEqual([true]);
   });
 
-  test('to be a priority speaker is checked when a member sends the flag', async () => {
+  test('is checked when a member sends the flag of a priority speaker', async () => {
     const channelId = await newChannel({ name: 'first', type: 2 });
     const [a, b] = [
       await caller(server.info.bots[0]!.token, channelId),

@@ -114,7 +114,7 @@ describe('a call', () => {
   });
 });
 
-describe('a client is refused', () => {
+describe('a client', () => {
   test.each([
     ['with a token of its own', { token: 'forged' }, 4004],
     ['without end-to-end encryption', { max_dave_protocol_version: 0 }, 4017],
@@ -134,14 +134,14 @@ describe('a client is refused', () => {
     [select('aead_aes256_gcm'), 4016],
     [{ protocol: 'quic', data: {} }, 4012],
     [{ protocol: 'udp', data: {} }, 4020],
-  ])('for %j', async (selected, code) => {
+  ])('is refused for %j', async (selected, code) => {
     const { ticket } = await ticketOf(2);
     const { client } = await VoiceClient.ready(ticket, dialect(), { max_dave_protocol_version: 1 });
     client.send(VOICE_OP.SELECT_PROTOCOL, selected);
     expect((await client.closed).code).toBe(code);
   });
 
-  test.each([[null], [''], [1], [3], [10], ['8.0'], ['x']])('with v=%s', async (v) => {
+  test.each([[null], [''], [1], [3], [10], ['8.0'], ['x']])('is refused for v=%s', async (v) => {
     const { endpoint } = server.info.voice!;
     const client = VoiceClient.dial(endpoint, { ...dialect(), v });
     expect((await client.closed).code).toBe(4012);

@@ -99,7 +99,7 @@ describe('a rule', () => {
     expect(due(late)).toBe(0);
   });
 
-  test('with an interval strikes each connection again and again', () => {
+  test('strikes each connection again and again at its interval', () => {
     const { chaos, clock } = made([{ on: 'gateway', do: 'reconnect', every: 10 }]);
     const struck = new Map<string, number>();
     const counts = [9, 10, 15, 20, 45].map((second) => {

@@ -121,7 +121,7 @@ describe('the JSON of a client', () => {
     ['half of an escape', '"\\ud8zz"'],
     ['nothing', ''],
     ['a quote without its other', '"\\'],
-  ])('with %s is malformed', (_, text) => {
+  ])('is malformed with %s', (_, text) => {
     expect(() => read(text)).toThrow(MalformedJson);
     expect(() => JSON.parse(text)).toThrow(SyntaxError);
   });

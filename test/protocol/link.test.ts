@@ -128,7 +128,7 @@ describe('every row', () => {
   const schemas = methods.flatMap(([name, { args, reply: answer }]) =>
     [...args, answer].map((schema) => [name, schema] as const),
   );
-  test('without unchecked parts rejects its example with any part replaced', () => {
+  test('rejects its example with any part replaced, unless parts are unchecked', () => {
     const exact = schemas.filter(([, schema]) => schema !== nothing && !new RegExp(opaque).test(schema.name));
     expect(exact.length).toBeGreaterThan(200);
     for (const [name, schema] of exact)

@@ -139,7 +139,7 @@ describe('usernames', () => {
     expect(compared).toBeGreaterThan(20_000);
   });
 
-  test('in lower-case ASCII share a key if their published skeletons are equal, and only then', () => {
+  test('share a key in lower-case ASCII if their published skeletons are equal, and only then', () => {
     const look = (name: string) => skeleton(name).toLowerCase();
     const letters = fc.stringMatching(/^[a-z0-9_.]{2,8}$/);
     const near = letters.chain((name) =>
@@ -158,7 +158,7 @@ describe('usernames', () => {
     );
   });
 
-  test('in ASCII of either case share none unless I, l and 1, 0 and O, or rn and m make the difference', () => {
+  test('share no key in ASCII of either case unless I, l and 1, 0 and O, or rn and m make the difference', () => {
     const loose = (name: string) =>
       name.toLowerCase().replace(/[i1|]/g, 'l').replace(/0/g, 'o').replace(/m/g, 'rn');
     const name = fc.stringMatching(/^[a-cil-oAEILMO01_]{2,6}$/);

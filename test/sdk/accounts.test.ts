@@ -105,7 +105,7 @@ describe('authorize', () => {
     expect((await refusal(second)).type).toBe(ErrorType.Aborted);
   });
 
-  test('by a custom scheme is completed by the application', async () => {
+  test('is completed by the application for a custom scheme', async () => {
     const { client, server, answer, page, state } = await asking({ customSchemeParam: 'mygame' });
     expect(server.redirect).toBeNull();
     expect(page.searchParams.get('redirect_uri')).toBe('mygame:/authorize/callback');

@@ -171,7 +171,7 @@ describe('messages', () => {
     }
   });
 
-  test('to a player are asked for once', async () => {
+  test('are requested once for a player', async () => {
     const { client, server } = await readyClient();
     server.answer(`GET /users/${PEER}/messages`, () => ({
       body: [directMessage(idNow(2)), directMessage(idNow(1), ME)],
@@ -189,7 +189,7 @@ describe('messages', () => {
     expect(asks()).toBe(before);
   });
 
-  test('to a player are written, changed and taken back', async () => {
+  test('are written to a player, changed and deleted', async () => {
     const { client, server } = await readyClient({
       private_channels: [{ id: '41', type: 1, recipient_ids: [PEER] }],
     });
@@ -351,7 +351,7 @@ describe('invites', () => {
   const party = { id: 'p1', currentSize: 1, maxSize: 4 };
   const route = `POST /users/${PEER}/messages`;
 
-  test('into one’s own party contain the party, and not its secret', async () => {
+  test('contain the party, and not its secret, if they are into one’s own party', async () => {
     const { client, server } = await readyClient();
     expect((await refusal(client.sendActivityInvite(PEER, 'come'))).type).toBe(ErrorType.ValidationError);
     await client.updateRichPresence({ party, secrets: { join: 'the join secret' } });

@@ -53,7 +53,7 @@ describe('a call', () => {
     ]);
   });
 
-  test('without a token is not made', async () => {
+  test('is not made without a token', async () => {
     const { http: client } = http(never, null);
     expect((await refusal(client.call(get))).type).toBe(ErrorType.ClientNotReady);
   });
@@ -212,7 +212,7 @@ describe('a 429', () => {
     expect(asked).toBe(1);
   });
 
-  test('without end ends with the time-out', async () => {
+  test('ends with the time-out if it is repeated without end', async () => {
     const { http: client } = http(async () => busy(0));
     const refused = refusal(client.call(get));
     await vi.advanceTimersByTimeAsync(31_000);

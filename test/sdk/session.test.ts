@@ -99,7 +99,7 @@ describe('a connection that breaks', () => {
     expect(statuses).toEqual(['Reconnecting', 'Connected', 'Ready']);
   });
 
-  test.each([4004, 4010, 4011, 4012, 4013, 4014])('with %i is not made again', async (code) => {
+  test.each([4004, 4010, 4011, 4012, 4013, 4014])('is not made again after code %i', async (code) => {
     const { client, server, errors, statuses, connected } = await connecting();
     server.hello();
     server.drop(code);
@@ -137,7 +137,7 @@ describe('disconnecting', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('while the address is asked for leaves nothing behind', async () => {
+  test('leaves nothing behind while the address is looked up', async () => {
     const { client, server } = scriptedClient();
     server.answer('GET /gateway', () => ({ status: 500 }));
     await client.updateToken(AuthorizationTokenType.Bearer, ACCESS_TOKEN);
@@ -150,7 +150,7 @@ describe('disconnecting', () => {
     expect(server.sockets).toHaveLength(0);
   });
 
-  test('for good refuses every call after it', async () => {
+  test('refuses every later call when it is final', async () => {
     const { client } = await readyClient();
     client.destroy();
     expect((await refusal(client.createOrJoinLobby('secret'))).type).toBe(ErrorType.ClientDestroyed);

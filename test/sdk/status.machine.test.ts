@@ -113,7 +113,7 @@ function after(...events: StatusEvent['type'][]) {
 describe('the status machine', () => {
   for (const [state, row] of Object.entries(TRANSITIONS))
     for (const [type, wanted] of Object.entries(row))
-      it(`in ${state}, by ${type}, is ${wanted.join(' and does ')}`, () => {
+      it(`${type} in ${state} leads to ${wanted.join(' and ')}`, () => {
         const path = PATHS[state as State];
         expect(after(...path)[0]).toBe(state);
         expect(after(...path, type as StatusEvent['type'])).toEqual(wanted);

@@ -210,7 +210,7 @@ describe('messages', () => {
     expect(hear('LOBBY_MESSAGE_CREATE', message('2', { channel_id: '31', guild_id: '32' }))).toHaveLength(1);
   });
 
-  test('in a group have no single recipient, and its recipients are added and removed', () => {
+  test('have no single recipient in a group, and its recipients are added and removed', () => {
     const channel = { id: '41', type: 3, name: 'Tea', recipients: [user(PEER), user('71')] };
     const { hear, handles, state } = opened();
     const recipients = () => state.channels.get('41')?.recipientIds;
@@ -225,7 +225,7 @@ describe('messages', () => {
     expect(handles.message('1')?.channel?.recipients).toEqual([PEER, '72']);
   });
 
-  test('between two users have the other one as recipient', () => {
+  test('have the other user as recipient between two users', () => {
     const channel = { id: '41', type: 1, recipient_ids: [PEER] };
     const { hear, handles, state } = opened({ private_channels: [channel], users: [user(PEER)] });
     const dm = (id: string, authorId: string) =>

@@ -102,7 +102,7 @@ describe('group commit', () => {
     expect(writer.depth).toBe(0);
   });
 
-  test('only adjacent statements are merged, so that their order is kept', async () => {
+  test('merges only adjacent statements, so that their order is kept', async () => {
     const { writer, groups, commit } = arrange({}, () => null);
     commit('1', 'a');
     commit('1', '#9', undefined, token('9'));
@@ -209,7 +209,7 @@ describe('group commit', () => {
     expect(answers.at(-1)).toBe('fresh');
   });
 
-  test('after a lost connection the group faults once and is not retried; the next group is tried', async () => {
+  test('faults once after a lost connection and is not retried; the next group is tried', async () => {
     const { writer, groups, answers, commit } = arrange();
     commit('1', 'a');
     commit('2', 'b');
@@ -227,7 +227,7 @@ describe('group commit', () => {
     expect(groups).toHaveLength(2);
   });
 
-  test('when the connection is lost among retries the rest is not tried', async () => {
+  test('does not try the rest when the connection is lost among retries', async () => {
     const { writer, groups, answers, commit } = arrange();
     for (const name of ['a', 'b', 'c']) commit(name, name);
     await settleAll();
@@ -321,7 +321,7 @@ describe('group commit', () => {
     expect(answers).toEqual(['a', 'b: The storage is closed.']);
   });
 
-  test('whatever fails, every commit is answered once, in order, and an owner never writes past its fault', async () => {
+  test('answers every commit once, in order, whatever fails, and an owner never writes past its fault', async () => {
     const plan = fc.array(
       fc.record({ owner: fc.integer({ min: 1, max: 4 }), poison: fc.boolean(), wait: fc.boolean() }),
       {

@@ -450,7 +450,7 @@ describe.each(kinds)('on $name', (kind) => {
     expect(await blobs.head(`avatars/${BEN}/a`)).not.toBeNull();
   });
 
-  test('neither the deleted person nor a bot can be the heir', async () => {
+  test('refuses the deleted person and bots as heirs', async () => {
     const driver = await fresh(kind);
     await fill(driver);
     const options = { messages: false, dryRun: false };

@@ -1,8 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { type Node, parse, type Source, visit } from '../support/source.ts';
 
-/** Words that go on with a sentence which the title does not hold: `that is small`, `of a bot`, `and an owner`. */
-const CONTINUATION = /^(that|those|who|whom|whose|whoever|which|of|and|or|but|nor|than)\b/i;
+/** Pronouns that continue a sentence which the title does not hold: `that is small`, `whose token ended is closed`. */
+const PRONOUN = /^(that|those|who|whom|whose|whoever|which|what|whatever|where|wherever)\b/i;
+/** Prepositions that begin an adverbial instead of a claim: `of a bot`, `with a wrong token is refused`. */
+const PREPOSITION =
+  /^(of|in|on|at|by|for|from|to|with|without|within|as|like|into|onto|upon|over|under|above|below|behind|beside|besides|beyond|between|among|against|across|through|throughout|during|inside|outside|near|past|per|via|despite|except|toward|towards|out|off)\b/i;
+/** Conjunctions that begin a clause without its claim: `and an owner`, `when a shard ends`. */
+const CONJUNCTION =
+  /^(and|or|but|nor|than|after|before|when|whenever|while|until|till|unless|because|since|once|if|although|though|whether|so|not|either)\b/i;
 /** A predicate without what it denies: `is none`. */
 const NO_PREDICATE = /^(is|are|has|have) none\b|\b(is|are) none$/;
 /** Placeholders of `test.each`, whose values may be any number of words. */
@@ -10,11 +16,11 @@ const PLACEHOLDER = /%[sdifjoOp]|\$\{|\$\w/;
 
 /**
  * Whether a test's title says something by itself, as a line of a CI log shows it: a claim that begins with its subject,
- * or with its verb when the subject is the `describe`.
+ * or with its verb when the subject is the `describe`. `Only moderators …` and `neither votes nor …` are such claims.
  */
 function readsAlone(title: string): boolean {
   const text = title.trim();
-  if (CONTINUATION.test(text) || NO_PREDICATE.test(text)) return false;
+  if ([PRONOUN, PREPOSITION, CONJUNCTION, NO_PREDICATE].some((fragment) => fragment.test(text))) return false;
   return /\s/.test(text) || PLACEHOLDER.test(text);
 }
 
@@ -76,6 +82,25 @@ export function titleRules(tests: readonly Source[]): void {
       ['is none', false],
       ['is none of the owner', false],
       ['%j is none', false],
+      ['after a restart replays', false],
+      ['when %s', false],
+      ['with a wrong token is refused', false],
+      ['With %s is refused', false],
+      ['without a nonce is refused with 4000', false],
+      ['in \u0024{state}, by \u0024{type}, is \u0024{wanted}', false],
+      ['by the client itself leaves the call', false],
+      ['on() sees each dispatch once', false],
+      ['as a table ends with its one headline', false],
+      ['beyond the largest packet are refused', false],
+      ['what version 1 sent is read', false],
+      ['whatever fails, every commit is answered', false],
+      ['not when everything was answered', false],
+      ['only moderators edit messages in a locked thread', true],
+      ['neither votes nor joins a reaction', true],
+      ['replays after a restart', true],
+      ['informs the application of a denial', true],
+      ['insists on a token', true],
+      ['outlives its shard', true],
       ['thatched roofs are thatched', true],
       ['offers of a guild expire', true],
       ['android clients reconnect', true],

@@ -29,7 +29,7 @@ function after(...events: CallEvent['type'][]) {
 describe('the call machine', () => {
   for (const [state, row] of Object.entries(TRANSITIONS))
     for (const [type, wanted] of Object.entries(row))
-      it(`in ${state}, by ${type}, is ${wanted.join(' and does ')}`, () => {
+      it(`${type} in ${state} leads to ${wanted.join(' and ')}`, () => {
         const path = PATHS[state as State];
         expect(after(...path)[0]).toBe(state);
         expect(after(...path, type as CallEvent['type'])).toEqual(wanted);

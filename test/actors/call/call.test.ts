@@ -298,7 +298,7 @@ describe('DAVE', () => {
 });
 
 describe('a bug', () => {
-  it('in opening media ends the call, is counted, and drops its users', () => {
+  it('ends the call when opening media fails, is counted, and drops its users', () => {
     const world = arrange();
     world.calls.voiceJoined(seatOf('1'));
     Object.assign(world.calls, {

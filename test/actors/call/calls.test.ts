@@ -71,7 +71,7 @@ describe('Identify', () => {
     ['another channel (version 9)', { channelId: '1' }, 4011],
     ['no DAVE', { maxDaveVersion: 0 }, 4017],
     ['what is right', {}, 0],
-  ])('with %s', (_, changes, code) => {
+  ])('is refused with %s', (_, changes, code) => {
     const { calls, identify } = arrange();
     calls.voiceJoined(seatOf('1'));
     expect(codeOf(identify('1', new RecordingSink(), changes))).toBe(code);
@@ -286,7 +286,7 @@ describe('an end', () => {
     expect(world.calls.members).toBe(1);
   });
 
-  it('by the client itself leaves the call, and the seat for a while', () => {
+  it('requested by the client leaves the call, and holds the voice state for a while', () => {
     const world = arrange();
     const { session, sink } = world.connect('1');
     const other = world.connect('2');
@@ -299,7 +299,7 @@ describe('an end', () => {
     expect(world.names('dropped')).toEqual(['1']);
   });
 
-  it('by the client is revoked when it identifies again in time', () => {
+  it('requested by the client is revoked when it identifies again in time', () => {
     const world = arrange();
     const { session, sink } = world.connect('1');
     session.detach(sink, false);
@@ -368,7 +368,7 @@ describe('Resume', () => {
     expect(codeOf(world.identify('1', new RecordingSink()))).toBe(0);
   });
 
-  it('with a wrong token is refused, and harms nothing', () => {
+  it('is refused for a wrong token, and changes nothing', () => {
     const world = arrange();
     const { sink } = world.connect('1');
     const resume = { version: 8, serverId: SERVER, sessionId: 'session of 1', token: 'no', seqAck: -1 };

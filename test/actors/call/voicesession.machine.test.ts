@@ -57,7 +57,7 @@ describe('the machine of a voice session', () => {
         const [next = connection, ...effects] = CONNECTION[connection][type] ?? [];
         const isOver = next === 'ended' || next === 'expired';
         const state = isOver ? next : `${MEDIA[media][type] ?? media} ${next}`;
-        it(`in ${media} ${connection}, by ${type}, is ${[state, ...effects].join(' and does ')}`, () => {
+        it(`${type} in ${media} ${connection} leads to ${[state, ...effects].join(' and ')}`, () => {
           expect(after(...path)[0]).toBe(`${media} ${connection}`);
           expect(after(...path, type)).toEqual([state, ...effects]);
         });

@@ -64,7 +64,7 @@ describe('loads', () => {
     expect(begun).toEqual(['s0', 's2', 's1']);
   });
 
-  it('beyond the bound of their line are refused, and counted', async () => {
+  it('are refused and counted when their queue is full', async () => {
     const { loads, begun, begin, end } = arrange({ atOnceMax: 1, waitingMax: 2 });
     for (const name of ['s0', 's1', 's2']) begin(name);
     expect(await begin('s3').outcome).toBeInstanceOf(NotServed);

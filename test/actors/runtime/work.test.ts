@@ -44,7 +44,7 @@ test('work queued after a nested commit waits for that commit', () => {
   expect(shown).toEqual(['behind the first', 'second', 'behind the second']);
 });
 
-test('on top of a lost commit nothing is shown', () => {
+test('shows nothing on top of a lost commit', () => {
   const { commits, shown, show, settle } = ordering();
   commits.commit([], () => commits.after(show('set off')));
   commits.after(show('waited'));

@@ -64,7 +64,7 @@ describe('IDENTIFY of an application that acts for a user', () => {
     expect(all.backend.named('presence')).toMatchObject([['presence', { status: 'online' }]]);
   });
 
-  it('without the required scopes closes with 4004 and the missing scope', async () => {
+  it('closes with 4004 and the missing scope', async () => {
     const { sessions } = arranged();
     const outcome = await sessions.identify(identifyWith({ token: 'mute' }), new FakeSink());
     expect(outcome).toMatchObject({ code: 4004, reason: expect.stringContaining('gateway.connect') });
@@ -172,7 +172,7 @@ describe('requests of a session', () => {
     ['bare', []],
     ['human', ['presence', 'voiceState', 'stream', 'soundboard', 'channelInfo', 'members']],
     ['bot', ['presence', 'voiceState', 'soundboard', 'channelInfo']],
-  ])('with the token "%s" are admitted as far as permitted: %j', async (token, names) => {
+  ])('are admitted for the token "%s" as far as permitted: %j', async (token, names) => {
     const all = arranged();
     const { session } = await open(all, { token });
     expect(await asked(all, session)).toEqual(names);

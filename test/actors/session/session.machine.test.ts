@@ -124,7 +124,7 @@ function after(...events: SessionEvent['type'][]) {
 describe('the session machine', () => {
   for (const [state, row] of Object.entries(TRANSITIONS))
     for (const [type, wanted] of Object.entries(row))
-      it(`in ${state}, by ${type}, is ${wanted.join(' and does ')}`, () => {
+      it(`${type} in ${state} leads to ${wanted.join(' and ')}`, () => {
         const path = PATHS[state as State];
         expect(after(...path)[0]).toBe(state);
         expect(after(...path, type as SessionEvent['type'])).toEqual(wanted);

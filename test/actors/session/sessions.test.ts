@@ -292,7 +292,7 @@ describe('RESUME', () => {
     expect(shown().slice(3)).toEqual([busy]);
   });
 
-  it('within a second leaves the presence of a bot unchanged', async () => {
+  it('leaves the presence of a bot unchanged within a second', async () => {
     const arranged = arrange();
     const { session, sink } = await open(arranged);
     session.detach(sink, true);
@@ -450,7 +450,7 @@ describe('Request Guild Members', () => {
   const guildId = '5' as GuildId;
   const all = { guildId, query: '', userIds: null, limit: 0, presences: false, nonce: 'n' };
 
-  it('for all members is accepted once in 30 s and then answered with RATE_LIMITED', async () => {
+  it('accepts one request for all members in 30 s and then answers with RATE_LIMITED', async () => {
     const arranged = arrange();
     const { session, sink } = await open(arranged, { intents: INTENTS.GUILD_MEMBERS });
     session.ask({ name: 'members', input: all });
@@ -464,7 +464,7 @@ describe('Request Guild Members', () => {
     });
   });
 
-  it('for all members without the intent is ignored', async () => {
+  it('ignores a request for all members without the intent', async () => {
     const arranged = arrange();
     const { session, sink } = await open(arranged);
     session.ask({ name: 'members', input: all });

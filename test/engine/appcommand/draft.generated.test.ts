@@ -61,7 +61,7 @@ describe('reading a generated command', () => {
   });
   const body = fc.oneof({ weight: 8, arbitrary: command }, { weight: 2, arbitrary: entry }, scrap);
 
-  it('either rejects it with error 50035 or returns a normal form that reads as itself', () => {
+  it('rejects it with error 50035 or returns a normal form that reads as itself', () => {
     let accepted = 0;
     let refused = 0;
     fc.assert(

@@ -88,7 +88,7 @@ describe('keywords', () => {
     ['x', '𠮷x', []],
     ['*', 'anything', []],
     ['**', 'anything', []],
-  ])('like %j match in %j: %j', (keyword, text, expected) => {
+  ])('match as %j in %j: %j', (keyword, text, expected) => {
     expect(matches(keyword, text)).toEqual(expected);
   });
 

@@ -414,7 +414,7 @@ describe('any components', () => {
     );
   });
 
-  it('with one field out of its bounds are refused, and the field is named', () => {
+  it('are refused with one field out of its bounds, and the field is named', () => {
     fc.assert(
       fc.property(messageComponents(), fc.nat(), ({ flags, components }, pick) => {
         const standalone = flags === IS_COMPONENTS_V2;

@@ -463,7 +463,7 @@ describe('a profile', () => {
   const flagsOf = (userId: string) => guild.members.get(userId as never)?.flags ?? 0;
   const call = (nick: string | null, by = ANN) => ruled(guild, 'updateMyMember', { nick }, by);
 
-  it('with a forbidden word quarantines its member until the next name', () => {
+  it('quarantines its member for a forbidden word until the next name', () => {
     rule({ trigger_type: 6, event_type: 2, trigger_metadata: { keyword_filter: ['*cat*'] } });
     const { outcome, types, dispatches } = call('Cattle');
     expect(outcome).toMatchObject({ value: { nick: 'Cattle', flags: FLAG } });

@@ -62,7 +62,7 @@ describe('following a channel', () => {
     ['a channel for news', '51', undefined],
     ['a voice channel', '52', 50024],
     ['an unknown channel', '99', 10003],
-  ])('from %s is answered with the right code', (_, channelId, code) => {
+  ])('is answered with the right code from %s', (_, channelId, code) => {
     expect(follow(arrange(), channelId).code).toBe(code);
   });
 

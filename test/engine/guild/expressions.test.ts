@@ -17,7 +17,7 @@ describe('the expression limits of a guild', () => {
     [0, ['MORE_EMOJI', 'MORE_STICKERS', 'MORE_SOUNDBOARD'], 200, 60, 96],
     [3, ['MORE_EMOJI'], 250, 60, 48],
   ])(
-    'for tier %i with %j are %i emoji of each sort, %i stickers and %i sounds',
+    'are, for tier %i with %j, %i emoji of each sort, %i stickers and %i sounds',
     (tier, features, ...limits) => {
       const { emojis, animatedEmojis, stickers, sounds } = expressionLimits(tier, features);
       expect([emojis, stickers, sounds]).toEqual(limits);
@@ -47,7 +47,7 @@ describe('an expression', () => {
     expect(make(guild, 100, true).code).toBe(30018);
   });
 
-  it('for roles stays restricted when the last role is deleted, until a manager changes it', () => {
+  it('stays restricted to roles when the last role is deleted, until a manager changes it', () => {
     const guild = arrange();
     guild.info = { ...guild.info, premium_tier: 0, features: [] };
     for (const id of ['200', '201']) guild.roles.set(id as RoleId, role(id, 0n, 0));

@@ -124,13 +124,13 @@ describe('a user who joins with a role', () => {
   });
 });
 
-describe('a bot is not installed', () => {
-  test('when the caller may not manage the guild', () => {
+describe('the install of a bot', () => {
+  test('is refused when the caller may not manage the guild', () => {
     expect(arrange().install('0', PLAIN)).toBe(50013);
     expect(arrange().install('0', '12' as UserId)).toBe(10004);
   });
 
-  test('when it is banned, or no bot', () => {
+  test('is refused for a banned bot and for an account that is not a bot', () => {
     const { guild, install } = arrange();
     guild.bans.set(BOT, { user: user(BOT, true), reason: null } as never);
     expect(install('0')).toBe(40007);

@@ -52,7 +52,7 @@ describe('a lobby link of a channel', () => {
     ['an age-restricted channel', { nsfw: true }, 50035],
     ['a channel of another lobby', { linked_lobby: { ...link, lobby_id: '901' } }, 50035],
     ['a channel that is linked to it already', { linked_lobby: link }, undefined],
-  ])('to %s is accepted or refused', (_, change, code) => {
+  ])('is accepted or refused to %s', (_, change, code) => {
     const { guild, channelId } = arrange(change);
     expect(make(guild, channelId).code).toBe(code);
   });

@@ -180,7 +180,7 @@ describe('leaving', () => {
     expect(run(arrange(), 'leaveGuild', {}, caller('2')).code).toBe(50055);
   });
 
-  it('by a kick is logged with its reason', () => {
+  it('is logged with its reason for a kick', () => {
     const { types, facts } = run(arrange(), 'kickMember', { userId: '11' }, caller('10', { reason: 'spam' }));
     expect(types).toEqual(['memberRemoved', 'auditLogged']);
     expect(facts[1]).toMatchObject({ entry: { action_type: 20, target_id: '11', reason: 'spam' } });

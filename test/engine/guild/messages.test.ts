@@ -235,7 +235,7 @@ describe('replies', () => {
     expect(mentions.map((each) => each.id)).toEqual(expected);
   });
 
-  it('to an unknown message are rejected, unless the caller allows a plain message', () => {
+  it('are rejected for an unknown message, unless the caller allows a plain message', () => {
     const gone = send({ content: 'a', message_reference: reply('300000000000000001') });
     expect(gone.outcome).toMatchObject({
       refusal: {
@@ -248,7 +248,7 @@ describe('replies', () => {
     expect(sent(draft)).not.toHaveProperty('message_reference');
   });
 
-  it('to a message of another channel are rejected, also when it is in the window', () => {
+  it('are rejected for a message of another channel, also when it is in the window', () => {
     const id = placed(guild, storedMessage('51', OTHER));
     expect(send({ content: 'a', message_reference: reply(id) }).code).toBe(50035);
     expect(send({ content: 'a', message_reference: reply(id, { channel_id: '51' }) }).code).toBe(50035);
@@ -294,7 +294,7 @@ describe('forwards', () => {
     expect(send(draft, { forward: forward() }, bot, on('2026-01-01')).code).toBe(160014);
   });
 
-  it('from age-restricted channels are accepted only in other age-restricted channels', () => {
+  it('are accepted from age-restricted channels only in other age-restricted channels', () => {
     const restricted = { forward: { ...forward(), isAgeRestricted: true } };
     expect(send(draft, restricted).code).toBe(160010);
     guild.channels.set('50' as ChannelId, channel('50', [], { nsfw: true }));

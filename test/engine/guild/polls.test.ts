@@ -111,7 +111,7 @@ describe('a vote', () => {
     ],
     ['an answer beyond the last', openPoll(3, { many: true }), [3, 4], 50035],
     ['the answer zero', openPoll(3), [0], 50035],
-  ])('for %s is accepted or refused with the path of the field', (_, poll, answers, code) => {
+  ])('is accepted or refused, for %s, with the path of the field', (_, poll, answers, code) => {
     arrange(poll);
     const ran = vote(answers);
     expect(ran.code).toBe(code);
@@ -148,7 +148,7 @@ describe('the end of a poll', () => {
   const fieldsOf = (ran: ReturnType<typeof end>) =>
     Object.fromEntries((resultOf(ran).embeds[0]?.fields ?? []).map(({ name, value }) => [name, value]));
 
-  it('by its author shows the final counts and writes the results', () => {
+  it('shows the final counts and writes the results when its author ends it', () => {
     vote([2]);
     vote([2], '11');
     const ran = end('12', NOW_MS + 60_000);
@@ -211,7 +211,7 @@ describe('the end of a poll', () => {
     expect([again.facts, again.outcome]).toEqual([[], expect.objectContaining({ value: { isOver: true } })]);
   });
 
-  it('by the clock does nothing for a deleted message, and is refused in a deleted channel', () => {
+  it('does nothing by the clock for a deleted message, and is refused in a deleted channel', () => {
     guild.channels.delete('50' as never);
     expect(expire(NOW_MS + HOUR_MS).code).toBe(10003);
     arrange();
@@ -277,7 +277,7 @@ describe('a new poll', () => {
     ['zero hours', { duration: 0 }, ['duration']],
     ['32 days', { duration: 768 }, null],
     ['32 days and an hour', { duration: 769 }, ['duration']],
-  ])('with %s is accepted or refused with the path of the field', (_, more, path) => {
+  ])('is accepted or refused, with %s, with the path of the field', (_, more, path) => {
     const { outcome, code } = send(draft(more));
     expect(code).toBe(path ? 50035 : undefined);
     if (!path) return;

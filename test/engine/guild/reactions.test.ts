@@ -152,7 +152,7 @@ describe('reactions', () => {
     expect(add('👍', '10', true).facts).toEqual([]);
   });
 
-  it('to an unknown message or emoji are rejected as unknown before permissions are checked', () => {
+  it('are rejected for an unknown message or emoji before permissions are checked', () => {
     const removeOf = (more: object) =>
       run(guild, 'removeReaction', input('👍', { userId: '10', ...more }), caller('12')).code;
     expect([removeOf({ messageId: '404' }), removeOf({ emoji: 'nope' }), removeOf({})]).toEqual([

@@ -125,7 +125,7 @@ describe('a new event', () => {
     [{ entityType: 1, channelId: null }, ['channel_id']],
     [{ ...VOICE, endTime: null }, 'accepted'],
     [{ rule: { start: at(0), frequency: 3, interval: 2 } }, ['recurrence_rule']],
-  ])('with %j is answered with %j', (more, expected) => {
+  ])('is answered for %j with %j', (more, expected) => {
     expect(fieldsOf(create(arrange(), more))).toEqual(expected);
   });
 
@@ -134,7 +134,7 @@ describe('a new event', () => {
     [{ entityType: 1, channelId: '50' }, 50024],
     [{ entityType: 2, channelId: '40' }, 50024],
     [{ entityType: 2, channelId: '99' }, 10003],
-  ])('in the wrong channel (%j) is refused with %i', (more, code) => {
+  ])('is refused in the wrong channel (%j) with %i', (more, code) => {
     expect(create(arrange(), more).code).toBe(code);
   });
 
@@ -146,7 +146,7 @@ describe('a new event', () => {
     ['13', STAGE, undefined],
     ['11', OUTSIDE, 50013],
     ['12', VOICE, 50013],
-  ])('by user %s with %j is answered with %s', (userId, more, code) => {
+  ])('is answered for user %s and %j with %s', (userId, more, code) => {
     expect(create(arrange(), more, userId).code).toBe(code);
   });
 
@@ -243,7 +243,7 @@ describe('a change of an event', () => {
     [[2, 1], 50035],
     [[4, 1], 180000],
     [[2, 3, 2], 180000],
-  ])('to the statuses %j ends with %s', (statuses, code) => {
+  ])('ends, through the statuses %j, with %s', (statuses, code) => {
     const guild = arrange();
     create(guild, VOICE);
     const codes = statuses.map((status) => update(guild, { status }).code);
@@ -286,7 +286,7 @@ describe('an event', () => {
     expect(remove('10').code).toBe(10070);
   });
 
-  it('in a hidden channel is unknown to members who do not see it', () => {
+  it('is unknown, in a hidden channel, to members who do not see it', () => {
     const guild = arrange();
     create(guild, { ...VOICE, channelId: '51' });
     expect(get(guild, '12').code).toBe(10070);

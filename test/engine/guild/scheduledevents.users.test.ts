@@ -163,7 +163,7 @@ describe('an exception', () => {
     ['an end at the start', DAYS[1], { endTime: iso(DAYS[1]) }, 'scheduled_end_time'],
     ['a start at the end', DAYS[1], { startTime: iso(DAYS[1] + HOUR_MS) }, 'scheduled_end_time'],
     ['a start before the end', DAYS[1], { startTime: iso(DAYS[1] + HOUR_MS - 1) }, undefined],
-  ])('with %s (%i) and %j has the wrong field %s', (_, originalMs, more, field) => {
+  ])('is checked with %s (%i) and %j: the wrong field is %s', (_, originalMs, more, field) => {
     const { outcome } = except(arrange(), originalMs, more);
     expect(outcome.ok ? undefined : Object.keys(outcome.refusal.errors ?? {})[0]).toBe(field);
   });

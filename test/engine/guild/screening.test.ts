@@ -94,7 +94,7 @@ describe('a new member of a screened guild', () => {
     ]);
   });
 
-  test('neither votes nor joins a reaction', () => {
+  test('may not vote or join a reaction', () => {
     screen(TERMS);
     join();
     const emoji = { id: null, name: '👍' };

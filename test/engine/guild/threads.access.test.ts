@@ -84,7 +84,7 @@ const grant = (userId: string, roleId: string) =>
   ruled(guild, 'addMemberRole', { userId, roleId }, OWNER_ID).dispatches;
 
 describe('a member who gains sight of a channel', () => {
-  it('by a role is sent its active threads, after the channel, and no threads of other channels', () => {
+  it('is sent the active threads of a channel seen by a role, after the channel, and no threads of other channels', () => {
     const seen = [thread(HIDDEN), thread(HIDDEN)].sort();
     thread(OTHER);
     const dispatches = grant(BOB, SIGHT);
@@ -104,7 +104,7 @@ describe('a member who gains sight of a channel', () => {
     expect(syncs(grant(CAT, SIGHT))).toMatchObject([{ threads: [secret], members: [] }]);
   });
 
-  it('by an overwrite, by a role that changes or by owning the guild is sent them too', () => {
+  it('is sent them also after an overwrite, a change of a role or becoming the owner', () => {
     const seen = thread(HIDDEN);
     const allow = { id: BOB, type: 1, allow: String(P.VIEW_CHANNEL), deny: '0' };
     const opened = ruled(guild, 'setOverwrite', { channelId: HIDDEN, overwrite: allow }, OWNER_ID);

@@ -67,7 +67,7 @@ describe('a new webhook', () => {
     expect(JSON.stringify(facts)).not.toContain('token');
   });
 
-  it('by a bot belongs to its application, by a person to none', () => {
+  it('belongs to the application of a bot, and to none if a person makes it', () => {
     expect(create(arrange(), {}, bot()).outcome).toMatchObject({ value: { application_id: '900' } });
     expect(create(arrange()).outcome).toMatchObject({ value: { application_id: null } });
   });
@@ -78,7 +78,7 @@ describe('a new webhook', () => {
     ['a voice channel', '54', undefined],
     ['a category', '52', 50024],
     ['no channel', '99', 10003],
-  ])('in %s is answered with the right code', (_, channelId, code) => {
+  ])('is answered with the right code in %s', (_, channelId, code) => {
     expect(create(arrange(), { channelId }).code).toBe(code);
   });
 
@@ -102,7 +102,7 @@ describe('a new webhook', () => {
     ['15 in the channel', 15, '50', 30007],
     ['999 in the guild', 999, '51', undefined],
     ['1000 in the guild', 1_000, '51', 30058],
-  ])('beside %s is answered with the right code', (_, count, channelId, code) => {
+  ])('is answered with the right code beside %s', (_, count, channelId, code) => {
     const guild = arrange();
     fill(guild, count, channelId);
     expect(create(guild).code).toBe(code);
@@ -135,7 +135,7 @@ describe('a change of a webhook', () => {
     expect(update(guild, { name: 'Herald', channelId: '50' }).facts).toEqual([]);
   });
 
-  it('into a full channel, a category or an unknown one is refused', () => {
+  it('is refused into a full channel, a category or an unknown one', () => {
     const guild = arrange();
     create(guild);
     fill(guild, 15);
@@ -144,7 +144,7 @@ describe('a change of a webhook', () => {
     expect(update(guild, { channelId: '99' }).code).toBe(10003);
   });
 
-  it('into a channel where the caller does not manage webhooks is refused, by its own application too', () => {
+  it('is refused into a channel where the caller does not manage webhooks, by its own application too', () => {
     const guild = arrange();
     create(guild, {}, bot());
     expect(update(guild, { channelId: '51' }, bot()).code).toBe(50013);

@@ -248,7 +248,7 @@ describe('a modal', () => {
     ['a box that is no boolean', fields({ c: { value: 'yes' } }), ['BOOLEAN_TYPE_CONVERT']],
     ['an unknown field', fields({ z: { value: 'a' } }), ['BASE_TYPE_CHOICES']],
     ['nothing', undefined, ['BASE_TYPE_REQUIRED', 'BASE_TYPE_REQUIRED']],
-  ])('with %s is accepted or refused', (_, components, wrong_) => {
+  ])('is accepted or refused with %s', (_, components, wrong_) => {
     expect(submit(components).wrong).toEqual(wrong_);
   });
 

@@ -102,7 +102,7 @@ describe('the options of an invocation', () => {
       sub([{ name: 'n', type: 4, value: 'x' }]),
       ['data.options.0.options.0.options.0.value: NUMBER_TYPE_COERCE'],
     ],
-  ])('with %s are accepted or refused', (_, command, raw, problems) => {
+  ])('are accepted or refused with %s', (_, command, raw, problems) => {
     expect(reading(command, raw).problems).toEqual(problems);
   });
 

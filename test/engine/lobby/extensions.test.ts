@@ -134,7 +134,7 @@ describe('the host', () => {
     expect(state.lobby.host_id).toBe('12');
   });
 
-  test('whatever happened: one, a member, and connected if anyone is and the grace is over', () => {
+  test('is one member, connected if any member is and the grace is over, after any steps', () => {
     const step = fc.tuple(
       fc.constantFrom('attach', 'detach', 'leave', 'enter'),
       fc.integer({ min: 11, max: 15 }),

@@ -260,7 +260,7 @@ test('a lobby is unknown to other applications in every operation', () => {
   expect(attempts.map(({ code }) => code)).toEqual(attempts.map(() => 10031));
 });
 
-test('what only the server itself does is refused to everyone else', () => {
+test('the server’s own commands are refused to everyone else', () => {
   const state = lobbyWith([member('11')]);
   const userId = '11' as UserId;
   const attempts = [

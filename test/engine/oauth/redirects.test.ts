@@ -70,7 +70,7 @@ describe('the match of a redirect', () => {
       expect(matchRedirect(registered, other), other).toBeNull();
   });
 
-  test('without a requested address uses the only registered one', () => {
+  test('uses the only registered address if none is requested', () => {
     expect(matchRedirect([HOME], null)).toBe(HOME);
     expect(matchRedirect([HOME, CUSTOM], null)).toBeNull();
     expect(matchRedirect([], null)).toBeNull();

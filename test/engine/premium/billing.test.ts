@@ -232,7 +232,7 @@ describe('a subscription that was bought', () => {
     expect(state().entitlementIds).toHaveLength(2);
   });
 
-  test('without a payment provider ends after its period and grace, however often it is settled', () => {
+  test('ends after its period and grace without a payment provider, however often it is settled', () => {
     const { kept, state } = begin();
     const subscriptionId = state().id;
     const endMs = START_MS + PERIOD_MS + GRACE_MS;
@@ -308,7 +308,7 @@ describe('an order', () => {
     expect(kept.orders.get(second)?.state).toBe('surplus');
   });
 
-  test('for a friend grants the entitlement as a gift of the payer', () => {
+  test('grants the entitlement as a gift of the payer if it is for a friend', () => {
     const kept = new Kept();
     const to = { userId: friendId!, guildId: null };
     kept.run({ kind: 'order', skuId: id('4'), to, payerId: payerId! }, START_MS);
@@ -330,7 +330,7 @@ describe('an order', () => {
   });
 });
 
-describe('by the rules of the days around the migration', () => {
+describe('the rules of the days around the migration', () => {
   const BEFORE_MS = Date.UTC(2024, 8, 30);
   const [second, third] = [1, 2].map((n) => ({
     ...firstPeriod,

@@ -127,7 +127,7 @@ describe('a table of dates', () => {
   );
 });
 
-describe('by the rules of the days around the migration', () => {
+describe('the rules of the days around the migration', () => {
   const [BEFORE_MS, WINDOW_MS, AFTER_MS] = [
     Date.UTC(2024, 8, 30),
     Date.UTC(2024, 9, 1),
@@ -144,7 +144,7 @@ describe('by the rules of the days around the migration', () => {
     return { kept, ends, told };
   };
 
-  test('2024-09-30: an entitlement ends with its period, renewals are told, and its end is not', () => {
+  test('2024-09-30: an entitlement ends with its period, renewals are announced, and its end is not', () => {
     const { kept, ends, told } = granted(BEFORE_MS);
     expect(ends()).toEqual([endOf(1)]);
     kept.run(settle, endOf(1));
@@ -253,7 +253,7 @@ test('settling twice changes nothing the second time', () => {
   );
 });
 
-describe('what is refused', () => {
+describe('refusals of subscriptions', () => {
   test.each([
     ['a SKU of another application', grant('99'), 10027],
     ['a group', grant('6'), 50057],
@@ -299,7 +299,7 @@ describe('what is refused', () => {
     expect(kept.subscription?.renewalSkuId).toBeNull();
   });
 
-  test('at most 100 consumables are unused at a time', () => {
+  test('more than 100 unused consumables are refused', () => {
     const kept = new Kept();
     for (let n = 0; n < 100; n += 1) expect(kept.run(grant('3'), START_MS)).toBeNull();
     expect(kept.run(grant('3'), START_MS)).toBe(40074);

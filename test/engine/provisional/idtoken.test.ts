@@ -78,7 +78,7 @@ describe('the claims of an ID token', () => {
     [{ sub: '\ud800' }, 530_020],
     [{ sub: 'p'.repeat(1025) }, 530_020],
     [{ sub: 'p'.repeat(1024) }, 0],
-  ])('with %j end with %i', (more, code) => {
+  ])('end, for %j, with %i', (more, code) => {
     expect(codeOf(check(more))).toBe(code);
   });
 

@@ -184,7 +184,7 @@ describe('a journal', () => {
     );
   });
 
-  it('with any flipped bit returns no wrong dispatch, and everything of unaffected sessions', () => {
+  it('returns no wrong dispatch after any flipped bit, and everything of unaffected sessions', () => {
     fc.assert(
       fc.property(endless, fc.nat(), fc.nat({ max: 7 }), (happening, chance, bit) => {
         const { segments, live } = write(happening);
@@ -238,7 +238,7 @@ describe('a journal', () => {
     expect(numbered(index, segments, 2)?.jsons.map(({ json }) => json)).toEqual(live.get(2)?.jsons);
   });
 
-  it('without one of its batches returns nothing of a session until a segment names the session again', () => {
+  it('returns nothing of a session after a missing batch until a segment names the session again', () => {
     const message: Step = { kind: 'dispatch', handles: [1], text: 'x', n: 0 };
     const { segments } = write([
       [{ kind: 'open', handle: 1 }],

@@ -98,7 +98,7 @@ describe('friendship', () => {
     expect(after(ask, asked, { by: B, in: GAME })).toEqual([`1 2 77 ${FRIEND}`, `2 1 77 ${FRIEND}`]);
   });
 
-  it('with oneself is rejected, and a user who blocks the caller appears as unknown', () => {
+  it('is rejected with oneself, and a user who blocks the caller appears as unknown', () => {
     expect(after(ask, [], { peerId: A })).toBe(50033);
     expect(after(ask, [relation(B, A, BLOCKED)])).toBe(10013);
     expect(after(ask, [relation(B, A, BLOCKED)], { in: GAME })).toBe(10013);

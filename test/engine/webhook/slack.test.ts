@@ -13,7 +13,7 @@ describe('a Slack body', () => {
     ['arithmetic, which is no markup', '2 * 3 * 4', '2 * 3 * 4'],
     ['escapes', '1 &lt; 2 &amp;&amp; 3 &gt; 2', '1 < 2 && 3 > 2'],
     ['an escaped escape', '&amp;lt;', '&lt;'],
-  ])('with %s reads as it does here', (_, text, content) => {
+  ])('reads, with %s, as it does here', (_, text, content) => {
     expect(slackReport({ text }).content).toBe(content);
   });
 

@@ -102,7 +102,7 @@ describe('RTCP', () => {
     return translation;
   };
 
-  test('from a browser gets the allotted sender SSRC, and keeps the SSRCs that it reports on', () => {
+  test('gets the allotted sender SSRC from a browser, and keeps the SSRCs that it reports on', () => {
     const report = Buffer.concat([rtcp(200, 0, 8, 1, 2, 3, 4, 5), rtcp(202, 1, 7, 0), rtcp(206, 1, 99, 555)]);
     expect(spoken().inbound(report)).toBe(true);
     expect(words(report.subarray(0, 28))).toEqual([1001, 1, 2, 3, 4, 5]);
@@ -110,7 +110,7 @@ describe('RTCP', () => {
     expect(words(report.subarray(40))).toEqual([1000, 555]);
   });
 
-  test('to a browser names the media of the browser by its own SSRCs', () => {
+  test('names the media of the browser by its own SSRCs when it is sent to a browser', () => {
     const nack = rtcp(205, 1, 555, 1001, 0x0001_0000);
     const reports = rtcp(201, 1, 555, 1000, 1, 2, 3, 4, 5);
     const fir = rtcp(206, 4, 555, 0, 1001, 1 << 24);

@@ -243,13 +243,13 @@ describe('a command that acts for the person', () => {
   });
   const made = () => server.asked.flatMap(({ method, path }) => (method === 'POST' ? [`POST ${path}`] : []));
 
-  test.each(SENDING)('as %s %j is done when the person agrees', async (cmd, args, calls) => {
+  test.each(SENDING)('%s %j is done when the person agrees', async (cmd, args, calls) => {
     expect(await ask(cmd, args)).toMatchObject({ evt: null });
     expect(made()).toEqual(calls);
     expect(questions).not.toEqual([]);
   });
 
-  test.each(SENDING)('as %s %j is not done when the person refuses', async (cmd, args) => {
+  test.each(SENDING)('%s %j is not done when the person refuses', async (cmd, args) => {
     agrees = false;
     await ask(cmd, args);
     expect(made()).toEqual([]);

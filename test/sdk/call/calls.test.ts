@@ -340,7 +340,7 @@ describe('settings of the application', () => {
     expect(world.volumes).toEqual({ input: 0.5, output: 2 });
   });
 
-  test('outside its bounds is refused', () => {
+  test('are refused outside their bounds', () => {
     const { world, call } = started();
     const no = expect.objectContaining({ type: ErrorType.ValidationError });
     expect(() => call.setParticipantVolume(OTHER, 201)).toThrow(no);

@@ -100,7 +100,7 @@ const activities = () =>
   server.sent(3).map((d) => (d as { activities: { state?: string }[] }).activities.map(({ state }) => state));
 
 describe('a handshake', () => {
-  test('over the socket is answered with READY and the user', async () => {
+  test('is answered over the socket with READY and the user', async () => {
     expect(await connect().shake()).toMatchObject({
       ...{ cmd: 'DISPATCH', evt: 'READY' },
       data: { v: 1, config: { api_endpoint: '//server.test/api' }, user: { id: ME, username: 'me' } },
@@ -137,7 +137,7 @@ describe('a handshake', () => {
     expect(await connect().shake()).toMatchObject({ evt: 'READY' });
   });
 
-  test('by a rejected page does not count against the connections of the application', async () => {
+  test('does not count against the connections of the application if its page is rejected', async () => {
     for (let n = 0; n < 5; n += 1)
       expect((await connect('websocket', 'https://evil.example').shake()).evt).toBeUndefined();
     expect(await connect().shake()).toMatchObject({ evt: 'READY' });
@@ -405,7 +405,7 @@ describe('an authenticated application', () => {
     [['guilds', 'messages.read', 'rpc.voice.read'], null, 4006],
     [['dm_channels.read'], null, [0, 0]],
   ] as const)(
-    'with the scopes %j reads only the permitted fields of a channel of guild %s',
+    'reads, with the scopes %j, only the permitted fields of a channel of guild %s',
     async (scopes, guildId, seen) => {
       const game = await signedIn(...scopes);
       server.dispatch('VOICE_STATE_UPDATE', voiceOf(PEER, CHANNEL));

@@ -99,7 +99,7 @@ describe('a handshake', () => {
     [{ frame_id: 'g' }, RPC_CLOSE.INVALID_CLIENTID],
     [{ v: 2 }, RPC_CLOSE.INVALID_VERSION],
     [{ encoding: 'etf' }, RPC_CLOSE.INVALID_ENCODING],
-  ])('with %j is closed with %i', (change, code) => {
+  ])('is closed, with %j, with %i', (change, code) => {
     link.receive([0, { v: 1, encoding: 'json', client_id: '5', frame_id: 'f', ...change }]);
     expect(sent).toMatchObject([[2, { code }]]);
     expect(endings).toEqual([code]);
@@ -172,7 +172,7 @@ describe('a command', () => {
     expect(await ask(name)).toMatchObject({ evt: 'ERROR', data: { code: RPC_ERROR.INVALID_COMMAND } });
   });
 
-  test('without a nonce is refused with 4000', () => {
+  test('is refused with 4000 without a nonce', () => {
     link.receive([FRAME, { cmd: 'GET_USER', args: {} }]);
     expect(sent.at(-1)).toMatchObject([FRAME, { cmd: 'GET_USER', nonce: null, data: { code: 4000 } }]);
   });

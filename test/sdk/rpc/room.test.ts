@@ -120,7 +120,7 @@ describe('a page', () => {
     ['no proof', () => ({ user_id: ME })],
     ['the proof for another nonce', () => ({ proof: sign(challengeOf('page', NONCE)), user_id: ME })],
     ['another user', (nonce: string) => ({ proof: sign(challengeOf('page', nonce)), user_id: PEER })],
-  ])('with %s is refused', (_, proofFor) => {
+  ])('is refused with %s', (_, proofFor) => {
     const page = openPage();
     page.say({ op: 'hello', nonce: NONCE });
     const { nonce } = page.last() as { nonce: string };

@@ -52,7 +52,7 @@ describe('a request', () => {
     'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==';
 
   test.each(['//[', '//%', 'http://[', '//a:b', '*'])(
-    'for the malformed target %s ends its connection, and the server continues',
+    'ends its connection for the malformed target %s, and the server continues',
     async (path) => {
       expect(await asked(`GET ${path} HTTP/1.1\r\n${UPGRADE}`)).toMatch(/^(HTTP\/1\.1 101 .*)?$/s);
       expect(await asked(`POST ${path} HTTP/1.1\r\nContent-Length: 0`)).toMatch(/^(HTTP\/1\.1 40[04] .*)?$/s);
@@ -61,7 +61,7 @@ describe('a request', () => {
     },
   );
 
-  test('to another host is refused: its name may point to this machine', async () => {
+  test('is refused to another host: its name may point to this machine', async () => {
     expect(await asked(`GET / HTTP/1.1\r\n${UPGRADE}`, 'evil.example')).toBe('');
     expect(await asked('POST /rpc HTTP/1.1\r\nContent-Length: 0', 'evil.example')).toMatch(
       /^HTTP\/1\.1 404 /,

@@ -106,7 +106,7 @@ describe('a DAVE member', () => {
     expect(sent).toEqual(['26 [7,7]']);
   });
 
-  test('without DAVE sends and plays frames as they are', () => {
+  test('sends and plays frames as they are when the call has no DAVE', () => {
     const { flow, sent, statuses } = member();
     flow.begin(0);
     expect(flow.encrypt(FRAME)).toBe(FRAME);

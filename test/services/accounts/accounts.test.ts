@@ -50,7 +50,7 @@ describe('sign-up', () => {
     expect(Object.keys((!reply.ok && reply.refusal.errors) || {})).toEqual(['username', 'email', 'password']);
   });
 
-  test("with another account's address returns the same reply and only e-mails that address", async () => {
+  test("returns the same reply for another account's address and only e-mails that address", async () => {
     const { accounts, signUp, log, linked } = arrangeAccounts();
     const anna = await signUp();
     const early = linked();

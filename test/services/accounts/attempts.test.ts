@@ -24,14 +24,14 @@ async function arrange() {
 }
 
 describe('wrong passwords', () => {
-  test('from one network delay that network, not the owner in another one', async () => {
+  test('delay one network they come from, not the owner in another one', async () => {
     const { statusOf, guess } = await arrange();
     await guess(8, from(1));
     expect(await statusOf(RIGHT, from(1))).toBe(429);
     expect(await statusOf(RIGHT, from(2))).toBe(200);
   });
 
-  test('from one network never reach the bound over all networks, however long they continue', async () => {
+  test('never reach the bound over all networks from one network, however long they continue', async () => {
     const { statusOf, clock } = await arrange();
     for (let n = 0; n < 200; n++) {
       await statusOf(WRONG, from(1));
@@ -40,7 +40,7 @@ describe('wrong passwords', () => {
     expect(await statusOf(RIGHT, from(2))).toBe(200);
   });
 
-  test('from many networks delay every network except those the account has signed in from', async () => {
+  test('delay, from many networks, every network except those the account has signed in from', async () => {
     const { statusOf, guess } = await arrange();
     expect(await statusOf(RIGHT, from(100))).toBe(200);
     for (let network = 1; network <= 10; network++) await guess(5, from(network));
@@ -49,7 +49,7 @@ describe('wrong passwords', () => {
     expect(await statusOf(RIGHT, from(100))).toBe(200);
   });
 
-  test('from many networks are bounded per day in total', async () => {
+  test('are bounded per day in total over many networks', async () => {
     const { log, clock, statusOf } = await arrange();
     const before = log.verified;
     for (let minute = 0; minute < 24 * 60; minute++) {
@@ -59,13 +59,13 @@ describe('wrong passwords', () => {
     expect(log.verified - before).toBeLessThan(130);
   });
 
-  test('from a known network delay that network too', async () => {
+  test('delay a known network too if they come from it', async () => {
     const { statusOf, guess } = await arrange();
     await guess(5, HOME);
     expect(await statusOf(RIGHT, HOME)).toBe(429);
   });
 
-  test('at other names do not delay a known network at its own account', async () => {
+  test('do not delay a known network at its own account if they are for other names', async () => {
     const { accounts, statusOf } = await arrange();
     for (let n = 0; n < 40; n++) await accounts.signIn({ login: `name${n}`, password: 'x' }, HOME);
     expect((await accounts.signIn({ login: 'nobody', password: 'x' }, HOME)).ok).toBe(false);

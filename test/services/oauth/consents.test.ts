@@ -76,7 +76,7 @@ describe('a request', () => {
     expect(await told(asking(change))).toBe(error);
   });
 
-  test('with a custom URI scheme requires PKCE', async () => {
+  test('requires PKCE for a custom URI scheme', async () => {
     const world = arrange();
     const redirect = 'game:/authorize/callback';
     world.application(GAME, { redirect_uris: [redirect] });
@@ -97,7 +97,7 @@ describe('a decision', () => {
     expect(await oauth.granted(ANNA, GAME)).toEqual(new Set(['identify']));
   });
 
-  test('to deny informs the application and grants nothing', async () => {
+  test('informs the application of a denial and grants nothing', async () => {
     const { oauth, facts } = arrange();
     const decided = await oauth.consents.decide(ANNA, asking(), { ...AGREE, authorize: false });
     expect(decided).toMatchObject({
@@ -107,7 +107,7 @@ describe('a decision', () => {
     expect(facts).toEqual([]);
   });
 
-  test('on an implicit grant puts the tokens into the fragment, without a refresh token', async () => {
+  test('puts the tokens of an implicit grant into the fragment, without a refresh token', async () => {
     const { oauth, rows } = arrange();
     const url = await agreedTo(oauth, asking({ response_type: 'token', scope: 'identify guilds' }));
     expect(url.search).toBe('');

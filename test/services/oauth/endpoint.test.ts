@@ -137,7 +137,7 @@ describe('a client', () => {
     expect(refusedAs(await world.oauth.token(bare))).toBe('invalid_client');
   });
 
-  test('with a wrong secret is rejected, also where no secret is needed', async () => {
+  test('is rejected for a wrong secret, also where no secret is needed', async () => {
     const world = arrange();
     world.application(GAME, { oauth2: { publicClient: true, approvedScopes: [] } });
     const request = await withCode(world, true);

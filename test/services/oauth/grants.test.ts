@@ -149,7 +149,7 @@ describe('deauthorize', () => {
     expect(log).toMatchObject({ revoked: [`${ANNA} ${GAME}`], deauthorized: [`${ANNA} ${GAME}`] });
   });
 
-  test('with `silent` notifies sessions and queues no event', async () => {
+  test('notifies sessions and queues no event with `silent`', async () => {
     const { oauth, facts, log, application } = arrange();
     application(GAME, {
       event_webhooks_url: 'https://game.example/events',

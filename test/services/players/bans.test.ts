@@ -87,7 +87,7 @@ describe('a ban', () => {
     expect(await linkedTo('p1')).not.toBe(ada.userId);
   });
 
-  test('without an end lasts until it is lifted', async () => {
+  test('lasts until it is lifted if it has no end', async () => {
     const ada = await bannedPlayer(null);
     const bob = await at.person(game.id);
     at.instance.clock.advance(1_000 * MINUTE_MS);

@@ -74,7 +74,7 @@ describe('an ID token of an OIDC issuer', () => {
     [{ iat: 1 }, {}, 530_004],
     [{ sub: undefined }, {}, 530_020],
     [{}, { kid: undefined }, 530_027],
-  ])('with claims %j and header %j is refused with %i, without a request', async (claims, header, code) => {
+  ])('is refused for claims %j and header %j with %i, without a request', async (claims, header, code) => {
     expect(await check(await token(claims, header))).toBe(code);
     expect(issuer.requests).toEqual([]);
   });
@@ -101,7 +101,7 @@ describe('an ID token of an OIDC issuer', () => {
     expect(await check(good)).toBe(0);
   });
 
-  test('with an unknown key id causes a fetch of the keys, at a bounded rate', async () => {
+  test('causes a fetch of the keys for an unknown key id, at a bounded rate', async () => {
     expect(await check(await token())).toBe(0);
     await issuer.rotate('ES256', true);
     const rotated = await token();

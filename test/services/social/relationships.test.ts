@@ -71,7 +71,7 @@ describe('friendship', () => {
     expect(muteAt.sink.names.filter((name) => name.startsWith('RELATIONSHIP'))).toEqual([]);
   });
 
-  it('in a game needs both to have authorized it, and notifies only its sessions', async () => {
+  it('needs both users to have authorized a game, and notifies only its sessions', async () => {
     const [ann, bob] = [await instance.person(), await instance.person()];
     const [chess, go] = [await instance.game(), await instance.game('Go')];
     const annPlays = await instance.playing(ann, chess);

@@ -66,7 +66,7 @@ test('a failure of the store shows no avatar, and is forgotten', async () => {
   expect(await avatars.at('7', 'https://a.example/x.png')).toBe('hash of one');
 });
 
-test('with 200 pictures on their way another one is not fetched', async () => {
+test('does not fetch another picture while 200 are on their way', async () => {
   const fetched: string[] = [];
   const avatars = createWebhookAvatars({
     picture: (url) => {

@@ -61,21 +61,24 @@ test('the cases below are of every file and folder at the top of a data director
   expect(new Set(await readdir(directory))).toEqual(new Set(names));
 });
 
-test.each(MISSING)('without %s a data directory is rejected, unchanged, with instructions', async (name) => {
-  const before = await without(name, async () => {
-    const names = await readdir(directory, { recursive: true });
-    const fault = await opened();
-    expect(fault).toBeInstanceOf(StorageFault);
-    expect(String(fault)).toContain(`is not whole: ${name}`);
-    expect(String(fault)).toMatch(/Restore the whole directory from a backup: .+; or, to begin/);
-    expect(await readdir(directory, { recursive: true })).toEqual(names);
-    return names;
-  });
-  expect(before.length).toBeGreaterThan(20);
-});
+test.each(MISSING)(
+  'a data directory that lacks %s is rejected, unchanged, with instructions',
+  async (name) => {
+    const before = await without(name, async () => {
+      const names = await readdir(directory, { recursive: true });
+      const fault = await opened();
+      expect(fault).toBeInstanceOf(StorageFault);
+      expect(String(fault)).toContain(`is not whole: ${name}`);
+      expect(String(fault)).toMatch(/Restore the whole directory from a backup: .+; or, to begin/);
+      expect(await readdir(directory, { recursive: true })).toEqual(names);
+      return names;
+    });
+    expect(before.length).toBeGreaterThan(20);
+  },
+);
 
 test.each(DAMAGED)(
-  'without %s a database does not open, and the fault names the missing file with instructions',
+  'a database that lacks %s does not open, and the fault names the missing file with instructions',
   async (name) => {
     const fault = await without(name, () => opened());
     expect(fault).toBeInstanceOf(StorageFault);
@@ -87,7 +90,7 @@ test.each(DAMAGED)(
 
 test('the restored files open with all rows', async () => expect(await opened()).toEqual(KEPT));
 
-test.each(SPARE)('without %s a database opens with all its rows', async (name) => {
+test.each(SPARE)('a database that lacks %s opens with all its rows', async (name) => {
   await rm(join(directory, name), { recursive: true });
   expect(await opened()).toEqual(KEPT);
 });

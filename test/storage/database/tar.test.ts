@@ -40,7 +40,7 @@ test('files are extracted with the bytes that were packed', () => {
   );
 });
 
-test('what the tar of this machine makes is read, with its folders', () => {
+test('archives of the tar of this machine are read, with their folders', () => {
   const root = mkdtempSync(join(tmpdir(), 'guildhall-'));
   for (const [name, text] of [
     ['a', 'one'],

@@ -75,7 +75,7 @@ describe('an HTTP response', () => {
       expect(seen(parts)).toMatchObject({ body, isComplete: true, isSound: true });
   });
 
-  test('to HEAD has no body, whatever it announces', () => {
+  test('has no body after HEAD, whatever it announces', () => {
     for (const framing of ['Content-Length: 5', 'Transfer-Encoding: chunked', 'X: y']) {
       const text = `HTTP/1.1 200 OK\r\n${framing}\r\n\r\n`;
       expect(seen([text], true)).toMatchObject({ body: '', isComplete: true, isSound: true });
@@ -99,7 +99,7 @@ describe('an HTTP response', () => {
     ['Keep-Alive: timeout=5, max=10', 5],
     ['Keep-Alive: timeout=5\r\nConnection: close', 0],
     ['X: y', null],
-  ])('with %s leaves the connection open for %s s', (header, idleSeconds) => {
+  ])('leaves the connection open, with %s, for %s s', (header, idleSeconds) => {
     const text = (version: string) => `HTTP/${version} 200 OK\r\n${header}\r\nContent-Length: 0\r\n\r\n`;
     expect(seen([text('1.1')]).idleSeconds).toBe(idleSeconds);
     expect(seen([text('1.0')]).idleSeconds).toBe(0);
@@ -153,7 +153,7 @@ describe('an HTTP response', () => {
     ['a malformed trailer', `${chunked}0\r\nnothing\r\n\r\n`],
     ['trailers of 8 KiB', `${chunked}0\r\n${`a: ${'b'.repeat(95)}\r\n`.repeat(83)}`],
     ['bytes after it', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 200 OK\r\n\r\n'],
-  ])('with %s is malformed, at once and byte by byte', (_, text) => {
+  ])('is malformed, at once and byte by byte, with %s', (_, text) => {
     for (const parts of [[text], bytewise(text)]) expect(seen(parts).isSound).toBe(false);
   });
 

@@ -166,7 +166,7 @@ describe('a response', () => {
     expect(ports.size).toBe(1);
   });
 
-  test('to HEAD, and one without a body, keep their headers', async () => {
+  test('keeps its headers after HEAD and without a body', async () => {
     handle = (_, answer) => answer.writeHead(200, { 'content-length': '4', 'x-kept': 'caf\xe9' }).end('body');
     expect(await ask('/', { method: 'HEAD' })).toMatchObject({
       ...{ status: 200, body: '', headers: { 'content-length': '4', 'x-kept': 'caf\xe9' } },

@@ -144,7 +144,7 @@ test('requests and WebSockets of a network count together', async () => {
   socket.terminate();
 });
 
-test('behind a trusted proxy, each network that it names has at most 256 requests under way', async () => {
+test('each network that a trusted proxy names has at most 256 requests under way', async () => {
   const behind = await openProxy(true);
   const held: ServerResponse[] = [];
   let isOpen = false;

@@ -139,7 +139,7 @@ describe('a request', () => {
     ['cross-site', 'navigate', 'iframe', true],
     ['cross-site', 'no-cors', 'image', false],
     ['same-site', 'cors', 'empty', false],
-  ])('from %s by %s for %s is forwarded with cookies: %s', async (site, mode, dest, carries) => {
+  ])('is forwarded from %s by %s for %s with cookies: %s', async (site, mode, dest, carries) => {
     const fetched = { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest };
     const { headers } = await told('/', { headers: { ...fetched, cookie: '__Host-sid=1' } });
     expect(headers.cookie).toBe(carries ? 'sid=1' : undefined);
@@ -173,7 +173,7 @@ describe('a request', () => {
       'of a length whose header is listed as hop-by-hop',
       (inner: string) => `Connection: content-length\r\nContent-Length: ${inner.length}\r\n\r\n${inner}`,
     ],
-  ])('with a body that is %s is received as one request, whatever the body contains', async (_, framed) => {
+  ])('is received as one request if its body is %s, whatever the body contains', async (_, framed) => {
     const arrived: string[] = [];
     handle = (asked, answer) => {
       let body = '';
@@ -288,7 +288,7 @@ describe('a response', () => {
     ['/next', '/next'],
     ['next?a=1', '/a/next?a=1'],
     ['/site/b', '/b'],
-  ])('with a redirect to %s of the target redirects to %s', async (location, to) => {
+  ])('redirects for the location %s of the target to %s', async (location, to) => {
     answerWith(302, { location: location === '/next' ? `http://${targetHost()}/site/next` : location });
     expect(await ask('/a/x')).toMatchObject({ status: 302, headers: { location: to } });
   });

@@ -23,7 +23,7 @@ describe('metrics', () => {
     ...given,
   });
 
-  test('with one name are separate by label, and their bound is exported once', async () => {
+  test('are separate by label if they share a name, and their bound is exported once', async () => {
     const bound = { max: 9 };
     const lines = await shown(
       figure('things', { ...bound, labels: { kind: 'a' } }),

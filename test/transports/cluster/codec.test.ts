@@ -118,7 +118,7 @@ describe('values', () => {
     expect(carried(deep)).toEqual(deep);
   });
 
-  test('beyond the largest packet are refused', () => {
+  test('are refused beyond the largest packet', () => {
     expect(() => codec.pack(Buffer.alloc(PACKET_BYTES_MAX))).toThrow(RangeError);
     const large = Buffer.alloc(PACKET_BYTES_MAX - 16, 7);
     expect((carried(large) as Buffer).equals(large)).toBe(true);

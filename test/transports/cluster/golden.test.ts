@@ -86,7 +86,7 @@ describe('what version 1 has sent', () => {
     expect(codec.unpackBatch(payload('batch'))).toMatchObject({ sequence: 9, frames });
   });
 
-  test('as a fault is thrown as one', () => {
+  test('is thrown as a fault if it is one', () => {
     expect(() => codec.unpackAnswer(payload('notServed'))).toThrow(
       expect.objectContaining({ name: 'NotServed', message: 'Later.', retryAfterSec: 2 }),
     );

@@ -84,7 +84,7 @@ describe('notifications between shards', () => {
     expect(b.links.metrics().breaks).toBe(1);
   });
 
-  test('to an unknown shard are counted as strays', async () => {
+  test('are counted as strays if the shard is unknown', async () => {
     const a = await openEnd({ id: 'a' });
     a.links.tell('nobody', tell(1));
     expect(a.links.metrics().strays).toBe(1);

@@ -283,7 +283,7 @@ describe('a shard under a supervisor', () => {
 });
 
 describe('a channel', () => {
-  test('over a process carries objects only, in lanes, and closes once', () => {
+  test('carries objects only, in lanes, over a process, and closes once', () => {
     const hearers = new Set<(message: unknown) => void>();
     const sent: unknown[] = [];
     const ends: (() => void)[] = [];

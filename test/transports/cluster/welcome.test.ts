@@ -38,7 +38,7 @@ describe('a shard of another cluster, or with another protocol', () => {
     [{ newest: 2, oldest: 1 }, { newest: 3, oldest: 2 }, true],
     [{ newest: 4, oldest: 3 }, { newest: 2, oldest: 1 }, false],
     [{ newest: 2, oldest: 1 }, { newest: 4, oldest: 3 }, false],
-  ])('where versions are %o and %o: %s', async (first, second, expected) => {
+  ])('is linked at versions %o and %o: %s', async (first, second, expected) => {
     const { a, b, isLinked } = await meet({ versions: first }, { versions: second });
     expect(isLinked).toBe(expected);
     const why = expected ? [] : ['version'];
@@ -70,8 +70,8 @@ async function authority(name: string) {
   };
 }
 
-describe('with certificates', () => {
-  test('only a shard with a certificate of the same authority is linked, in either direction', async () => {
+describe('a cluster with certificates', () => {
+  test('a shard is linked only with a certificate of the same authority, in either direction', async () => {
     const [ours, others] = await Promise.all([authority('ours'), authority('others')]);
     const [first, second, foreign] = await Promise.all([ours.sign('a'), ours.sign('b'), others.sign('x')]);
     const good: LinkTls = { ca: ours.ca, ...second };

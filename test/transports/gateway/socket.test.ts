@@ -42,7 +42,7 @@ describe('a connection', () => {
   it.each([
     [4, 'RESUMED'],
     [3, 9],
-  ])('after a heartbeat with 4, a RESUME from %i is answered with %s', async (seq, answer) => {
+  ])('answers, after a heartbeat with 4, a RESUME from %i with %s', async (seq, answer) => {
     const arranged = arrange();
     const first = await identified(arranged);
     first.say(1, 4);

@@ -233,7 +233,7 @@ test('an address is blocked after too many large bodies and wrong tokens', async
   expect((await post('/open', '{}', JSON_TYPE, guarded)).status).toBe(200);
 });
 
-test('behind a trusted proxy, large bodies count against the /64 or the IPv4 address of the client', async () => {
+test('large bodies count against the /64 or the IPv4 address that a trusted proxy names', async () => {
   const guarded = await start({ inVainMax: 3, settings: { trustProxy: true } });
   const from = (address: string, body: string) =>
     post('/open', body, { ...JSON_TYPE, 'X-Forwarded-For': `198.51.100.1, ${address}` }, guarded);

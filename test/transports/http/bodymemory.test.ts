@@ -100,7 +100,7 @@ test('a complete body is not evicted, however long its answer takes', () => {
   expect(evicted.filter((who) => who.startsWith('a '))).toEqual([]);
 });
 
-test('in any order of bodies, no share, sum or reserve is exceeded, and all bytes are released', () => {
+test('no share, sum or reserve is exceeded in any order of bodies, and all bytes are released', () => {
   const step = fc.record({
     who: fc.nat(9),
     user: fc.option(fc.nat(5), { nil: undefined }),

@@ -97,7 +97,7 @@ describe('an image', () => {
     ['/emojis/8.png?size=32', ['image/png', 32, 21, 1]],
     ['/stickers/7.png?size=160', ['image/png', 320, 320, 1]],
     ['/stickers/7.webp?size=128', ['image/webp', 128, 128, 1]],
-  ])('at %s has the requested size and format', async (path, expected) => {
+  ])('has the requested size and format at %s', async (path, expected) => {
     expect(await shape(path)).toEqual(expected);
   });
 

@@ -30,7 +30,7 @@ function outbox(folder: string | null = null) {
   return { mailer, paths };
 }
 
-test('without a mail server a letter is a file that only its owner can read', async () => {
+test('an e-mail is a file that only its owner can read if there is no mail server', async () => {
   const { mailer, paths } = outbox();
   await mailer.send(LETTER);
   const [path = ''] = paths;

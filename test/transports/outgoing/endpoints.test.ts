@@ -68,7 +68,7 @@ describe('a request to an application', () => {
     ]);
   });
 
-  test('without a body is a GET', async () => {
+  test('is a GET if it has no body', async () => {
     const methods: (string | undefined)[] = [];
     answer = (response, request) => {
       methods.push(request.method);

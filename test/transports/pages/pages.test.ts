@@ -228,7 +228,7 @@ describe('signing in', () => {
     expect(anna.cookies.get(DEVICE)).not.toBe(earlier);
   });
 
-  test('out ends the session itself, not just the cookie', async () => {
+  test('signing out ends the session itself, not just the cookie', async () => {
     const { anna, visitor } = await openSignedIn();
     const cookie = anna.cookies.get(SESSION)!;
     expect((await anna.post('/logout', {})).headers.get('location')).toBe('/login');
@@ -342,7 +342,7 @@ describe('forms', () => {
     expect(faults).toEqual([]);
   });
 
-  test('beyond the rate limit are answered with 429', async () => {
+  test('are answered with 429 beyond the rate limit', async () => {
     const { visitor } = await open({ take: () => 1 });
     const one = visitor();
     await one.get('/login');

@@ -181,7 +181,7 @@ const ALL = Object.keys(SCOPES) as Scope[];
 
 describe('an access token', () => {
   test.each(demanding.map(([id]) => id))(
-    'without the scope of %s is refused with the missing scope',
+    'is refused without the scope of %s with the missing scope',
     (id) => {
       const demanded = scopesOf(built[id]!) as readonly Scope[];
       const others = ALL.filter((scope) => !demanded.includes(scope));
@@ -191,7 +191,7 @@ describe('an access token', () => {
     },
   );
 
-  test('with all scopes is refused by operations that declare no scope', () => {
+  test('is refused by operations that declare no scope, whatever its scopes', () => {
     const closed = Object.entries(built).filter(
       ([, { scope, auth }]) => scope === undefined && (auth === 'any' || auth === 'user'),
     );

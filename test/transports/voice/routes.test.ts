@@ -185,7 +185,7 @@ describe('the address of a client', () => {
     [{ trustProxy: true }, { main: true }, true],
     [{ trustProxy: false }, { main: true }, false],
     [{ trustProxy: false }, { proxied: true }, true],
-  ])('with %j on %j is read from X-Forwarded-For: %s', async (settings, options, isTold) => {
+  ])('is read from X-Forwarded-For for %j on %j: %s', async (settings, options, isTold) => {
     const { endpoint } = await serve({ ...settings, socketsPerIpMax: 1 }, options);
     const from = (address: string) =>
       new Promise<boolean>((resolve) => {
@@ -227,7 +227,7 @@ describe('a draining voice server', () => {
 });
 
 describe('malformed bytes', () => {
-  it('before or inside of TLS do not affect other clients', async () => {
+  it('do not affect other clients before or inside of TLS', async () => {
     const { port, ticket, dialect, faults } = await serve({}, { tls: true });
     for (const noise of ['GET / HTTP/1.1\r\n\r\n', Buffer.alloc(2_000, 0x16), '\x16\x03\x01\x02\x00\x01']) {
       const socket = connect(port, '127.0.0.1');

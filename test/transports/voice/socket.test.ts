@@ -194,7 +194,7 @@ describe('a heartbeat', () => {
   });
 });
 
-describe('a client is closed', () => {
+describe('a client', () => {
   it.each([
     ['malformed JSON', 'hello', 4002],
     ['JSON that is not a payload', '[]', 4002],
@@ -212,7 +212,7 @@ describe('a client is closed', () => {
       4020,
     ],
     ['a malformed heartbeat', '{"op":3,"d":"now"}', 4020],
-  ])('for %s', (_, text, code) => {
+  ])('is closed for %s', (_, text, code) => {
     const { sayRaw, closeCode } = arrange();
     sayRaw(text);
     expect(closeCode()).toBe(code);
@@ -223,7 +223,7 @@ describe('a client is closed', () => {
     ['JSON', [...Buffer.from('{"op":3,"d":1}')], 4002],
     ['an opcode of the server', [25, 1], 4001],
     ['a key package before it identifies', [26, 1], 4003],
-  ])('for %s in a binary frame', (_, bytes, code) => {
+  ])('is closed for %s in a binary frame', (_, bytes, code) => {
     const { sayBinary, closeCode } = arrange();
     sayBinary(...bytes);
     expect(closeCode()).toBe(code);
@@ -243,7 +243,7 @@ describe('a client is closed', () => {
     ['an invalid quality of an SSRC', 15, { 77: 'all' }, 4020],
     ['a key that is not an SSRC', 15, { 9999999999: 1 }, 4020],
     ['an invalid transition id', 23, { transition_id: 65_536 }, 4020],
-  ])('for %s after it has identified', (_, op, d, code) => {
+  ])('is closed for %s after it has identified', (_, op, d, code) => {
     const { identified, say, closeCode, calls } = arrange();
     identified();
     say(op, d);
@@ -255,13 +255,13 @@ describe('a client is closed', () => {
   it.each([
     ['IDENTIFY', 0, IDENTIFY],
     ['RESUME', 7, { server_id: '5', session_id: 'abc', token: 'ticket' }],
-  ])('for an %s of version 9 that names no channel', (_, op, d) => {
+  ])('is closed for an %s of version 9 that names no channel', (_, op, d) => {
     const { say, closeCode } = arrange({ version: 9 });
     say(op, d);
     expect(closeCode()).toBe(4020);
   });
 
-  it('with the code and reason of a rejected IDENTIFY', () => {
+  it('is closed with the code and reason of a rejected IDENTIFY', () => {
     const { say, closeCode, wire, calls } = arrange();
     say(0, { ...IDENTIFY, token: 'forged' });
     expect(closeCode()).toBe(4004);
@@ -269,7 +269,7 @@ describe('a client is closed', () => {
     expect(calls.session.detached).toEqual([]);
   });
 
-  it('when it does not identify in time', () => {
+  it('is closed when it does not identify in time', () => {
     const { pass, wire } = arrange();
     pass(29_999);
     expect(wire.ended).toBeNull();
@@ -277,7 +277,7 @@ describe('a client is closed', () => {
     expect(wire.ended?.code).toBe(4009);
   });
 
-  it('with 4021 for too many text frames, binary frames or bytes', () => {
+  it('is closed with 4021 for too many text frames, binary frames or bytes', () => {
     const beats = arrange();
     for (let count = 0; count < 241; count += 1) beats.say(3, 1);
     expect(beats.closeCode()).toBe(4021);
@@ -297,7 +297,7 @@ describe('a client is closed', () => {
     expect(bytes.closeCode()).toBe(4021);
   });
 
-  it('for a frame that is too large', () => {
+  it('is closed for a frame that is too large', () => {
     for (const [binary, bytes] of [
       [true, 512 << 10],
       [false, 64 << 10],

@@ -47,7 +47,7 @@ describe('a notification to the owner of a key', () => {
     expect(faults).toHaveLength(3);
   });
 
-  test('to all shards is sent to every other shard', () => {
+  test('is sent to every other shard when it is for all shards', () => {
     const { router, told } = routerOf();
     router.tellAll('told', [7]);
     expect(told.map(({ to, frame }) => [to, frame])).toEqual(

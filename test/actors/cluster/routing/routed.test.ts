@@ -109,7 +109,7 @@ describe('a routed function', () => {
     expectTypeOf<Route>().toEqualTypeOf<never>();
   });
 
-  test('without an answer runs at the owner as well, and one for all runs here and is sent to every other shard', () => {
+  test('runs at the owner also without an answer, and one for all shards runs here and on every other shard', () => {
     const { routing, told, router } = arrange();
     const ran: unknown[] = [];
     const forget = routing.tell('attempts.forget', (key, kind) => void ran.push([key, kind]));

@@ -47,7 +47,7 @@ describe('a page', () => {
     ['no https', { isSecureContext: false }, true, 'https'],
     ['no isolation', { crossOriginIsolated: false }, true, 'COOP'],
     ['no transforms', { RTCRtpScriptTransform: undefined }, true, 'RTCRtpScriptTransform'],
-  ])('with %s reports it', async (_, globals, hasWorker, word) => {
+  ])('reports %s', async (_, globals, hasWorker, word) => {
     page.install(globals);
     const audio = createBrowserAudio(hasWorker ? { openWorker: page.openWorker } : {});
     await expect(audio.load()).rejects.toMatchObject({

@@ -16,14 +16,19 @@ const installed: Installed = {
   '@snazzah/davey': () => import('@snazzah/davey'),
 };
 
-test.each(['opusscript', '@snazzah/davey'] as const)('without %s', async (name) => {
-  const error: unknown = await loadPackages({ ...installed, [name]: absent }).catch((each: unknown) => each);
-  expect(error).toBeInstanceOf(PackageMissing);
-  const message = expect.stringContaining(name);
-  expect(error).toMatchObject({ packageName: name, type: ErrorType.Disabled, message });
-});
+test.each(['opusscript', '@snazzah/davey'] as const)(
+  'loading names the missing package: %s',
+  async (name) => {
+    const error: unknown = await loadPackages({ ...installed, [name]: absent }).catch(
+      (each: unknown) => each,
+    );
+    expect(error).toBeInstanceOf(PackageMissing);
+    const message = expect.stringContaining(name);
+    expect(error).toMatchObject({ packageName: name, type: ErrorType.Disabled, message });
+  },
+);
 
-test('with both, a frame survives', async () => {
+test('a frame survives the codec when both packages are installed', async () => {
   const { newCodec } = await loadPackages();
   const codec = newCodec();
   const frame = Int16Array.from({ length: FRAME_SAMPLES * CHANNELS }, (_, at) => 8000 * Math.sin(at / 20));

@@ -116,7 +116,7 @@ describe('a payload', () => {
     expect(json('{"op":1,"d":2}', true)).toEqual({ op: 1, d: 2 });
   });
 
-  it('in ETF is a binary frame', () => {
+  it('is a binary frame in ETF', () => {
     expect(decodePayload(writeEtf({ op: 1 }), false, 'etf')).toBeNull();
   });
 

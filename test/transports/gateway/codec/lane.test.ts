@@ -67,7 +67,7 @@ function* play(on: Lane, [made, steps]: Script) {
 }
 
 describe('frames', () => {
-  it('in JSON are right for every recipient', () => {
+  it('are right in JSON for every recipient', () => {
     fc.assert(
       fc.property(script, (given) => {
         for (const { frame, means } of play(lane('json'), given)) expect(parse(frame)).toEqual(means);
@@ -75,7 +75,7 @@ describe('frames', () => {
     );
   });
 
-  it('in ETF are right for every recipient', () => {
+  it('are right in ETF for every recipient', () => {
     fc.assert(
       fc.property(script, (given) => {
         for (const { frame, means } of play(lane('etf'), given))

@@ -63,7 +63,7 @@ describe('an authorize request', () => {
     ['a bot of another game', BOT, '9999', { user_id: '5' }, 50001],
     ['a bot for nobody', BOT, GAME, {}, 50035],
     ['an application for its user', ACTING, GAME, {}, 50026],
-  ] as const)('by %s is refused', async (_, caller, application_id, body, code) => {
+  ] as const)('is refused by %s', async (_, caller, application_id, body, code) => {
     const { invoke, ask } = arrange();
     expect(codeOf(await invoke(ID, caller, { application_id }, body))).toBe(code);
     expect(ask).not.toHaveBeenCalled();

@@ -71,7 +71,7 @@ describe('an invite', () => {
     expect((await accept('1002')).status).toBe(200);
   });
 
-  it('without a list is answered with an error', async () => {
+  it('is answered with an error if it has no list', async () => {
     const given = arrange();
     const params = { code: await made(given) };
     expect(codeOf(await given.invoke('get_invite_target_users', { params }))).toBe(10129);
@@ -139,7 +139,7 @@ describe('an invite', () => {
     expect((await given.invoke('invite_resolve', { params: open, as: null })).status).toBe(200);
   });
 
-  it('with a list is not returned again for a request without one', async () => {
+  it('is not returned again, if it has a list, for a request without one', async () => {
     const given = arrange();
     const code = await made(given, csv('1000'));
     expect(await made(given)).not.toBe(code);

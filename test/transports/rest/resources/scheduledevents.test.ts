@@ -101,7 +101,7 @@ describe('a new event', () => {
     ['too many weekdays', { recurrence_rule: { ...rule, by_weekday: many(8) } }, ['recurrence_rule']],
     ['an interval that no rule has', { recurrence_rule: { ...rule, interval: 2 } }, ['recurrence_rule']],
     ['a rule without start', { recurrence_rule: { frequency: 3 } }, ['recurrence_rule']],
-  ])('with %s is accepted or refused', async (_, more, fields) => {
+  ])('is accepted or refused with %s', async (_, more, fields) => {
     const { create } = arrange();
     const made = await create(more);
     expect([made.status, errorsOf(made)]).toEqual([fields.length === 0 ? 200 : 400, fields]);

@@ -56,7 +56,7 @@ describe('voice states', () => {
     expect(answers.map((answer) => [answer.status, codeOf(answer)])).toEqual(answers.map(() => [404, 10065]));
   });
 
-  it('on a stage are changed: a member requests to speak, is made a speaker and moved back', async () => {
+  it('are changed on a stage: a member requests to speak, is made a speaker and moved back', async () => {
     const { guild, invoke } = arrange();
     const stateOf = () => guild.voiceStates.get('11' as UserId);
     const raised = await invoke('update_self_voice_state', {
