@@ -91,7 +91,7 @@ export const noServer = (): CommandError =>
   );
 
 /** A finished run, in each form that may be requested. */
-export interface Outcome {
+export interface FinishedRun {
   readonly report: object;
   readonly table: () => string;
   readonly csv: () => string;
@@ -107,7 +107,7 @@ export interface Outcome {
  */
 export function present(
   flags: Pick<RunFlags, 'json' | 'csv' | 'report'>,
-  outcome: Outcome,
+  outcome: FinishedRun,
   watch: Pick<RunWatch, 'end'>,
 ): void {
   const about = watch.end(process.argv.slice(2));

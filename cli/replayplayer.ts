@@ -42,7 +42,7 @@ export interface LivePart {
   compare(call: RecordedCall): Promise<readonly Difference[]>;
 }
 
-interface Wanted {
+interface ReplayInput {
   readonly lines: readonly RecordedLine[];
   readonly target: ReplayTarget;
   readonly mapping: ReplayMapping;
@@ -65,7 +65,7 @@ const DEPARTURES_MAX = 1_000;
 const RATE_LIMITED = 429;
 
 /** Plays a recording in its order: what was answered before an input is awaited before it. */
-export async function playRecording(wanted: Wanted): Promise<ReplayReport> {
+export async function playRecording(wanted: ReplayInput): Promise<ReplayReport> {
   const player = new Player(wanted);
   const inOrder = wanted.lines
     .map((line, index) => ({ line, number: index + 1 }))
@@ -81,14 +81,14 @@ export async function playRecording(wanted: Wanted): Promise<ReplayReport> {
 const atOf = (line: RecordedLine): number => ('at' in line ? line.at : 0);
 
 class Player {
-  readonly #wanted: Wanted;
+  readonly #wanted: ReplayInput;
   readonly #connections = new Map<number, ReplayConnection | 'live'>();
   readonly #pending = new Map<Promise<void>, number>();
   readonly #departures: Departure[] = [];
   #counts = { calls: 0, frames: 0, dispatches: 0 };
   #late = 0;
 
-  constructor(wanted: Wanted) {
+  constructor(wanted: ReplayInput) {
     this.#wanted = wanted;
   }
 
@@ -190,7 +190,7 @@ interface Answered {
 }
 
 /** Makes a recorded call again, with the ids and secrets of the replay. */
-async function callAgain(line: RecordedCall, { target, mapping }: Wanted): Promise<Answered> {
+async function callAgain(line: RecordedCall, { target, mapping }: ReplayInput): Promise<Answered> {
   const operation = OPERATIONS[line.operation];
   if (operation === undefined) throw new Error('This version has no such operation.');
   const params = mapping.value(line.params);

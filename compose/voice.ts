@@ -206,12 +206,12 @@ const createRoutes = ({ config, clock, wheel, routing, watch, chaos, onFault }: 
   });
 
 /** The UDP address for browsers; the port stays reserved until `close`. */
-interface WebrtcPlace extends PeerOptions {
+interface WebrtcAddress extends PeerOptions {
   close(): void;
 }
 
 /** @throws Error when the address does not belong to this machine or the port is in use. */
-async function webrtcOf(config: Config): Promise<WebrtcPlace> {
+async function webrtcOf(config: Config): Promise<WebrtcAddress> {
   const bindAddress = webrtcHostOf(config) ?? (await outwardAddress());
   const reservation = await reserveUdpPort(bindAddress, config.voice_webrtc_port);
   const { port, release: close } = reservation;

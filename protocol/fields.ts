@@ -56,7 +56,7 @@ export const ids = <T extends string>(kind: string, max: number): Value<readonly
 type Audience = 'everyone' | 'server' | 'nobody';
 
 /** One field of an object that clients may set. */
-interface Row<T = unknown> {
+interface FieldRow<T = unknown> {
   readonly value: Value<T>;
   /** The value in a new object, and in one stored before the field existed. When it is null, the field may be null. */
   readonly initial: unknown;
@@ -67,9 +67,9 @@ interface Row<T = unknown> {
   readonly internal?: true;
 }
 /** The fields of an object by name. The types and schemas of this file derive from such a table. */
-export type Rows = Readonly<Record<string, Row>>;
+export type Rows = Readonly<Record<string, FieldRow>>;
 
-type FieldOf<R> = R extends Row<infer T> ? T | (R extends { initial: null } ? null : never) : never;
+type FieldOf<R> = R extends FieldRow<infer T> ? T | (R extends { initial: null } ? null : never) : never;
 type NamesFor<R extends Rows, A extends Audience> = {
   [K in keyof R]: R[K]['shownTo'] extends A ? K : never;
 }[keyof R];
@@ -79,15 +79,15 @@ export type FieldsOf<R extends Rows> = { readonly [K in keyof R]: FieldOf<R[K]> 
 /** The fields as the object shows them; those for the server only to the server. */
 export type ShownFields<R extends Rows> = Pick<FieldsOf<R>, NamesFor<R, 'everyone'>> &
   Partial<Pick<FieldsOf<R>, NamesFor<R, 'server'>>>;
-type AskedOf<R> = FieldOf<R> | (R extends { onNull: string } ? null : never);
+type ChangeValueOf<R> = FieldOf<R> | (R extends { onNull: string } ? null : never);
 /** A change of the fields. An absent key keeps its field. */
-export type ChangeOf<R extends Rows> = { readonly [K in keyof R]?: AskedOf<R[K]> };
+export type ChangeOf<R extends Rows> = { readonly [K in keyof R]?: ChangeValueOf<R[K]> };
 
-const rowsWith = (rows: Rows, has: (row: Row) => boolean): Rows =>
+const rowsWith = (rows: Rows, has: (row: FieldRow) => boolean): Rows =>
   Object.fromEntries(Object.entries(rows).filter(([, row]) => has(row)));
-const mapRows = (rows: Rows, map: (row: Row) => unknown): object =>
+const mapRows = (rows: Rows, map: (row: FieldRow) => unknown): object =>
   Object.fromEntries(Object.entries(rows).map(([name, row]) => [name, map(row)]));
-const isShown = ({ shownTo }: Row): boolean => shownTo !== 'nobody';
+const isShown = ({ shownTo }: FieldRow): boolean => shownTo !== 'nobody';
 
 /** The fields of a new object. */
 export function initialOf<R extends Rows>(rows: R): FieldsOf<R>;
@@ -99,13 +99,15 @@ export function initialOf(rows: Rows): object {
 export const namesShown = (rows: Rows, toServer: boolean): readonly string[] =>
   Object.keys(rowsWith(rows, ({ shownTo }) => shownTo === 'everyone' || (toServer && shownTo === 'server')));
 
-const mayAskForNull = ({ initial, onNull }: Row): boolean => initial === null || onNull !== undefined;
+const mayAskForNull = ({ initial, onNull }: FieldRow): boolean => initial === null || onNull !== undefined;
 
 /** The schemas of the fields in a request that sets them; each may be absent. */
 export function requestsOf<R extends Rows>(
   rows: R,
 ): {
-  readonly [K in keyof R as R[K] extends { internal: true } ? never : K]: TOptional<TUnsafe<AskedOf<R[K]>>>;
+  readonly [K in keyof R as R[K] extends { internal: true } ? never : K]: TOptional<
+    TUnsafe<ChangeValueOf<R[K]>>
+  >;
 };
 export function requestsOf(rows: Rows): object {
   const asked = rowsWith(rows, ({ internal }) => internal !== true);
@@ -115,7 +117,9 @@ export function requestsOf(rows: Rows): object {
 }
 
 /** The schemas of the fields in a change that shards send each other. */
-export function linksOf<R extends Rows>(rows: R): { readonly [K in keyof R]: link.Schema<AskedOf<R[K]>> };
+export function linksOf<R extends Rows>(
+  rows: R,
+): { readonly [K in keyof R]: link.Schema<ChangeValueOf<R[K]>> };
 export function linksOf(rows: Rows): object {
   return mapRows(rows, (row) => (mayAskForNull(row) ? link.nullable(row.value.link) : row.value.link));
 }

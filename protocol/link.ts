@@ -479,14 +479,14 @@ const LINK = {
 type Rows = typeof LINK;
 export type LinkMethod = keyof Rows;
 type MethodsWhere<Row> = { [M in LinkMethod]: Rows[M] extends Row ? M : never }[LinkMethod];
-type OfShards = 'shard' | 'all shards';
+type ByShard = 'shard' | 'all shards';
 
 /** Calls that the owner of a key answers. */
-export type OwnerAsk = Exclude<MethodsWhere<{ kind: 'ask' }>, MethodsWhere<{ by: OfShards }>>;
+export type OwnerAsk = Exclude<MethodsWhere<{ kind: 'ask' }>, MethodsWhere<{ by: ByShard }>>;
 /** Calls that carry a command of an aggregate, under a command key. */
 export type CommandMethod = MethodsWhere<{ repeat: 'keyed' }>;
 /** Notifications to the owner of a key. */
-export type OwnerTell = Exclude<MethodsWhere<{ kind: 'tell' }>, MethodsWhere<{ by: OfShards }>>;
+export type OwnerTell = Exclude<MethodsWhere<{ kind: 'tell' }>, MethodsWhere<{ by: ByShard }>>;
 export type ShardAsk = MethodsWhere<{ kind: 'ask'; by: 'shard' }>;
 export type ShardTell = MethodsWhere<{ kind: 'tell'; by: 'shard' }>;
 export type Broadcast = MethodsWhere<{ by: 'all shards' }>;

@@ -14,7 +14,7 @@ import {
 import type { Scope } from './scopes.ts';
 
 /** One request of a session's client, after it was parsed. Sessions of bots and of people with their own token may send it. */
-interface Row {
+interface SessionRequestRow {
   readonly input: Schema<unknown>;
   /** An application that acts for a user needs one of these scopes; an empty list forbids the request. */
   readonly scopes: readonly Scope[];
@@ -69,7 +69,7 @@ export const SESSION_REQUESTS = {
     scopes: ['voice'],
     only: 'people',
   },
-} as const satisfies Readonly<Record<string, Row>>;
+} as const satisfies Readonly<Record<string, SessionRequestRow>>;
 
 type Rows = typeof SESSION_REQUESTS;
 export type RequestName = keyof Rows;
@@ -80,7 +80,7 @@ export type SessionRequest = {
 }[RequestName];
 
 export const isRequestName = (name: string): name is RequestName => Object.hasOwn(SESSION_REQUESTS, name);
-export const requestRow = (name: RequestName): Row => SESSION_REQUESTS[name];
+export const requestRow = (name: RequestName): SessionRequestRow => SESSION_REQUESTS[name];
 
 export type MembersRequest = Requests['members'];
 export type VoiceStateRequest = Requests['voiceState'];

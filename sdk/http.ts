@@ -5,7 +5,7 @@ import { isJson, type Json } from './voice/wire.ts';
 
 export type Query = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
-interface Call {
+interface HttpCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Path below the API's base, with a leading slash. Build parts that are ids with `path`. */
   readonly path: string;
@@ -75,7 +75,7 @@ export class Http {
   }
 
   /** @returns the parsed body; undefined without content. The caller validates it. */
-  async call(call: Call): Promise<unknown> {
+  async call(call: HttpCall): Promise<unknown> {
     if (this.#life.signal.aborted) throw destroyed();
     const headers = this.#headersOf(call);
     const ends = new AbortController();
@@ -95,7 +95,7 @@ export class Http {
     }
   }
 
-  #causeOf(error: unknown, call: Call, ends: AbortSignal): ClientError {
+  #causeOf(error: unknown, call: HttpCall, ends: AbortSignal): ClientError {
     if (error instanceof ClientError) return error;
     if (this.#life.signal.aborted) return destroyed();
     if (call.signal?.aborted) return aborted();
@@ -104,7 +104,7 @@ export class Http {
     return networkError('The server could not be reached.');
   }
 
-  #headersOf({ as = 'client', body, form, files = [] }: Call): Record<string, string> {
+  #headersOf({ as = 'client', body, form, files = [] }: HttpCall): Record<string, string> {
     const authorization =
       typeof as === 'object' ? as.token : as === 'nobody' ? null : this.#options.authorization();
     if (authorization === null && as === 'client')
@@ -117,7 +117,7 @@ export class Http {
     };
   }
 
-  async #attempts(call: Call, headers: Record<string, string>, signal: AbortSignal, deadlineMs: number) {
+  async #attempts(call: HttpCall, headers: Record<string, string>, signal: AbortSignal, deadlineMs: number) {
     const route = `${call.method} ${call.path}`;
     const { apiBase, log } = this.#options;
     const url = `${apiBase}${call.path}${call.query === undefined ? '' : `?${encoded(call.query)}`}`;
@@ -182,7 +182,7 @@ const ended = (signal: AbortSignal): Promise<never> =>
     else signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
 
-function bodyOf({ form, body, files = [] }: Call): string | FormData | undefined {
+function bodyOf({ form, body, files = [] }: HttpCall): string | FormData | undefined {
   if (form !== undefined) return encoded(form);
   const json = body && JSON.stringify(body);
   if (files.length === 0) return json;

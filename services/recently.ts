@@ -15,7 +15,7 @@ interface RecentBounds {
   readonly keptMax: number;
 }
 
-interface Kept<Value> {
+interface CachedRead<Value> {
   readonly value: Promise<Value>;
   readonly atMs: number;
   /** The value, once it has been read. */
@@ -30,7 +30,7 @@ export function recently<Key extends readonly string[], Value>(
   nowMs: () => number,
   { freshMs, keptMax } = BOUNDS,
 ): Recent<Key, Value> {
-  const kept = new Map<string, Kept<Value>>();
+  const kept = new Map<string, CachedRead<Value>>();
   async function recent(key: Key, isGood?: (value: Value) => boolean): Promise<Value> {
     const name = key.join(' ');
     const known = kept.get(name);
@@ -40,7 +40,7 @@ export function recently<Key extends readonly string[], Value>(
     }
     const value = read(...key);
     kept.delete(name);
-    const entry: Kept<Value> = { value, atMs: nowMs() };
+    const entry: CachedRead<Value> = { value, atMs: nowMs() };
     kept.set(name, entry);
     dropOldest(kept, keptMax);
     value.then(

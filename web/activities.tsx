@@ -29,7 +29,7 @@ function runningOf(d: Json): Running | null {
 }
 
 /** Where a link to an activity leads: `/activities/<application>?custom_id=…&referrer_id=…`. */
-interface AskedActivity {
+interface RequestedActivity {
   readonly applicationId: string;
   readonly customId: string | null;
   readonly referrerId: string | null;
@@ -38,7 +38,7 @@ interface AskedActivity {
 interface ActivitiesProps {
   readonly session: Session;
   readonly guild: Guild;
-  readonly asked: AskedActivity | null;
+  readonly asked: RequestedActivity | null;
   /** Shown while nothing runs; absent: nothing is shown. */
   readonly empty?: string;
 }
@@ -158,7 +158,7 @@ function ChannelChoice({ guild, choose }: { guild: Guild; choose: (channelId: st
   );
 }
 
-interface ShownProps extends AskedActivity {
+interface ShownProps extends RequestedActivity {
   readonly session: Session;
   readonly guild: Guild;
   readonly channelId: string;

@@ -8,7 +8,7 @@ interface ActivityPorts {
   setPresence(activity: object | null): void;
 }
 
-interface Place {
+interface ActivityChannel {
   readonly guildId: string;
   readonly channelId: string;
 }
@@ -16,8 +16,8 @@ interface Place {
 /** Passed on like a dispatch: a member of the call started or stopped speaking. */
 export const SPEAKING = 'SPEAKING';
 
-type Shown = Pick<ActivityHostOptions, 'container' | 'ended'>;
-type Asked = Pick<ActivityHostOptions, 'applicationId' | 'customId' | 'referrerId'>;
+type ActivityView = Pick<ActivityHostOptions, 'container' | 'ended'>;
+type ActivityRequest = Pick<ActivityHostOptions, 'applicationId' | 'customId' | 'referrerId'>;
 
 /** An activity on the page. */
 export interface OpenActivity {
@@ -35,7 +35,11 @@ export class SessionActivities {
   }
 
   /** Shows an activity; this user takes part until it is closed. */
-  open({ guildId, channelId }: Place, asked: Asked, { container, ended }: Shown): OpenActivity {
+  open(
+    { guildId, channelId }: ActivityChannel,
+    asked: ActivityRequest,
+    { container, ended }: ActivityView,
+  ): OpenActivity {
     const { token, listen, setPresence } = this.#ports;
     const host = new ActivityHost({
       ...{ api: `${location.origin}/api`, token, ...asked, guildId, channelId, container },

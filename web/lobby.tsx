@@ -1,6 +1,6 @@
 import type { Directory, Guild, VoiceChannel } from './directory.ts';
 import { nameOf } from './member.tsx';
-import type { Place, Session, SessionState } from './session.ts';
+import type { Session, SessionState, VoiceChannelRef } from './session.ts';
 
 /** The voice channels of every guild, with their members. */
 export function Lobby({ session, state }: { session: Session; state: SessionState }) {
@@ -25,8 +25,8 @@ export function Lobby({ session, state }: { session: Session; state: SessionStat
 interface ChannelsProps {
   readonly guild: Guild;
   readonly directory: Directory;
-  readonly place: Place | null;
-  readonly join: (place: Place) => void;
+  readonly place: VoiceChannelRef | null;
+  readonly join: (place: VoiceChannelRef) => void;
 }
 
 function Channels({ guild, directory, place, join }: ChannelsProps) {

@@ -13,7 +13,7 @@ import { type Directory, EMPTY, heardOf } from './directory.ts';
 import { openSocket, socketUrl } from './socket.ts';
 import { createStore } from './store.ts';
 
-export interface Place {
+export interface VoiceChannelRef {
   readonly guildId: string;
   readonly channelId: string;
 }
@@ -22,7 +22,7 @@ export interface SessionState {
   readonly phase: 'connecting' | 'online' | 'offline';
   readonly directory: Directory;
   /** The channel that the user wants to join; the call exists once the server has admitted the user. */
-  readonly place: Place | null;
+  readonly place: VoiceChannelRef | null;
   readonly call: Call | null;
   readonly muted: boolean;
   readonly deafened: boolean;
@@ -116,7 +116,7 @@ export class Session {
   }
 
   /** Joins a channel. Call it from a click handler, because browsers start audio only then. */
-  join(place: Place): void {
+  join(place: VoiceChannelRef): void {
     // A failure to load is reported where the audio is awaited.
     this.#sound().catch(() => {});
     this.#leaveCall();
@@ -218,7 +218,7 @@ export class Session {
   }
 
   /** Updates the user's channel, which a moderator may have changed. */
-  #seated(place: Place, d: Json): void {
+  #seated(place: VoiceChannelRef, d: Json): void {
     if (d.session_id === this.#link.sessionId) this.#voiceSessionId = String(d.session_id);
     if (typeof d.channel_id === 'string') {
       if (d.channel_id !== place.channelId) {
@@ -228,7 +228,7 @@ export class Session {
     } else if (this.store.value.call !== null) this.#refused(REASONS[4014]!);
   }
 
-  #begin(place: Place, token: string): void {
+  #begin(place: VoiceChannelRef, token: string): void {
     this.#leaveCall();
     this.#sound().then(
       (audio) => {
@@ -250,7 +250,7 @@ export class Session {
     return this.#audio;
   }
 
-  #call(audio: CallAudio, { guildId, channelId }: Place, token: string): void {
+  #call(audio: CallAudio, { guildId, channelId }: VoiceChannelRef, token: string): void {
     const { directory, muted, deafened } = this.store.value;
     const { self } = directory;
     const sessionId = this.#voiceSessionId ?? this.#link.sessionId;

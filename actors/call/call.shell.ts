@@ -43,7 +43,7 @@ export interface CallHost extends Pick<CallSessionHost, 'ring' | 'resumeWindowMs
 }
 
 /** A dispatch of one kind. */
-type Of<K extends CallDispatch['kind']> = CallDispatch & { readonly kind: K };
+type DispatchOf<K extends CallDispatch['kind']> = CallDispatch & { readonly kind: K };
 
 /**
  * One call: runs the commands of its aggregate in order (`engine/call`), and carries out what they dispatch. It holds
@@ -270,13 +270,13 @@ export class CallActor implements CallShellEffects, CallSessionHost {
   }
 
   /** The frame is weighed once for all members. */
-  #sendToOthers({ userId, op, d }: Of<'toOthers'>): void {
+  #sendToOthers({ userId, op, d }: DispatchOf<'toOthers'>): void {
     const weightBytes = weightOf(d);
     for (const session of this.#sessions.values())
       if (session.userId !== userId) session.send(op, d, weightBytes);
   }
 
-  #describe({ userId, transport, videoCodec, mediaSessionId }: Of<'describe'>): void {
+  #describe({ userId, transport, videoCodec, mediaSessionId }: DispatchOf<'describe'>): void {
     const session = this.#sessions.get(userId);
     const dave = this.#dave;
     if (!session || !dave) return;
@@ -301,7 +301,7 @@ export class CallActor implements CallShellEffects, CallSessionHost {
     );
   }
 
-  #closeConnection({ userId, close }: Of<'close'>): void {
+  #closeConnection({ userId, close }: DispatchOf<'close'>): void {
     const session = this.#sessions.get(userId);
     if (close.resumable) session?.cut(close);
     else session?.end(close);

@@ -36,7 +36,7 @@ const BUFFERED_VERSION = 8;
 const FRAME_BYTES = 64;
 const KEEP_NOTHING: RingLimits = { framesMax: 0, bytesMax: 0 };
 
-interface SessionStart {
+interface VoiceIdentity {
   readonly userId: UserId;
   readonly version: number;
   readonly maxDaveVersion: number;
@@ -56,7 +56,7 @@ export class CallSession implements VoiceSession {
   /** Null exactly while the session is detached or over. */
   #sink: VoiceSink | null;
 
-  constructor({ userId, version, maxDaveVersion }: SessionStart, sink: VoiceSink, host: CallSessionHost) {
+  constructor({ userId, version, maxDaveVersion }: VoiceIdentity, sink: VoiceSink, host: CallSessionHost) {
     this.userId = userId;
     this.maxDaveVersion = maxDaveVersion;
     this.#host = host;

@@ -2,7 +2,7 @@ import {
   type GoLiveStream,
   leaveReason,
   type StreamEnd,
-  type StreamPlace,
+  type StreamKey,
   serverOf,
   streamCreate,
   streamDelete,
@@ -91,7 +91,7 @@ export class Streams implements VoiceListener {
     }
   }
 
-  #create(by: Streamer, place: StreamPlace): void {
+  #create(by: Streamer, place: StreamKey): void {
     const { calls, nextId, show } = this.#ports;
     const key = streamKey(place);
     const voiceMember = calls.voiceMemberOf(serverOf(place), by.userId);

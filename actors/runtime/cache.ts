@@ -49,7 +49,7 @@ export interface Cache<Key, Value> {
 const REFRESH_AFTER_MS = 250;
 
 /** A value, and when its read began. */
-interface Kept<Value> {
+interface CachedValue<Value> {
   readonly value: Value;
   readonly readMs: number;
 }
@@ -60,7 +60,7 @@ export function createCache<Key, Value>(
   nowMs: () => number = () => 0,
 ): Cache<Key, Value> {
   /** Least recently used first. */
-  const atHand = new Map<Key, Kept<Value>>();
+  const atHand = new Map<Key, CachedValue<Value>>();
   const readings = new Map<Key, PendingRead<Value>>();
 
   /** Concurrent requests for one key share one read. */

@@ -2,7 +2,7 @@ import { createActor, type SnapshotFrom } from 'xstate';
 import { NotServed } from '../../protocol/faults.ts';
 import type { Clock } from './clock.ts';
 import type { Residence, ResidentEvent, ResidentShell, residentMachine, Work } from './resident.machine.ts';
-import { type ActorOwner, type Hidden, type Kept, RestingActor } from './resting.ts';
+import { type ActorOwner, type Hidden, type RestartState, RestingActor } from './resting.ts';
 import type { Supervisor } from './supervisor.ts';
 import type { TimerWheel } from './wheel.ts';
 import { asError, rethrow } from './work.ts';
@@ -77,7 +77,7 @@ class Cell<State, Shell extends RegisteredShell<State>>
     return this.#actor.isResting;
   }
 
-  createActor(kept: Kept<Value, Context<State>> | null) {
+  createActor(kept: RestartState<Value, Context<State>> | null) {
     const { machine, backlogMax, supervisor } = this.#registry.options;
     const input = { shell: this.shell, backlogMax, forget: () => this.#registry.forget(this) };
     const options = { input, parent: supervisor };

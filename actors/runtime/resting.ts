@@ -2,12 +2,12 @@ import type { AnyActorRef } from 'xstate';
 import type { Supervisor } from './supervisor.ts';
 
 /** The parts of an XState snapshot from which the actor can be started again. */
-export interface Kept<Value, Context> {
+export interface RestartState<Value, Context> {
   readonly value: Value;
   readonly context: Context;
 }
 
-interface Snapshot<Value, Context> extends Kept<Value, Context> {
+interface Snapshot<Value, Context> extends RestartState<Value, Context> {
   readonly status: string;
 }
 
@@ -19,7 +19,7 @@ interface RunningActor<Event, Value, Context> extends AnyActorRef {
 
 export interface ActorOwner<Event, Value, Context> {
   /** A child of the supervisor, from what was kept of it or, with null, new. */
-  createActor(kept: Kept<Value, Context> | null): RunningActor<Event, Value, Context>;
+  createActor(kept: RestartState<Value, Context> | null): RunningActor<Event, Value, Context>;
   actorEnded(): void;
   actorFailed(error: unknown): void;
 }
@@ -82,7 +82,7 @@ export class RestingActor<Event, Value, Context> {
     return this.#actor ?? this.#begin(this.#kept);
   }
 
-  #begin(kept: Kept<Value, Context> | null): RunningActor<Event, Value, Context> {
+  #begin(kept: RestartState<Value, Context> | null): RunningActor<Event, Value, Context> {
     const actor = this.#owner.createActor(kept);
     this.#actor = actor;
     this.#kept = null;

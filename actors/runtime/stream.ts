@@ -19,7 +19,7 @@ export interface StreamDispatch extends RecordedDispatch {
   readonly atMs: number;
 }
 
-interface Kept extends StreamDispatch {
+interface BufferedDispatch extends StreamDispatch {
   readonly bytes: number;
 }
 
@@ -40,7 +40,7 @@ const VALUE_BYTES = 16;
 export class DispatchStream {
   readonly ownerId: string;
   readonly #bounds: StreamBounds;
-  #kept: Kept[] = [];
+  #kept: BufferedDispatch[] = [];
   /** Index of the oldest kept dispatch. */
   #head = 0;
   #bytes = 0;

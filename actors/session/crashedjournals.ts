@@ -1,9 +1,9 @@
-import type { FoundSession, IndexedSession } from '../../engine/session/journal.index.ts';
+import type { IndexedSession, RecoveredSession } from '../../engine/session/journal.index.ts';
 import { JournalIndex } from '../../engine/session/journal.index.ts';
 import { readDispatch, wordsOf } from '../../engine/session/journal.ts';
 import { isSamePrincipal, type MissedFrame, type SessionClaim } from '../../engine/session/record.ts';
 import { dropOldest } from '../../protocol/oldest.ts';
-import type { JournalFolder, JournalStore, TakenSession } from '../../storage/journal/port.ts';
+import type { ClaimedSession, JournalFolder, JournalStore } from '../../storage/journal/port.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { TakeResult } from './journal.ports.ts';
 
@@ -70,7 +70,7 @@ export class CrashedJournals {
     return UNKNOWN;
   }
 
-  #find(index: JournalIndex, sessionId: string, claimKey: string): FoundSession | null {
+  #find(index: JournalIndex, sessionId: string, claimKey: string): RecoveredSession | null {
     const session = index.find(sessionId);
     return session ? { session, cursors: index.cursorsOf(session) } : index.findClaimed(sessionId, claimKey);
   }
@@ -149,7 +149,7 @@ export class CrashedJournals {
   async #takeFrom(
     folder: JournalFolder,
     { index, taken }: IndexedJournal,
-    { session, cursors }: FoundSession,
+    { session, cursors }: RecoveredSession,
     { seq }: SessionClaim,
   ): Promise<TakeResult> {
     const { store, clock, settings } = this.#ports;
@@ -202,9 +202,9 @@ export class CrashedJournals {
   }
 }
 
-const takenOf = ({ identity, handle }: IndexedSession): TakenSession => ({
+const takenOf = ({ identity, handle }: IndexedSession): ClaimedSession => ({
   sessionId: identity.sessionId,
   handle,
 });
-const markOf = ({ sessionId, handle }: TakenSession): string => `${sessionId}.${handle}`;
+const markOf = ({ sessionId, handle }: ClaimedSession): string => `${sessionId}.${handle}`;
 const nameOf = ({ shardId, instance, copy }: JournalFolder): string => `${shardId}.${instance}.${copy}`;

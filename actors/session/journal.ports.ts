@@ -1,11 +1,11 @@
 import type { DispatchBody } from '../../engine/fanout/body.ts';
 import type { Cursor, StreamCursors } from '../../engine/session/cursors.ts';
-import type { SessionClaim, SessionManner, SessionRecord } from '../../engine/session/record.ts';
+import type { SessionClaim, SessionPreferences, SessionRecord } from '../../engine/session/record.ts';
 import type { LiveSession } from './backend.ts';
 
 /** A session as recorded in its shard's journal. */
 export type JournalledSession = Omit<LiveSession, 'deliver'> &
-  SessionManner & {
+  SessionPreferences & {
     /** The last sequence number that was assigned. */
     readonly seq: number;
   };

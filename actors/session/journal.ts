@@ -1,8 +1,8 @@
 import type { DispatchBody } from '../../engine/fanout/body.ts';
 import { type Cursor, StreamCursors } from '../../engine/session/cursors.ts';
-import type { SessionContent } from '../../engine/session/journal.index.ts';
+import type { SessionEntry } from '../../engine/session/journal.index.ts';
 import { BatchWriter, ENTRY, streamText } from '../../engine/session/journal.ts';
-import type { PlainIdentity, SessionManner } from '../../engine/session/record.ts';
+import type { PlainIdentity, SessionPreferences } from '../../engine/session/record.ts';
 import { present } from '../../protocol/present.ts';
 import type { JournalWriter } from '../../storage/journal/port.ts';
 import type { Clock, Timer } from '../runtime/clock.ts';
@@ -38,7 +38,7 @@ const RETRY_MS = 30_000;
 /** Upper bound on the missed dispatches that are written for a session that moves here. */
 const MISSED_BYTES_MAX = 256 << 10;
 
-interface Known {
+interface EncodedSession {
   readonly session: JournalledSession;
   /** Cached JSON, because every segment names the session. */
   identity: string;
@@ -55,14 +55,14 @@ export class Journal implements SessionJournal {
   readonly #ports: JournalPorts;
   readonly #files: JournalWriter | null;
   readonly #batch = new BatchWriter();
-  readonly #sessions = new Map<number, Known>();
+  readonly #sessions = new Map<number, EncodedSession>();
   /** When each kept segment ended, by number, in monotonic milliseconds; the current one is absent. */
   readonly #endedMs = new Map<number, number>();
   /**
    * Progress of the current segment: `left` iterates over the sessions that it has not named yet and is null when it has named
    * all; `bytes` is its size at that moment.
    */
-  readonly #naming: { left: Iterator<Known> | null; bytes: number } = { left: null, bytes: 0 };
+  readonly #naming: { left: Iterator<EncodedSession> | null; bytes: number } = { left: null, bytes: 0 };
   /** The dispatch whose record is open, and the sessions with a stream position of their own (`StreamCursors.advance`). */
   #body: DispatchBody | null = null;
   #laggards: Map<number, number> | null = null;
@@ -184,11 +184,11 @@ export class Journal implements SessionJournal {
    *
    * @param missed The last dispatches, which its client may not have received: a later shard must still be able to replay them.
    */
-  #name({ session, identity }: Known, missed: readonly DispatchBody[] = []): void {
+  #name({ session, identity }: EncodedSession, missed: readonly DispatchBody[] = []): void {
     if (!this.#writing) return;
     const { handle } = session;
     const seq = session.seq - missed.length;
-    const cursors: SessionContent['cursors'] = this.cursors
+    const cursors: SessionEntry['cursors'] = this.cursors
       .of(handle)
       .map(([ownerId, n]) => [ownerId, n, this.cursors.lags(handle, ownerId) ? 1 : 0]);
     const rest = JSON.stringify({ ...mannerOf(session), seq, cursors });
@@ -201,7 +201,7 @@ export class Journal implements SessionJournal {
     }
   }
 
-  #nameSome(unnamed: Iterator<Known>): void {
+  #nameSome(unnamed: Iterator<EncodedSession>): void {
     for (let named = 0; named < NAMED_PER_BATCH; named += 1) {
       const { value, done } = unnamed.next();
       if (done) {
@@ -326,7 +326,7 @@ export class Journal implements SessionJournal {
   }
 }
 
-const mannerOf = ({ presence, wantsAuthorizeRequests }: JournalledSession): SessionManner => ({
+const mannerOf = ({ presence, wantsAuthorizeRequests }: JournalledSession): SessionPreferences => ({
   presence,
   wantsAuthorizeRequests,
 });

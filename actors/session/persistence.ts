@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Config } from '../../config/config.ts';
 import type { Metric } from '../../protocol/metrics.ts';
-import type { JournalFolder, JournalStore, Journals, TakenSession } from '../../storage/journal/port.ts';
+import type { ClaimedSession, JournalFolder, JournalStore, Journals } from '../../storage/journal/port.ts';
 import type { Ownership, Placement } from '../placement/ports.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { TimerWheel } from '../runtime/wheel.ts';
@@ -94,7 +94,7 @@ export function createSessionPersistence(
     onFault: (error) => onFault(error, 'journal'),
   });
   const ownFolder = ownership.self && { shardId: ownership.self.id, instance: ownership.self.instance };
-  const taken = async (): Promise<readonly TakenSession[]> => {
+  const taken = async (): Promise<readonly ClaimedSession[]> => {
     if (!journals || !ownFolder) return [];
     return journals.store.taken({ ...ownFolder, copy: false, writtenMs: 0 });
   };

@@ -1,4 +1,4 @@
-import type { TakenSession } from '../../storage/journal/port.ts';
+import type { ClaimedSession } from '../../storage/journal/port.ts';
 import type { Ownership, Router } from '../placement/ports.ts';
 
 export interface RejoinPorts {
@@ -10,7 +10,7 @@ export interface RejoinPorts {
     reassert(sessionId: string): Promise<void>;
   };
   /** Sessions that other shards took from this run's journal. */
-  readonly taken: () => Promise<readonly TakenSession[]>;
+  readonly taken: () => Promise<readonly ClaimedSession[]>;
   readonly onFault: (error: unknown) => void;
 }
 

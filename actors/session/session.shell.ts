@@ -9,7 +9,7 @@ import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { SessionId, UserId } from '../../protocol/ids.ts';
 import type { SessionRequest } from '../../protocol/sessionrequests.ts';
 import type { Timer } from '../runtime/clock.ts';
-import { type ActorOwner, type Kept, RestingActor } from '../runtime/resting.ts';
+import { type ActorOwner, type RestartState, RestingActor } from '../runtime/resting.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import type { LiveSession } from './backend.ts';
@@ -98,7 +98,7 @@ export class GatewaySessionActor
     this.#actor.start();
   }
 
-  createActor(kept: Kept<SessionValue, SessionContext> | null) {
+  createActor(kept: RestartState<SessionValue, SessionContext> | null) {
     const options = { input: this, parent: this.#host.supervisor };
     return kept === null
       ? createActor(sessionMachine, options)

@@ -11,13 +11,13 @@ export interface Finding {
 }
 
 /** Parts by the name of the target that they measure. */
-type Parts = Readonly<Record<string, (rounds: number) => Finding | Promise<Finding>>>;
+type MeasuredParts = Readonly<Record<string, (rounds: number) => Finding | Promise<Finding>>>;
 
 /**
  * Runs the parts named on the command line, or all; prints their results and stores the figures in `bench/results`.
  * `BENCH_ROUNDS` sets the number of rounds.
  */
-export async function runParts(parts: Parts, roundsDefault: number): Promise<void> {
+export async function runParts(parts: MeasuredParts, roundsDefault: number): Promise<void> {
   const rounds = Number(process.env.BENCH_ROUNDS ?? roundsDefault);
   const wanted = process.argv.slice(2);
   const folder = join(packageFolder(), 'bench', 'results');

@@ -15,7 +15,7 @@ export interface Admission extends Roster {
   readonly notes: readonly string[];
 }
 
-interface Asked {
+interface AdmissionInput {
   readonly tokens: readonly string[];
   readonly connections: number;
   readonly channelId: string | null;
@@ -36,7 +36,7 @@ const WORTH_SAYING_MS = 2000;
  *
  * @throws CommandError when no session may start.
  */
-export async function admit(asked: Asked, api: URL): Promise<Admission> {
+export async function admit(asked: AdmissionInput, api: URL): Promise<Admission> {
   const { connections: wanted, channelId, identifyPerSecond } = asked;
   const tokens = [...new Set(asked.tokens)];
   const place = await placeOf(api, present(tokens[0]), channelId);

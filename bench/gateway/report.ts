@@ -1,4 +1,4 @@
-import { columnsOf, csvTable, type Row } from '../table.ts';
+import { columnsOf, csvTable, type TableRow } from '../table.ts';
 import type { Latencies } from '../wire/histogram.ts';
 import { type Counts, type Failure, failedLine } from './verdict.ts';
 
@@ -149,7 +149,7 @@ export const tableOf = (report: Report): string => columnsOf(figuresOf(report), 
 export const csvOf = (report: Report): string => csvTable([rowOf(report)]);
 
 /** The run as plain numbers. */
-export function rowOf(report: Report): Row {
+export function rowOf(report: Report): TableRow {
   const { latencyMs, sends, server } = report;
   return [
     ['url', report.url],

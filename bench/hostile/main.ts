@@ -19,7 +19,7 @@ interface Delays {
   readonly max: number;
 }
 
-interface Row extends Delays {
+interface LoadResult extends Delays {
   readonly load: string;
   /** Number of requests or connections of the load. */
   readonly count: number;
@@ -44,7 +44,7 @@ async function main(): Promise<void> {
   const server = await spawnServer(process.execPath, [
     ...['--import', probe, cli, 'dev', '--json', '--port', '0', '--no-rate-limits', '--bots', '3'],
   ]);
-  const rows: Row[] = [];
+  const rows: LoadResult[] = [];
   try {
     for (const [name, load] of Object.entries(LOADS)) {
       await delaysOf(server, probeFile);
@@ -65,7 +65,7 @@ async function measured(
   server: SpawnedServer,
   probeFile: string,
   forMs: number,
-): Promise<Row> {
+): Promise<LoadResult> {
   const until = performance.now() + forMs;
   const [count, , uploads, rssMiB] = await Promise.all([
     load(server, until),
@@ -130,7 +130,7 @@ async function delaysOf(server: SpawnedServer, probeFile: string): Promise<Delay
   throw new Error('The probe in the server does not answer.');
 }
 
-function tableOf(rows: readonly Row[]): string {
+function tableOf(rows: readonly LoadResult[]): string {
   const head = '| load | requests | delay p50 ms | p99 ms | max ms | uploads failed | RSS MiB |';
   const lines = rows.map(
     ({ load, count, p50, p99, max, uploads, uploadsFailed, rssMiB }) =>

@@ -7,8 +7,8 @@ import { lobbiesPageOf, stormPageOf } from '../gateway/page.ts';
 import { spawnServer } from '../gateway/spawn.ts';
 import {
   addRunOptions,
+  type FinishedRun,
   noServer,
-  type Outcome,
   present,
   type RunFlags,
   showNote,
@@ -113,7 +113,7 @@ async function withTarget<T>(flags: Flags, act: (target: Victim) => Promise<T>):
   }
 }
 
-async function storm(flags: Flags, target: Victim): Promise<Outcome> {
+async function storm(flags: Flags, target: Victim): Promise<FinishedRun> {
   const { joins, lobbies = STORM_LOBBIES, atOnce, threshold: thresholds } = flags;
   const report = await stormLobbies({ ...target, joins, lobbies, atOnce, thresholds });
   const figures = stormFiguresOf(report);
@@ -127,7 +127,7 @@ async function storm(flags: Flags, target: Victim): Promise<Outcome> {
   };
 }
 
-async function run(flags: Flags, target: Target): Promise<Outcome> {
+async function run(flags: Flags, target: Target): Promise<FinishedRun> {
   const { lobbies = LOBBIES, members } = flags;
   if (lobbies * members > SESSIONS_MAX)
     throw new CommandError(

@@ -1,7 +1,7 @@
 import { millis, type Percentiles, type ServerUse } from '../gateway/report.ts';
 import type { Metrics } from '../gateway/threshold.ts';
 import { type Counts, type Failure, failedLine } from '../gateway/verdict.ts';
-import { csvTable, type Row } from '../table.ts';
+import { csvTable, type TableRow } from '../table.ts';
 
 /** Events sent at a fixed rate and followed to every member. */
 export interface Part {
@@ -170,7 +170,7 @@ const useOf = ({ cpuShare, rssBytes }: ServerUse): string =>
 export const lobbiesCsvOf = (report: LobbiesReport): string =>
   csvTable(PARTS.map((name) => rowOf(name, report)));
 
-function rowOf(name: PartName, report: LobbiesReport): Row {
+function rowOf(name: PartName, report: LobbiesReport): TableRow {
   const part = report[name];
   return [
     ['part', name],

@@ -3,7 +3,7 @@ import { present } from '../../protocol/present.ts';
 import { millis, type Percentiles, percentilesOf } from '../gateway/report.ts';
 import { boundsOf, judged, type Metrics } from '../gateway/threshold.ts';
 import { type Failure, MORE, sumOf } from '../gateway/verdict.ts';
-import type { Row } from '../table.ts';
+import type { TableRow } from '../table.ts';
 import { Latencies } from '../wire/histogram.ts';
 import { nowNs } from '../wire/pace.ts';
 import { type Api, inParallel } from './api.ts';
@@ -155,7 +155,7 @@ async function membersOf(
   return members;
 }
 
-interface Outcome {
+interface StormOutcome {
   readonly players: readonly Player[];
   /** For each player, the lobby in the answer, or an empty string. */
   readonly joined: readonly string[];
@@ -166,7 +166,7 @@ interface Outcome {
 export function judge(
   { joins, lobbies, atOnce }: Pick<StormOptions, 'joins' | 'lobbies' | 'atOnce'>,
   settled: Pick<StormReport, 'seconds' | 'perSecond' | 'answerMs' | 'retried' | 'failed'>,
-  { players, joined, members }: Outcome,
+  { players, joined, members }: StormOutcome,
 ): StormReport {
   const seats = [...members.values()].flat();
   const missing = joined.filter(
@@ -187,7 +187,7 @@ export function judge(
 }
 
 /** The storm as plain numbers. */
-export const stormRowOf = (report: StormReport): Row => [
+export const stormRowOf = (report: StormReport): TableRow => [
   ['joins', report.joins],
   ['at_once', report.atOnce],
   ['seconds', report.seconds],

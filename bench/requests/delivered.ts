@@ -26,8 +26,8 @@ const WAYS = {
   // The sockets of the benchmark can read this many messages.
   '16 posters at once': { connections: 16, everyMs: 500, target: 2.2 },
 } as const;
-type Way = keyof typeof WAYS;
-const NAMES: readonly Way[] = ['20 messages a second', '16 posters at once'];
+type LoadName = keyof typeof WAYS;
+const NAMES: readonly LoadName[] = ['20 messages a second', '16 posters at once'];
 
 /** The first frame of a dispatch that a socket receives. */
 async function frameOf(socket: WebSocket, t: string): Promise<string> {
@@ -67,7 +67,7 @@ export async function measureDelivered(rounds: number): Promise<Finding> {
     const frame = first === undefined ? null : frameOf(first, 'MESSAGE_CREATE');
     await costOf(load, { ...ours, connections: 1 }, request, 1);
     reference.order({ kind: 'publish', frame: (await frame) ?? '' });
-    const costs = new Map<Way, Record<'ours' | 'reference', number[]>>(
+    const costs = new Map<LoadName, Record<'ours' | 'reference', number[]>>(
       NAMES.map((name) => [name, { ours: [], reference: [] }]),
     );
     // At 20 messages a second V8 would compile the code during the rounds.

@@ -1,5 +1,5 @@
 import { present } from '../../protocol/present.ts';
-import { guildsOf, type Outcome, simulate, WORLD } from './model.ts';
+import { type ClusterEstimate, guildsOf, simulate, WORLD } from './model.ts';
 
 const SHARDS = [1, 10, 30, 100, 200, 400, 800];
 const PARTITIONS = 1024;
@@ -14,7 +14,14 @@ const BAR = 48;
 const count = (value: number): string => Math.round(value).toLocaleString('en-US');
 
 /** Bounds, in the order in which growth reaches them. */
-function breaksOf({ cores, rows, linkBytes, shards, largestGuildCores, memoryBytes }: Outcome): string {
+function breaksOf({
+  cores,
+  rows,
+  linkBytes,
+  shards,
+  largestGuildCores,
+  memoryBytes,
+}: ClusterEstimate): string {
   const shares: readonly (readonly [string, number])[] = [
     ['CPU of the hottest shard', cores.hottest / CORE_SHARE],
     ['memory of a shard of 4 GiB', memoryBytes.hottest / (4 * GIB)],
@@ -27,7 +34,7 @@ function breaksOf({ cores, rows, linkBytes, shards, largestGuildCores, memoryByt
   return `${name} (${share.toFixed(2)}×)`;
 }
 
-function line(outcome: Outcome): string {
+function line(outcome: ClusterEstimate): string {
   const { shards, cores, memoryBytes, rows, linkBytes } = outcome;
   const cells = [
     count(shards),
@@ -42,11 +49,11 @@ function line(outcome: Outcome): string {
 }
 
 /** Cores of the hottest shard, and the limit that it should stay below. */
-function picture(outcomes: readonly Outcome[]): string {
+function picture(outcomes: readonly ClusterEstimate[]): string {
   const most = 2;
   const at = (value: number): number => Math.min(BAR, Math.round((value / most) * BAR));
   const limit = at(CORE_SHARE);
-  const bar = ({ shards, cores }: Outcome): string => {
+  const bar = ({ shards, cores }: ClusterEstimate): string => {
     const [mean, hot] = [at(cores.mean), at(cores.hottest)];
     const cells = Array.from({ length: BAR }, (_, cell) =>
       cell < mean ? '█' : cell < hot ? '▒' : cell === limit ? '│' : ' ',

@@ -55,7 +55,7 @@ export const WORLD: World = {
 };
 
 /** A cluster of this many shards under the model's load. CPU in cores, rates per second. */
-export interface Outcome {
+export interface ClusterEstimate {
   readonly shards: number;
   readonly cores: { readonly sum: number; readonly mean: number; readonly hottest: number };
   readonly memoryBytes: { readonly sum: number; readonly hottest: number };
@@ -96,7 +96,12 @@ export const homesOf = (readers: number, shards: number): number =>
   shards * (1 - (1 - 1 / shards) ** readers);
 
 /** The load of all guilds on this many shards. Guilds are placed as the server places them. */
-export function simulate(world: World, guilds: Uint32Array, shards: number, partitions: number): Outcome {
+export function simulate(
+  world: World,
+  guilds: Uint32Array,
+  shards: number,
+  partitions: number,
+): ClusterEstimate {
   const { sessions, guildsEach, secondsPerMessage, readingShare, guildRateMax } = world;
   const placed = Array.from({ length: shards }, (_, at) => ({
     id: `shard-${at}`,

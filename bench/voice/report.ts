@@ -1,7 +1,7 @@
 import { millis } from '../gateway/report.ts';
 import type { Metrics } from '../gateway/threshold.ts';
 import { type Counts, type Failure, failedLine } from '../gateway/verdict.ts';
-import { columnsOf, type Row } from '../table.ts';
+import { columnsOf, type TableRow } from '../table.ts';
 
 /** The result of `guildhall bench voice`, in the format of `--json`. */
 export interface VoiceReport {
@@ -106,7 +106,7 @@ export const voiceTableOf = (report: VoiceReport): string =>
   columnsOf(voiceFiguresOf(report), report.headline);
 
 /** The run as plain numbers. */
-export function voiceRowOf(report: VoiceReport): Row {
+export function voiceRowOf(report: VoiceReport): TableRow {
   const { latencyMs, server } = report;
   return [
     ['url', report.url],

@@ -16,12 +16,12 @@ export interface Account {
   /** Unix milliseconds. */
   readonly createdMs: number;
   /** Networks and browsers with past sign-ins, the most recently used last. Absent before the first. */
-  readonly networks?: readonly KnownPlace[];
-  readonly devices?: readonly KnownPlace[];
+  readonly networks?: readonly KnownOrigin[];
+  readonly devices?: readonly KnownOrigin[];
 }
 
 /** A network or browser that an account has signed in from. */
-export interface KnownPlace {
+export interface KnownOrigin {
   /** Keyed with the server's secret. */
   readonly digest: string;
   /** Unix milliseconds of the last sign-in. */

@@ -1,5 +1,5 @@
 import { KNOWN_MS } from '../../protocol/devices.ts';
-import type { Account, KnownPlace } from './facts.ts';
+import type { Account, KnownOrigin } from './facts.ts';
 
 const DAY_MS = 24 * 3_600_000;
 /** Known networks of one account, and known devices; the least recently used one is dropped. */
@@ -23,7 +23,7 @@ export function knownAlso(
   digest: string,
   nowMs: number,
   replaced: string | null = null,
-): readonly KnownPlace[] | null {
+): readonly KnownOrigin[] | null {
   const before = places.find((place) => place.digest === digest);
   if (before && nowMs < before.seenMs + SEEN_EVERY_MS) return null;
   const others = places.filter(

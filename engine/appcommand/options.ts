@@ -25,12 +25,12 @@ const ALLOWED = {
   group: [OPTION.SUB_COMMAND],
   subcommand: VALUES,
 } as const satisfies Record<string, readonly OptionType[]>;
-type Place = keyof typeof ALLOWED;
+type OptionParent = keyof typeof ALLOWED;
 
 const CHANNEL_TYPES = Object.values(CHANNEL);
 
 /** Reads the options of a command, a group or a subcommand. */
-export function readOptions(form: Form, path: FieldPath, raw: unknown, place: Place): CommandOption[] {
+export function readOptions(form: Form, path: FieldPath, raw: unknown, place: OptionParent): CommandOption[] {
   const read = (at: FieldPath, each: unknown) => readOption(form, at, each, place);
   const options = readList(form, path, raw, { max: LIMITS.app_command_options_max, read }) ?? [];
   if (!form.isWrong(path)) checkTogether(form, path, options);
@@ -65,7 +65,12 @@ function checkTogether(form: Form, path: FieldPath, options: readonly CommandOpt
   }
 }
 
-function readOption(form: Form, path: FieldPath, raw: unknown, place: Place): CommandOption | undefined {
+function readOption(
+  form: Form,
+  path: FieldPath,
+  raw: unknown,
+  place: OptionParent,
+): CommandOption | undefined {
   if (!isRecord(raw)) return notObject(form, path);
   if (raw.type === undefined || raw.type === null) form.required([...path, 'type']);
   const type = typeOf(raw.type, ALLOWED[place]);

@@ -5,7 +5,7 @@ import { fold, WordEdges, wordBefore } from './fold.ts';
  *
  * @returns Whether the scan may stop.
  */
-type Found = (list: number, start: number, end: number) => boolean;
+type OnMatch = (list: number, start: number, end: number) => boolean;
 
 interface Needle {
   readonly list: number;
@@ -185,7 +185,7 @@ export class Matcher {
   }
 
   /** Calls `found` for each list at each place of a folded text where keywords of the list end, in order of places. */
-  scan(text: string, found: Found): void {
+  scan(text: string, found: OnMatch): void {
     if (this.#groups.size === 0) return;
     const edges = new WordEdges(text);
     const { depths } = this.#tree;
@@ -216,7 +216,7 @@ export class Matcher {
     return this.#ends.subarray(row * width, (row + 1) * width);
   }
 
-  #tell(row: number, end: number, goesOn: boolean, found: Found): boolean {
+  #tell(row: number, end: number, goesOn: boolean, found: OnMatch): boolean {
     this.#steps += this.#lists;
     const from = row * this.#lists * 2 + Number(goesOn);
     for (let list = 0; list < this.#lists; list += 1) {

@@ -4,7 +4,7 @@ import { dropOldest } from '../../protocol/oldest.ts';
 import { fold } from './fold.ts';
 
 /** One member's latest message. */
-interface Sent {
+interface LatestMessage {
   readonly atMs: number;
   /** The text as it is compared; empty for a message without one. */
   readonly text: string;
@@ -32,7 +32,7 @@ const KEPT_MS = Math.max(LIMITS.automod_spam_ms, LIMITS.automod_repeats_ms);
  */
 export class Pace {
   /** Messages by user; the most recent sender is last. */
-  readonly #sent = new Map<UserId, readonly Sent[]>();
+  readonly #sent = new Map<UserId, readonly LatestMessage[]>();
   /** Messages with mentions within the window of a raid, oldest first. */
   #mentions: (readonly [atMs: number, count: number])[] = [];
 

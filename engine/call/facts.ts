@@ -8,7 +8,7 @@ import type { VoiceCodec } from './requests.ts';
 import type { SinkWants, WantedLayers } from './video.ts';
 import type { VoiceMember } from './voicemember.ts';
 
-interface Of {
+interface UserFact {
   readonly userId: UserId;
 }
 
@@ -19,34 +19,34 @@ export type CallFacts = {
     readonly member: CallMember;
     readonly address: { readonly ip: string; readonly port: number };
   };
-  memberLeft: Of & { readonly ssrc: number };
+  memberLeft: UserFact & { readonly ssrc: number };
   memberChanged: { readonly voiceMember: VoiceMember };
-  audienceChanged: Of & { readonly audience: ReadonlySet<UserId> | null };
+  audienceChanged: UserFact & { readonly audience: ReadonlySet<UserId> | null };
   /** The other members were introduced to the member once more. */
-  othersIntroduced: Of;
+  othersIntroduced: UserFact;
   /** Op 5 of a client. */
-  speakingClaimed: Of & { readonly flags: number };
+  speakingClaimed: UserFact & { readonly flags: number };
   /** Audio of the member begins or stops to arrive. */
-  audioReceived: Of & { readonly isReceived: boolean };
+  audioReceived: UserFact & { readonly isReceived: boolean };
   /** `pauseMs`: for how long no other flags are announced. */
-  speakingAnnounced: Of & { readonly flags: number; readonly atMs: number; readonly pauseMs: number };
+  speakingAnnounced: UserFact & { readonly flags: number; readonly atMs: number; readonly pauseMs: number };
   /** Op 12 of a client. The others see it when `videoShown` follows. */
-  videoChanged: Of & { readonly video: Video };
+  videoChanged: UserFact & { readonly video: Video };
   /** The others see another video of the member. */
-  videoShown: Of;
-  wantsChanged: Of & { readonly wants: SinkWants };
+  videoShown: UserFact;
+  wantsChanged: UserFact & { readonly wants: SinkWants };
   /** The member is asked to send these layers. */
-  layersRequested: Of & { readonly layers: WantedLayers };
-  codecsOffered: Of & { readonly codecs: readonly VoiceCodec[] };
+  layersRequested: UserFact & { readonly layers: WantedLayers };
+  codecsOffered: UserFact & { readonly codecs: readonly VoiceCodec[] };
   /** The member is to send another video codec. */
-  codecChosen: Of & { readonly codec: string };
-  protocolSelected: Of;
-  udpConnected: Of & { readonly transport: UdpTransport };
-  peerRequested: Of & { readonly fragment: string };
-  memberDescribed: Of & { readonly transport: Transport; readonly codec: string };
-  mediaReached: Of;
-  connectionClosed: Of & { readonly close: VoiceCloseRow };
-  ticketRenewed: Of;
+  codecChosen: UserFact & { readonly codec: string };
+  protocolSelected: UserFact;
+  udpConnected: UserFact & { readonly transport: UdpTransport };
+  peerRequested: UserFact & { readonly fragment: string };
+  memberDescribed: UserFact & { readonly transport: Transport; readonly codec: string };
+  mediaReached: UserFact;
+  connectionClosed: UserFact & { readonly close: VoiceCloseRow };
+  ticketRenewed: UserFact;
   encryptedOnlySet: { readonly encryptedOnly: boolean };
 };
 

@@ -3,7 +3,7 @@ import { LIMITS } from '../../protocol/limits.ts';
 import type { VoiceMember } from './voicemember.ts';
 
 /** The place of a stream: a user's in a voice channel of a guild, or in the call of a private channel. */
-export interface StreamPlace {
+export interface StreamKey {
   readonly guildId: GuildId | null;
   readonly channelId: ChannelId;
   readonly ownerId: UserId;
@@ -12,7 +12,7 @@ export interface StreamPlace {
 /**
  * A Go Live stream: a call of its own beside its owner's call. Never stored: it ends with the process, as all calls do.
  */
-export interface GoLiveStream extends StreamPlace {
+export interface GoLiveStream extends StreamKey {
   /** The key by which clients name it. */
   readonly key: string;
   /** `server_id` of Identify; names the call. */
@@ -36,11 +36,11 @@ export type StreamEnd =
   | 'unauthorized'
   | 'invalid_channel';
 
-export const streamKey = ({ guildId, channelId, ownerId }: StreamPlace): string =>
+export const streamKey = ({ guildId, channelId, ownerId }: StreamKey): string =>
   guildId === null ? `call:${channelId}:${ownerId}` : `guild:${guildId}:${channelId}:${ownerId}`;
 
 /** The id under which a user's voice member of the channel is stored. */
-export const serverOf = ({ guildId, channelId }: StreamPlace): string => guildId ?? channelId;
+export const serverOf = ({ guildId, channelId }: StreamKey): string => guildId ?? channelId;
 
 /**
  * The DAVE group of a stream's call.
@@ -51,14 +51,14 @@ const streamGroup = (rtcServerId: string): ChannelId => snowflakeOf(BigInt(rtcSe
 
 /** Whether the user's session is in the stream's channel, which streaming and watching require. */
 const isThere = (
-  { channelId }: StreamPlace,
+  { channelId }: StreamKey,
   voiceMember: VoiceMember | null,
   sessionId: string,
 ): voiceMember is VoiceMember => voiceMember?.callId === channelId && voiceMember.sessionId === sessionId;
 
 /** Why a session may not stream there; null when it may. `voiceMember` is the user's on that server. */
 export function streamRefusal(
-  place: StreamPlace,
+  place: StreamKey,
   voiceMember: VoiceMember | null,
   sessionId: string,
 ): StreamEnd | null {

@@ -2,7 +2,7 @@ import type { APIEmbed } from 'discord-api-types/v10';
 import type { StoredMessage } from './guild.ts';
 
 /** The fields that a message and the copy in a forward have in common. */
-type Said = Pick<StoredMessage, 'content' | 'embeds' | 'attachments' | 'components'>;
+type MessageContent = Pick<StoredMessage, 'content' | 'embeds' | 'attachments' | 'components'>;
 
 type Texts = readonly (string | null | undefined)[];
 
@@ -17,7 +17,7 @@ export function allTextOf(message: StoredMessage): string {
   return [...textsOf(message), ...polled, ...forwarded].filter(Boolean).join('\n');
 }
 
-const textsOf = ({ content, embeds, attachments, components = [] }: Said): Texts => [
+const textsOf = ({ content, embeds, attachments, components = [] }: MessageContent): Texts => [
   content,
   ...embeds.flatMap(embeddedTexts),
   ...attachments.map(({ description }) => description),

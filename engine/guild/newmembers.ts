@@ -26,12 +26,12 @@ export interface NewMemberWelcomeDraft {
   readonly resource_channels?: readonly GuideChannelDraft[] | null;
 }
 
-type Shown = NewMemberWelcome & { readonly guild_id: string };
+type NewMemberWelcomeObject = NewMemberWelcome & { readonly guild_id: string };
 
 type NewMemberCommands = {
   /** Null before there is a guide. */
-  getNewMemberWelcome: { input: object; value: Shown | null };
-  putNewMemberWelcome: { input: { readonly draft: NewMemberWelcomeDraft }; value: Shown };
+  getNewMemberWelcome: { input: object; value: NewMemberWelcomeObject | null };
+  putNewMemberWelcome: { input: { readonly draft: NewMemberWelcomeDraft }; value: NewMemberWelcomeObject };
 };
 
 /** The guild's guide: a greeting, first tasks for a new member, and channels to read. */
@@ -50,7 +50,7 @@ export const newMembers: GuildTopic<NewMemberCommands, never> = {
 };
 
 /** Omits channels that were deleted. */
-function shown(guild: Guild, page: NewMemberWelcome): Shown {
+function shown(guild: Guild, page: NewMemberWelcome): NewMemberWelcomeObject {
   const live = <T extends GuideChannel>(entries: readonly T[]) =>
     entries.filter(({ channel_id: id }) => guild.channels.has(id));
   return {
@@ -65,7 +65,7 @@ function putNewMemberWelcome(
   { draft }: NewMemberCommands['putNewMemberWelcome']['input'],
   by: By,
   env: Env,
-): Outcome<Shown, GuildFact> {
+): Outcome<NewMemberWelcomeObject, GuildFact> {
   const before = guild.pages.new_member_welcome ?? null;
   const drafts = draft.new_member_actions ?? [];
   const actions = channelsOf(guild, drafts, before?.new_member_actions ?? [], 'new_member_actions');

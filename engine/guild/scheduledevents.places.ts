@@ -12,7 +12,7 @@ import { bitsIn, bitsOf } from './authorize.ts';
 import type { Guild } from './guild.ts';
 
 /** Where an event takes place. */
-type Place = Pick<ScheduledEvent, 'entity_type' | 'channel_id'>;
+type EventLocation = Pick<ScheduledEvent, 'entity_type' | 'channel_id'>;
 
 /** The type of the channel of an event; absent for one outside of channels. */
 const CHANNEL_OF: Partial<Record<EventEntity, number>> = {
@@ -28,18 +28,18 @@ const BESIDES: Record<EventEntity, bigint> = {
 };
 
 /** An event in a channel is visible to those who see the channel; other events to all members. */
-export const audienceOf = ({ channel_id: channelId }: Place): Audience =>
+export const audienceOf = ({ channel_id: channelId }: EventLocation): Audience =>
   channelId === null ? { kind: 'guild' } : { kind: 'channel', channelId };
 
 /** Whether the caller may know of the event. */
-export function seesEvent(guild: Guild, by: By, { channel_id: id }: Place, nowMs: number): boolean {
+export function seesEvent(guild: Guild, by: By, { channel_id: id }: EventLocation, nowMs: number): boolean {
   if (by.system || id === null) return true;
   const channel = guild.channels.get(id);
   return channel !== undefined && (bitsIn(guild, by, channel, nowMs) & P.VIEW_CHANNEL) !== 0n;
 }
 
 /** The users with a session who may know of the event. */
-export function viewersOf(guild: Guild, { channel_id: id }: Place): UserId[] {
+export function viewersOf(guild: Guild, { channel_id: id }: EventLocation): UserId[] {
   const userIds = [...guild.sessionCounts.keys()];
   if (id === null) return userIds;
   const channel = guild.channels.get(id);
@@ -55,7 +55,10 @@ export const eventsSeen = (guild: Guild, visible: ReadonlySet<string>): EventPay
     .map(eventPayload);
 
 /** Why an event cannot take place there; null when it can. */
-export function placeRefusal(guild: Guild, { entity_type: type, channel_id: id }: Place): Refusal | null {
+export function placeRefusal(
+  guild: Guild,
+  { entity_type: type, channel_id: id }: EventLocation,
+): Refusal | null {
   const wanted = CHANNEL_OF[type];
   if (wanted === undefined)
     return id === null ? null : invalidField(['channel_id'], 'BASE_TYPE_INVALID', 'Must be null.');
@@ -74,7 +77,7 @@ export function placeRefusal(guild: Guild, { entity_type: type, channel_id: id }
  */
 export function writeRefusal(
   guild: Guild,
-  { entity_type: type, channel_id: id }: Place,
+  { entity_type: type, channel_id: id }: EventLocation,
   whose: 'new' | 'own' | 'other',
   by: By,
   env: Env,

@@ -13,7 +13,7 @@ import { withEvent } from './scheduledevents.ts';
 import type { GuildTopic } from './topic.ts';
 
 /** `exceptionId` is null for the whole event. */
-type Of = { readonly eventId: ScheduledEventId; readonly exceptionId: EventExceptionId | null };
+type EventReference = { readonly eventId: ScheduledEventId; readonly exceptionId: EventExceptionId | null };
 
 export interface OwnRsvp extends RsvpKey {
   readonly response: EventResponse;
@@ -21,13 +21,13 @@ export interface OwnRsvp extends RsvpKey {
 
 type UserCommands = {
   /** The caller's own answer. Not to be interested in a whole event is not to have answered. */
-  setEventRsvp: { input: Of & { readonly response: EventResponse }; value: OwnRsvp };
-  removeEventRsvp: { input: Of; value: null };
+  setEventRsvp: { input: EventReference & { readonly response: EventResponse }; value: OwnRsvp };
+  removeEventRsvp: { input: EventReference; value: null };
   /** Checks the caller before the users of an event are read from the store. @returns how many are interested. */
-  authorizeEventUsers: { input: Of; value: { readonly users: number } };
+  authorizeEventUsers: { input: EventReference; value: { readonly users: number } };
 };
 
-const needs = ({ eventId, exceptionId }: Of, _guild: Guild, { userId }: By): Needs => ({
+const needs = ({ eventId, exceptionId }: EventReference, _guild: Guild, { userId }: By): Needs => ({
   rsvps: [{ eventId, exceptionId, userId }],
 });
 

@@ -13,11 +13,14 @@ import {
   guildPermissions,
   isAgeRestricted,
 } from '../permissions/permissions.ts';
-import type { Asked, Described } from './place.ts';
+import type { Described, InvocationQuery } from './place.ts';
 import type { Resolved } from './resolved.ts';
 
 /** Rows that `describeInGuild` reads. */
-export function needsToDescribe(guild: Guild, { userId, botId, channelId, wanted, message }: Asked): Needs {
+export function needsToDescribe(
+  guild: Guild,
+  { userId, botId, channelId, wanted, message }: InvocationQuery,
+): Needs {
   const named = [...wanted.users, ...wanted.mentionables];
   const ids = named.filter((id) => !guild.roles.has(id));
   return {
@@ -34,7 +37,7 @@ export function needsToDescribe(guild: Guild, { userId, botId, channelId, wanted
  * @returns 10003 for an unknown channel, 50001 for one that the invoker cannot see, 50024 for one without messages,
  *   10008 for an unknown message.
  */
-export function describeInGuild(guild: Guild, asked: Asked, nowMs: number): Reply<Described> {
+export function describeInGuild(guild: Guild, asked: InvocationQuery, nowMs: number): Reply<Described> {
   const channel = channelIn(guild, asked.channelId);
   if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
   const member = guild.members.get(asked.userId);
@@ -82,7 +85,7 @@ const outsidePermissions = (held: bigint): bigint =>
 /** Whether the invoker may use the message. The target of a menu entry may be old, so it needs READ_MESSAGE_HISTORY. */
 const mayUse = (
   messageChannelId: ChannelId,
-  { channelId, message }: Pick<Asked, 'channelId' | 'message'>,
+  { channelId, message }: Pick<InvocationQuery, 'channelId' | 'message'>,
   held: bigint,
 ): boolean =>
   messageChannelId === channelId && (!message?.isTarget || (held & P.READ_MESSAGE_HISTORY) !== 0n);
@@ -92,7 +95,7 @@ interface Viewer {
   readonly nowMs: number;
 }
 
-function resolve(guild: Guild, { userId, wanted, message }: Asked, viewer: Viewer): Resolved {
+function resolve(guild: Guild, { userId, wanted, message }: InvocationQuery, viewer: Viewer): Resolved {
   const resolved: Resolved = {};
   const people = [...wanted.users, ...[...wanted.mentionables].filter((id) => !guild.roles.has(id))];
   for (const id of people) {

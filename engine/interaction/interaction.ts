@@ -18,7 +18,7 @@ import type { FactOf } from '../kernel/aggregate.ts';
 import type { Modal } from './modal.ts';
 
 /** The place of an interaction. The guild, or the private channel, owns it: its shard decides. */
-export interface InteractionPlace {
+export interface InteractionLocation {
   readonly ownerId: string;
   readonly guildId: GuildId | null;
   readonly channelId: ChannelId;
@@ -52,7 +52,7 @@ type InteractionState =
   | { readonly kind: 'failed' };
 
 /** One use of a command, a component, an autocomplete or a form, as long as its token may be used. Plain data. */
-export interface Interaction extends InteractionPlace {
+export interface Interaction extends InteractionLocation {
   readonly id: string;
   readonly type: InteractionType;
   readonly applicationId: ApplicationId;

@@ -73,14 +73,14 @@ interface Field extends Choosing {
 
 const isField = (component: object): component is Field => 'type' in component;
 
-interface Given {
+interface SubmittedValue {
   readonly raw: Json;
   readonly path: FieldPath;
 }
 
 interface Submitting {
   readonly form: Form;
-  readonly given: ReadonlyMap<string, Given>;
+  readonly given: ReadonlyMap<string, SubmittedValue>;
   readonly checks: ResolvedCheck[];
 }
 
@@ -123,8 +123,8 @@ export function withFileIds(data: Submission['data'], idOf: (id: string) => stri
 const DEPTH_MAX = 3;
 const FIELDS_MAX = 40;
 
-function givenFields(raw: unknown, form: Form): ReadonlyMap<string, Given> {
-  const given = new Map<string, Given>();
+function givenFields(raw: unknown, form: Form): ReadonlyMap<string, SubmittedValue> {
+  const given = new Map<string, SubmittedValue>();
   const collect = (one: unknown, path: FieldPath, depth: number): void => {
     if (!isRecord(one) || depth > DEPTH_MAX || given.size >= FIELDS_MAX) return;
     if (typeof one.custom_id === 'string') {
@@ -155,7 +155,7 @@ function answerOf(submitting: Submitting, field: Field): object {
   return { type, id, custom_id: customId, ...givenIn(submitting, field, given) };
 }
 
-function givenIn({ form, checks }: Submitting, field: Field, given: Given | undefined): object {
+function givenIn({ form, checks }: Submitting, field: Field, given: SubmittedValue | undefined): object {
   const { type, required = true } = field;
   const path = given?.path ?? COMPONENTS;
   const raw = given?.raw ?? {};

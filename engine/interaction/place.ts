@@ -1,15 +1,15 @@
 import type { ApplicationId, ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { StoredMessage } from '../guild/guild.ts';
-import type { Resolved, Wanted } from './resolved.ts';
+import type { ReferencedIds, Resolved } from './resolved.ts';
 
 /** The query to the place of an invocation. */
-export interface Asked {
+export interface InvocationQuery {
   readonly channelId: ChannelId;
   readonly userId: UserId;
   readonly applicationId: ApplicationId;
   readonly botId: UserId | null;
-  readonly wanted: Wanted;
+  readonly wanted: ReferencedIds;
   /** The message of a component, or the target of a menu entry (`isTarget`); null for neither. */
   readonly message: {
     readonly channelId: ChannelId;

@@ -6,7 +6,7 @@ import type { StoredMessage } from '../guild/guild.ts';
 import { type Reply, refused } from '../kernel/aggregate.ts';
 import { privateChannelObject } from '../privatechannel/objects.ts';
 import type { PrivateChannelState } from '../privatechannel/rules.ts';
-import type { Asked, Described } from './place.ts';
+import type { Described, InvocationQuery } from './place.ts';
 
 /** @source https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-object */
 const APP_PERMISSIONS = P.ATTACH_FILES | P.EMBED_LINKS | P.MENTION_EVERYONE;
@@ -20,7 +20,7 @@ const APP_PERMISSIONS = P.ATTACH_FILES | P.EMBED_LINKS | P.MENTION_EVERYONE;
  */
 export function describePrivately(
   state: PrivateChannelState,
-  asked: Asked,
+  asked: InvocationQuery,
   message: StoredMessage | null,
   others: readonly APIUser[],
 ): Reply<Described> {

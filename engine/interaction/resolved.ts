@@ -39,7 +39,7 @@ export function idIn(raw: unknown): FreshId | null {
 }
 
 /** Ids that an invocation names, to be resolved before it is checked further. */
-export interface Wanted {
+export interface ReferencedIds {
   readonly users: ReadonlySet<FreshId>;
   readonly roles: ReadonlySet<FreshId>;
   readonly channels: ReadonlySet<FreshId>;
@@ -49,7 +49,7 @@ export interface Wanted {
   readonly attachments: ReadonlySet<FreshId>;
 }
 
-export const wantedBy = (checks: readonly ResolvedCheck[]): Wanted => {
+export const wantedBy = (checks: readonly ResolvedCheck[]): ReferencedIds => {
   const of = (wanted: NamedKind) => new Set(checks.flatMap(({ kind, id }) => (kind === wanted ? [id] : [])));
   return {
     users: of('user'),

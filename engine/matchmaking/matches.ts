@@ -24,14 +24,14 @@ export function formMatches(tickets: readonly Ticket[], rules: QueueRules, nowMs
 }
 
 /** Tickets in order of the first number; removing one is O(1). */
-interface Row {
+interface TicketList {
   readonly tickets: readonly Ticket[];
   readonly next: Int32Array;
   readonly previous: Int32Array;
   readonly taken: Uint8Array;
 }
 
-function rowOf(group: readonly Ticket[], key: string | undefined): Row {
+function rowOf(group: readonly Ticket[], key: string | undefined): TicketList {
   const value = ({ properties }: Ticket): number => (key === undefined ? 0 : (properties[key] as number));
   const tickets = [...group].sort((a, b) => value(a) - value(b) || byAge(a, b));
   const { length } = tickets;
@@ -43,7 +43,7 @@ function rowOf(group: readonly Ticket[], key: string | undefined): Row {
   };
 }
 
-function take({ next, previous, taken }: Row, index: number): void {
+function take({ next, previous, taken }: TicketList, index: number): void {
   const [before, after] = [present(previous[index]), present(next[index])];
   if (before >= 0) next[before] = after;
   if (after >= 0) previous[after] = before;
@@ -70,7 +70,7 @@ function matchesOf(group: readonly Ticket[], rules: QueueRules, nowMs: number): 
 
 /** The nearest tickets that may be matched with the seed, oldest first; all of them are younger than the seed. */
 function candidates(
-  { tickets, next, previous }: Row,
+  { tickets, next, previous }: TicketList,
   seed: number,
   rules: QueueRules,
   nowMs: number,
@@ -101,7 +101,7 @@ interface Chain {
 }
 
 /** Tickets with exactly this number of players in total, the oldest possible; null without a combination. */
-function fill({ tickets }: Row, indexes: readonly number[], players: number): number[] | null {
+function fill({ tickets }: TicketList, indexes: readonly number[], players: number): number[] | null {
   if (players <= 0) return players === 0 ? [] : null;
   const reached = new Array<Chain | null | undefined>(players + 1);
   reached[0] = null;

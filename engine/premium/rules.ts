@@ -69,7 +69,7 @@ export type PremiumCommand =
   /** The provider could not be asked: it is asked again at this time, Unix milliseconds. */
   | { readonly kind: 'postpone'; readonly subscriptionId: SubscriptionId; readonly checkMs: number };
 
-type Of<Kind extends PremiumCommand['kind']> = Extract<PremiumCommand, { kind: Kind }>;
+type CommandOf<Kind extends PremiumCommand['kind']> = Extract<PremiumCommand, { kind: Kind }>;
 
 /** Decides a command about the SKUs of an application. */
 export function decidePremium(shelf: Shelf, command: PremiumCommand, env: Env): Decision {
@@ -126,7 +126,7 @@ const slugOf = (name: string): string =>
 /** A subscription comes with a group, which nobody can buy. */
 function createSku(
   { applicationId, skus }: Shelf,
-  { name, type, owner, available = true }: Of<'createSku'>,
+  { name, type, owner, available = true }: CommandOf<'createSku'>,
   env: Env,
 ): Decision {
   if (skus.length + 2 > SKUS_MAX) return refused(refusal('INVALID_SKU'));
@@ -144,7 +144,7 @@ function createSku(
   return accepted(null, [made({ type: SUBSCRIPTION, flags: flags | shown }), made({ type: GROUP, flags })]);
 }
 
-function editSku({ skus }: Shelf, { skuId, name, available }: Of<'editSku'>): Decision {
+function editSku({ skus }: Shelf, { skuId, name, available }: CommandOf<'editSku'>): Decision {
   const before = skus.find(({ id }) => id === skuId);
   if (!before || before.type === SKU_TYPE.GROUP) return refused(refusal('UNKNOWN_SKU'));
   const { AVAILABLE } = SKU_FLAG;
@@ -156,14 +156,14 @@ function editSku({ skus }: Shelf, { skuId, name, available }: Of<'editSku'>): De
   return accepted(null, [{ type: 'skuWritten', sku: { ...before, ...named, flags } }]);
 }
 
-function setPrice({ skus }: Shelf, { skuId, price }: Of<'setPrice'>): Decision {
+function setPrice({ skus }: Shelf, { skuId, price }: CommandOf<'setPrice'>): Decision {
   const before = skus.find(({ id }) => id === skuId);
   if (!before || before.type === SKU_TYPE.GROUP) return refused(refusal('UNKNOWN_SKU'));
   return accepted(null, [{ type: 'skuWritten', sku: { ...before, price } }]);
 }
 
 /** A guild has perks by subscriptions alone: everything else is for people. */
-function setPerks({ skus }: Shelf, { skuId, perks }: Of<'setPerks'>): Decision {
+function setPerks({ skus }: Shelf, { skuId, perks }: CommandOf<'setPerks'>): Decision {
   const before = skus.find(({ id }) => id === skuId);
   if (!before || before.type === SKU_TYPE.GROUP) return refused(refusal('UNKNOWN_SKU'));
   const isForGuilds = (before.flags & SKU_FLAG.GUILD) !== 0;
@@ -172,7 +172,7 @@ function setPerks({ skus }: Shelf, { skuId, perks }: Of<'setPerks'>): Decision {
   return accepted(null, [{ type: 'skuWritten', sku: { ...before, perks } }]);
 }
 
-function grant(shelf: Shelf, command: Of<'test' | 'grant'>, env: Env): Decision {
+function grant(shelf: Shelf, command: CommandOf<'test' | 'grant'>, env: Env): Decision {
   const isTest = command.kind === 'test';
   const found = obtainable(shelf, { ...command, isTest }, env);
   if (!found.ok) return refused(found.refusal);
@@ -190,7 +190,7 @@ function grant(shelf: Shelf, command: Of<'test' | 'grant'>, env: Env): Decision 
 }
 
 /** @source https://docs.discord.com/developers/resources/entitlement#delete-test-entitlement */
-function takeBack(shelf: Shelf, { kind }: Pick<Of<'deleteTest' | 'refund'>, 'kind'>, env: Env): Decision {
+function takeBack(shelf: Shelf, { kind }: Pick<CommandOf<'deleteTest' | 'refund'>, 'kind'>, env: Env): Decision {
   const { entitlement, subscription } = shelf;
   if (!entitlement || entitlement.deleted) return refused(refusal('UNKNOWN_ENTITLEMENT'));
   if (kind === 'deleteTest' && !entitlement.test) return refused(refusal('ONLY_SANDBOX_ENTITLEMENTS'));

@@ -2,7 +2,17 @@ import type { GatewayActivity } from 'discord-api-types/v10';
 import type { ApplicationId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { withoutDirectionControls } from '../../protocol/names.ts';
-import { codePoints, flagsIn, idIn, integerIn, link, listOf, recordOf, type Sent, textIn } from './fields.ts';
+import {
+  codePoints,
+  flagsIn,
+  idIn,
+  integerIn,
+  link,
+  listOf,
+  type RawObject,
+  recordOf,
+  textIn,
+} from './fields.ts';
 
 const CUSTOM = 4;
 const STREAMING = 1;
@@ -83,7 +93,7 @@ export function readActivities(
 }
 
 /** Fields that bots may set too; null for a malformed activity. */
-function baseOf(from: Sent, bot: boolean, nowMs: number, index: number): object | null {
+function baseOf(from: RawObject, bot: boolean, nowMs: number, index: number): object | null {
   const { name, type, url, state } = from;
   const isType =
     typeof type === 'number' &&
@@ -108,7 +118,7 @@ function baseOf(from: Sent, bot: boolean, nowMs: number, index: number): object 
 }
 
 /** Further fields for a person's client or a game. */
-function richFields(from: Sent): object {
+function richFields(from: RawObject): object {
   const fields: Record<string, unknown> = {
     details: textIn(from.details, 2, LIMITS.activity_chars_max),
     details_url: link(from.details_url, 256),
@@ -127,7 +137,7 @@ function richFields(from: Sent): object {
 }
 
 /** Flags for what can be requested, and the session to ask. */
-function joinable(from: Sent, hidden: HiddenActivity | null, source: ActivitySource | null): object {
+function joinable(from: RawObject, hidden: HiddenActivity | null, source: ActivitySource | null): object {
   const secrets = hidden?.secrets;
   const own = flagsIn(from.flags, FLAGS_SETTABLE) & ~(FLAG.JOIN | FLAG.SPECTATE);
   const flags =
@@ -136,7 +146,7 @@ function joinable(from: Sent, hidden: HiddenActivity | null, source: ActivitySou
 }
 
 /** The hidden parts; null when nothing is hidden, or without an application that could request it. */
-function hiddenOf(from: Sent, applicationId: ApplicationId | null): HiddenActivity | null {
+function hiddenOf(from: RawObject, applicationId: ApplicationId | null): HiddenActivity | null {
   if (applicationId === null) return null;
   const secrets = recordOf(from.secrets);
   const join = textIn(secrets?.join, 1, 128, false);
@@ -148,7 +158,7 @@ function hiddenOf(from: Sent, applicationId: ApplicationId | null): HiddenActivi
   return { applicationId, partyId: party?.id ?? null, isPublic, secrets: { join, spectate }, buttonUrls };
 }
 
-const applicationOf = ({ application_id: id }: Sent): ApplicationId | null => idIn(id);
+const applicationOf = ({ application_id: id }: RawObject): ApplicationId | null => idIn(id);
 
 function timestampsOf(sent: unknown): object | null {
   const from = recordOf(sent);
@@ -217,7 +227,7 @@ function labelsOf(sent: unknown): string[] | null {
   });
 }
 
-function urlsOf({ buttons, metadata }: Sent): string[] {
+function urlsOf({ buttons, metadata }: RawObject): string[] {
   const addresses = listOf(buttons)
     .slice(0, BUTTONS_MAX)
     .map((button) => link(recordOf(button)?.url, 512));

@@ -2,11 +2,11 @@ import { isSnowflake } from '../../protocol/ids.ts';
 import { readLink } from '../../protocol/links.ts';
 
 /** An object from a client, not yet validated. */
-export type Sent = Readonly<Record<string, unknown>>;
+export type RawObject = Readonly<Record<string, unknown>>;
 
 /** The value as an object with keys; null for anything else. */
-export const recordOf = (value: unknown): Sent | null =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Sent) : null;
+export const recordOf = (value: unknown): RawObject | null =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as RawObject) : null;
 
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 

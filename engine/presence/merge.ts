@@ -29,8 +29,8 @@ export interface Presence {
  */
 const PRECEDENCE: Readonly<Record<ShownStatus, number>> = { dnd: 0, online: 1, idle: 2 };
 
-type Shown = SessionPresence & { readonly status: ShownStatus };
-const isShown = (session: SessionPresence): session is Shown =>
+type VisiblePresence = SessionPresence & { readonly status: ShownStatus };
+const isShown = (session: SessionPresence): session is VisiblePresence =>
   session.status !== 'invisible' && session.status !== 'offline';
 
 /**
@@ -50,7 +50,7 @@ export function mergePresences(sessions: Iterable<SessionPresence>): Presence | 
 }
 
 /** A total order, so that the result does not depend on the order of arrival; the session id breaks ties. */
-const bySalience = (a: Shown, b: Shown): number =>
+const bySalience = (a: VisiblePresence, b: VisiblePresence): number =>
   PRECEDENCE[a.status] - PRECEDENCE[b.status] ||
   b.changedMs - a.changedMs ||
   (a.sessionId < b.sessionId ? -1 : a.sessionId > b.sessionId ? 1 : 0);

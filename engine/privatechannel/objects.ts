@@ -25,13 +25,16 @@ interface GroupObject {
   readonly nicks: readonly { readonly id: string; readonly nick: string }[];
 }
 
-interface Shown {
+interface ChannelWithRecipients {
   readonly channel: PrivateChannel;
   readonly recipients: ReadonlyMap<UserId, APIUser>;
 }
 
 /** The channel as `viewerId` sees it. */
-export function privateChannelObject({ channel, recipients }: Shown, viewerId: string): PrivateChannelObject {
+export function privateChannelObject(
+  { channel, recipients }: ChannelWithRecipients,
+  viewerId: string,
+): PrivateChannelObject {
   const { id, type, last_message_id, last_pin_ms } = channel;
   return {
     id,
@@ -55,7 +58,7 @@ const groupObject = ({ name, icon, ownerId, applicationId, nicks }: GroupSetting
  * message.
  */
 export const channelShown = (
-  state: Shown,
+  state: ChannelWithRecipients,
   t: 'CHANNEL_CREATE' | 'CHANNEL_UPDATE',
   onlyId?: UserId,
 ): readonly Dispatch[] =>

@@ -1,4 +1,4 @@
-import { type Rule, type Taken, take, type Window } from './window.ts';
+import { type Rule, take, type Window, type WindowResult } from './window.ts';
 
 /** Number of oldest windows examined to make room: enough to find a nearly empty one, few enough to be cheap. */
 const VICTIMS_LOOKED_AT = 16;
@@ -27,7 +27,7 @@ export class WindowTable {
   }
 
   /** Counts one call under `key`. `nowMs` is monotonic. */
-  take(key: string, rule: Rule, nowMs: number): Taken {
+  take(key: string, rule: Rule, nowMs: number): WindowResult {
     const entry = this.#entries.get(key);
     const taken = take(entry?.window, rule, nowMs);
     const share = taken.window.used / rule.limit;

@@ -12,7 +12,7 @@ export interface Window {
 }
 
 /** Result of one call on its window. */
-export interface Taken {
+export interface WindowResult {
   readonly allowed: boolean;
   readonly window: Window;
   /** Calls that the window still admits. */
@@ -27,7 +27,7 @@ export interface Taken {
  * @param window The window after the last call; undefined before the first.
  * @param nowMs Monotonic milliseconds.
  */
-export function take(window: Window | undefined, rule: Rule, nowMs: number): Taken {
+export function take(window: Window | undefined, rule: Rule, nowMs: number): WindowResult {
   const current = window && window.endMs > nowMs ? window : { endMs: nowMs + rule.windowMs, used: 0 };
   const allowed = current.used < rule.limit;
   const next = allowed ? { endMs: current.endMs, used: current.used + 1 } : current;

@@ -18,7 +18,7 @@ export interface RuleDraft {
   readonly count?: number | null;
 }
 
-type Read =
+type RuleResult =
   | { readonly ok: true; readonly value: RecurrenceRule }
   | { readonly ok: false; readonly refusal: Refusal };
 
@@ -43,7 +43,7 @@ const LISTS_OF: Readonly<Record<Frequency, readonly List[]>> = {
  *
  * @source https://docs.discord.com/developers/resources/guild-scheduled-event#guild-scheduled-event-recurrence-rule-object
  */
-export function readRule(draft: RuleDraft): Read {
+export function readRule(draft: RuleDraft): RuleResult {
   const field = wrongField(draft);
   if (field !== null) return wrong(field);
   const { frequency, by_weekday, by_n_weekday, by_month, by_month_day } = draft;
@@ -63,7 +63,7 @@ export function readRule(draft: RuleDraft): Read {
   return nextOccurrence(rule, startMs - 1) === null ? wrong('frequency') : { ok: true, value: rule };
 }
 
-const wrong = (field: string): Read => ({
+const wrong = (field: string): RuleResult => ({
   ok: false,
   refusal: invalidField(['recurrence_rule', field], 'BASE_TYPE_INVALID', 'This recurrence is not supported.'),
 });

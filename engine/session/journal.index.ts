@@ -1,10 +1,10 @@
 import { dropOldest } from '../../protocol/oldest.ts';
 import { type Cursor, StreamCursors } from './cursors.ts';
 import { ENTRY, type JournalEntry, readBatch, readHead, readStream } from './journal.ts';
-import type { PlainIdentity, SessionManner } from './record.ts';
+import type { PlainIdentity, SessionPreferences } from './record.ts';
 
 /** The content of a session's entry. A cursor's number is followed by whether the session lags. */
-export interface SessionContent extends SessionManner {
+export interface SessionEntry extends SessionPreferences {
   readonly identity: PlainIdentity;
   readonly seq: number;
   readonly cursors: readonly (readonly [ownerId: string, n: number, lags: 0 | 1])[];
@@ -24,7 +24,7 @@ interface RecordPosition {
 export interface IndexedSession {
   readonly handle: number;
   identity: PlainIdentity;
-  manner: SessionManner;
+  manner: SessionPreferences;
   /** The last sequence number; -1 while unknown after a loss. */
   seq: number;
   /** The last dispatches; the newest one has the number `seq`. */
@@ -32,7 +32,7 @@ export interface IndexedSession {
 }
 
 /** A session with its stream positions; of one that another shard claimed, as they were then. */
-export interface FoundSession {
+export interface RecoveredSession {
   readonly session: IndexedSession;
   readonly cursors: readonly Cursor[];
 }
@@ -53,7 +53,7 @@ export class JournalIndex {
   readonly #bySession = new Map<string, IndexedSession>();
   readonly #cursors = new StreamCursors();
   /** By the key of the claim. */
-  readonly #claimed = new Map<string, FoundSession>();
+  readonly #claimed = new Map<string, RecoveredSession>();
   /** Number of the last batch; null before the first. */
   #number: number | null = null;
   #lastMs = 0;
@@ -88,7 +88,7 @@ export class JournalIndex {
    * A session that moved under this claim: its record may have been lost on the way to the shard that claimed it, and only that
    * shard knows the key.
    */
-  findClaimed(sessionId: string, claimKey: string): FoundSession | null {
+  findClaimed(sessionId: string, claimKey: string): RecoveredSession | null {
     const claimed = this.#claimed.get(claimKey);
     return claimed?.session.identity.sessionId === sessionId ? claimed : null;
   }
@@ -138,11 +138,11 @@ export class JournalIndex {
     const handle = handles[0] ?? 0;
     if (kind === ENTRY.lagging) this.#cursors.lagging(readStream(text)[0]);
     else if (kind === ENTRY.ended) this.#ended(handle, text);
-    else if (kind === ENTRY.session) this.#session(handle, JSON.parse(text) as SessionContent);
+    else if (kind === ENTRY.session) this.#session(handle, JSON.parse(text) as SessionEntry);
     else {
       const session = this.#byHandle.get(handle);
       if (!session || session.seq === UNKNOWN) return;
-      if (kind === ENTRY.changed) session.manner = JSON.parse(text) as SessionManner;
+      if (kind === ENTRY.changed) session.manner = JSON.parse(text) as SessionPreferences;
       else {
         const [ownerId, n] = readStream(text);
         if (kind === ENTRY.following) this.#cursors.following(handle, ownerId, n);
@@ -166,10 +166,7 @@ export class JournalIndex {
   }
 
   /** Applies the session's entry. For a known session with the same number, its dispatches stay. */
-  #session(
-    handle: number,
-    { identity, presence, wantsAuthorizeRequests, seq, cursors }: SessionContent,
-  ): void {
+  #session(handle: number, { identity, presence, wantsAuthorizeRequests, seq, cursors }: SessionEntry): void {
     const manner = { presence, wantsAuthorizeRequests };
     const known = this.#byHandle.get(handle);
     if (known && known.seq === seq) {

@@ -30,7 +30,7 @@ export interface PlainIdentity {
 }
 
 /** The fields of a session that may change. */
-export interface SessionManner {
+export interface SessionPreferences {
   /** The last presence that the client sent; null without one. */
   readonly presence: GatewayPresenceUpdateData | null;
   /** Whether its application receives requests to link its user. */
@@ -46,7 +46,7 @@ export interface MissedFrame extends DispatchContent {
 /** A session on its way from one shard to another: plain data. */
 export interface SessionRecord {
   readonly identity: PlainIdentity;
-  readonly manner: SessionManner;
+  readonly manner: SessionPreferences;
   /** The last assigned sequence number. */
   readonly seq: number;
   /** The last dispatches, including all that its client has not received; the newest has the number `seq`. */

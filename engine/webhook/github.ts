@@ -97,7 +97,7 @@ const plain = (text: string): string => text.replace(/[\\`*_~|[\]<>]/g, '\\$&');
 
 const ucfirst = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
 
-interface Said {
+interface EventSummary {
   /** The title, after the repository. */
   readonly title: string;
   readonly url?: Text;
@@ -105,9 +105,9 @@ interface Said {
   readonly color?: number;
 }
 
-type Read = (body: GithubBody) => Said | null;
+type EventReader = (body: GithubBody) => EventSummary | null;
 
-function push({ ref, commits, compare, forced, deleted }: GithubBody): Said | null {
+function push({ ref, commits, compare, forced, deleted }: GithubBody): EventSummary | null {
   if (!ref || !commits || deleted || commits.length === 0) return null;
   const lines = commits.slice(0, COMMITS_SHOWN).map(({ id, url, message, author }) => {
     const subject = plain(cut(message.split('\n', 1)[0] ?? '', SUBJECT_CHARS));
@@ -126,7 +126,7 @@ function push({ ref, commits, compare, forced, deleted }: GithubBody): Said | nu
 }
 
 /** `create` and `delete` of a branch or tag. */
-const reference: Read = ({ ref, ref_type, master_branch, commits }) => {
+const reference: EventReader = ({ ref, ref_type, master_branch, commits }) => {
   if (!ref || !ref_type || commits) return null;
   const done = master_branch ? 'New' : 'Deleted';
   return { title: `${done} ${ref_type} ${master_branch ? 'created' : ''}: ${ref}`.replace(' :', ':') };
@@ -135,7 +135,7 @@ const reference: Read = ({ ref, ref_type, master_branch, commits }) => {
 /** Titles of actions on an issue or pull request. Other actions are ignored. */
 const ACTIONS: ReadonlySet<string> = new Set(['opened', 'closed', 'reopened']);
 
-const pullRequest: Read = ({ action, pull_request: pull }) => {
+const pullRequest: EventReader = ({ action, pull_request: pull }) => {
   if (!pull || !action) return null;
   const merged = action === 'closed' && pull.merged === true;
   if (!ACTIONS.has(action) && action !== 'ready_for_review') return null;
@@ -148,7 +148,7 @@ const pullRequest: Read = ({ action, pull_request: pull }) => {
   };
 };
 
-const issue: Read = ({ action, issue: one }) => {
+const issue: EventReader = ({ action, issue: one }) => {
   if (!one || !action || !ACTIONS.has(action)) return null;
   return {
     title: `Issue ${action}: #${one.number} ${one.title}`,
@@ -159,7 +159,7 @@ const issue: Read = ({ action, issue: one }) => {
 };
 
 /** New comments on issues, pull requests, commits and discussions. Edits and deletions are ignored. */
-const comment: Read = ({ action, comment: one, issue: on, pull_request: pull, discussion }) => {
+const comment: EventReader = ({ action, comment: one, issue: on, pull_request: pull, discussion }) => {
   if (!one || action !== 'created') return null;
   const said = { url: one.html_url ?? null, body: one.body ?? null, color: COLOR.comment };
   if (pull) return { ...said, title: `New review comment on pull request #${pull.number}: ${pull.title}` };
@@ -170,7 +170,7 @@ const comment: Read = ({ action, comment: one, issue: on, pull_request: pull, di
   return { ...said, title: `New comment on ${kind} #${on.number}: ${on.title}` };
 };
 
-const review: Read = ({ action, review: one, pull_request: pull }) => {
+const review: EventReader = ({ action, review: one, pull_request: pull }) => {
   if (!one || !pull || action !== 'submitted') return null;
   const state = (one.state ?? 'submitted').replaceAll('_', ' ');
   return {
@@ -181,7 +181,7 @@ const review: Read = ({ action, review: one, pull_request: pull }) => {
   };
 };
 
-const release: Read = ({ action, release: one }) => {
+const release: EventReader = ({ action, release: one }) => {
   if (!one || action !== 'published') return null;
   return {
     title: `New release published: ${one.name || one.tag_name}`,
@@ -191,7 +191,7 @@ const release: Read = ({ action, release: one }) => {
   };
 };
 
-const discussion: Read = ({ action, discussion: one, answer }) => {
+const discussion: EventReader = ({ action, discussion: one, answer }) => {
   if (!one) return null;
   const answered = action === 'answered' && answer;
   if (action !== 'created' && !answered) return null;
@@ -205,18 +205,18 @@ const discussion: Read = ({ action, discussion: one, answer }) => {
   };
 };
 
-const fork: Read = ({ forkee }) =>
+const fork: EventReader = ({ forkee }) =>
   forkee
     ? { title: `Fork created: ${forkee.full_name}`, url: forkee.html_url ?? null, color: COLOR.star }
     : null;
 
-const member: Read = ({ action, member: who }) =>
+const member: EventReader = ({ action, member: who }) =>
   who && action === 'added'
     ? { title: `New collaborator added: ${who.login}`, url: who.html_url ?? null }
     : null;
 
 /** `watch` (action started) and `star` (action created). */
-const star: Read = ({ action, starred_at, repository }) =>
+const star: EventReader = ({ action, starred_at, repository }) =>
   repository && (action === 'started' || (action === 'created' && starred_at))
     ? { title: 'New star added', url: repository.html_url ?? null, color: COLOR.star }
     : null;
@@ -224,7 +224,7 @@ const star: Read = ({ action, starred_at, repository }) =>
 const GOOD: ReadonlySet<string> = new Set(['success', 'neutral', 'skipped']);
 
 /** Finished runs of checks and workflows. */
-const run: Read = ({ action, check_run: check, check_suite: suite, workflow_run: workflow }) => {
+const run: EventReader = ({ action, check_run: check, check_suite: suite, workflow_run: workflow }) => {
   const one = check ?? workflow;
   const conclusion = one?.conclusion ?? suite?.conclusion;
   if (action !== 'completed' || !conclusion) return null;
@@ -240,7 +240,7 @@ const run: Read = ({ action, check_run: check, check_suite: suite, workflow_run:
 };
 
 /** Tried in this order: the most specific body first. */
-const EVENTS: readonly Read[] = [
+const EVENTS: readonly EventReader[] = [
   review,
   comment,
   pullRequest,

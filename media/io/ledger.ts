@@ -1,20 +1,20 @@
 import type { NonceReport } from '../sfu/ports.ts';
 import type { LaneOrder, MemberOrder } from './orders.ts';
 
-type Of<T extends LaneOrder['type']> = Extract<LaneOrder, { readonly type: T }>;
+type OrderOf<T extends LaneOrder['type']> = Extract<LaneOrder, { readonly type: T }>;
 /** Orders of which only the latest per member matters: each replaces the previous one completely. */
-type Lasting = Of<'payloadTypes' | 'gate' | 'audience' | 'streams' | 'wants'>;
+type Lasting = OrderOf<'payloadTypes' | 'gate' | 'audience' | 'streams' | 'wants'>;
 
 interface LedgerEntry {
-  readonly join: Of<'join'>;
-  transport: Of<'udp'> | Of<'peer'> | null;
+  readonly join: OrderOf<'join'>;
+  transport: OrderOf<'udp'> | OrderOf<'peer'> | null;
   /** Nonces used with the transport's key; null before the lane's first report. */
   nonces: NonceReport | null;
   readonly lasting: Map<Lasting['type'], Lasting>;
 }
 
 interface Room {
-  encryptedOnly: Of<'encryptedOnly'> | null;
+  encryptedOnly: OrderOf<'encryptedOnly'> | null;
   readonly ssrcs: Set<number>;
 }
 
@@ -41,7 +41,7 @@ export class Ledger {
     else this.#noteOfMember(order);
   }
 
-  #noteOfRoom(order: Of<'close' | 'encryptedOnly' | 'join'>): void {
+  #noteOfRoom(order: OrderOf<'close' | 'encryptedOnly' | 'join'>): void {
     const room = this.#rooms.get(order.callId);
     if (!room) return;
     if (order.type === 'encryptedOnly') room.encryptedOnly = order;

@@ -16,7 +16,7 @@ import {
   writeRemb,
   writeSenderReport,
 } from '../rtp/rtcp.ts';
-import { hearersOf, hears, type Layer, type Member, type Stream, sees, type Viewing } from './room.ts';
+import { hearersOf, hears, type Layer, type Member, type SsrcStream, sees, type Viewing } from './room.ts';
 import type { PacketSender } from './sender.ts';
 import type { VideoRouter } from './video.ts';
 
@@ -28,12 +28,12 @@ import type { VideoRouter } from './video.ts';
  * extension that carries them.
  */
 export class FeedbackRouter {
-  readonly #streams: ReadonlyMap<number, Stream>;
+  readonly #streams: ReadonlyMap<number, SsrcStream>;
   readonly #sender: PacketSender;
   readonly #video: VideoRouter;
   readonly #part = new RtcpPart();
 
-  constructor(streams: ReadonlyMap<number, Stream>, sender: PacketSender, video: VideoRouter) {
+  constructor(streams: ReadonlyMap<number, SsrcStream>, sender: PacketSender, video: VideoRouter) {
     this.#streams = streams;
     this.#sender = sender;
     this.#video = video;
@@ -82,7 +82,7 @@ export class FeedbackRouter {
   }
 
   /** The stream a receiver's feedback is about, and the receiver's subscription to it; null if it does not receive the stream. */
-  #subject(from: Member, ssrc: number): { stream: Stream; viewing: Viewing | null } | null {
+  #subject(from: Member, ssrc: number): { stream: SsrcStream; viewing: Viewing | null } | null {
     const stream = this.#streams.get(ssrc);
     if (stream === undefined || stream.member.room !== from.room || !stream.member.isReachable) return null;
     if (stream.kind === 'audio') return hears(from, stream.member) ? { stream, viewing: null } : null;

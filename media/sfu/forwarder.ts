@@ -37,7 +37,7 @@ import {
   type UdpTransport,
 } from './ports.ts';
 import { SLOT_BYTES } from './ring.ts';
-import { hearersOf, isSame, Member, Room, type Stream, UdpLink } from './room.ts';
+import { hearersOf, isSame, Member, Room, type SsrcStream, UdpLink } from './room.ts';
 import { PacketSender } from './sender.ts';
 import { VideoRouter } from './video.ts';
 
@@ -49,7 +49,7 @@ const SWEEP_EVERY_MS = 1000;
 const ANSWERS_PER_SECOND = 20;
 
 /** The reason a packet was dropped, or null if it was not. */
-type Outcome = DropReason | null;
+type ForwardResult = DropReason | null;
 
 /** The `MediaForwarder` of one worker. */
 export class Forwarder implements MediaForwarder {
@@ -58,7 +58,7 @@ export class Forwarder implements MediaForwarder {
   readonly #rooms = new Map<string, Room>();
   readonly #members = new Map<number, Member>();
   /** Streams by every SSRC that a member may send with. */
-  readonly #streams = new Map<number, Stream>();
+  readonly #streams = new Map<number, SsrcStream>();
   /** Members by address, to find the sender of a bare keepalive. */
   readonly #byAddress = new Map<string, Member>();
   readonly #speaking = new Set<Member>();
@@ -213,13 +213,13 @@ export class Forwarder implements MediaForwarder {
     this.#settle(length, this.#peer(ssrc, bytes, length, nowMs));
   }
 
-  #settle(length: number, outcome: Outcome): void {
+  #settle(length: number, outcome: ForwardResult): void {
     this.#packetsIn += 1;
     this.#bytesIn += length;
     if (outcome !== null) this.#drops[outcome] += 1;
   }
 
-  #udp(bytes: Buffer, length: number, from: Endpoint, nowMs: number): Outcome {
+  #udp(bytes: Buffer, length: number, from: Endpoint, nowMs: number): ForwardResult {
     if (length > PACKET_BYTES_MAX || length < KEEPALIVE_BYTES) return 'malformed';
     if (length === KEEPALIVE_BYTES) return this.#keepalive(bytes, length, from, nowMs);
     const asking = discoveryRequest(bytes, length);
@@ -253,7 +253,7 @@ export class Forwarder implements MediaForwarder {
     return this.#rtp(stream, this.#plain, nowMs);
   }
 
-  #peer(ssrc: number, bytes: Buffer, length: number, nowMs: number): Outcome {
+  #peer(ssrc: number, bytes: Buffer, length: number, nowMs: number): ForwardResult {
     const member = this.#members.get(ssrc);
     if (member?.link !== 'peer') return 'unknown';
     if (length > PACKET_BYTES_MAX || length < RTCP_HEADER_BYTES || !isVersion2(bytes)) return 'malformed';
@@ -312,7 +312,7 @@ export class Forwarder implements MediaForwarder {
     if (member.candidates.some((candidate) => isSame(candidate, claimed))) this.#bind(member, link, claimed);
   }
 
-  #discovery(ssrc: number, from: Endpoint, nowMs: number): Outcome {
+  #discovery(ssrc: number, from: Endpoint, nowMs: number): ForwardResult {
     const member = this.#members.get(ssrc);
     if (!member) {
       this.#answers.early.keep(ssrc, from, nowMs);
@@ -326,7 +326,7 @@ export class Forwarder implements MediaForwarder {
     return null;
   }
 
-  #keepalive(bytes: Buffer, length: number, from: Endpoint, nowMs: number): Outcome {
+  #keepalive(bytes: Buffer, length: number, from: Endpoint, nowMs: number): ForwardResult {
     const member = this.#byAddress.get(keyOf(from));
     if (member) {
       member.lastHeardMs = nowMs;
@@ -339,12 +339,12 @@ export class Forwarder implements MediaForwarder {
     return null;
   }
 
-  #rtcp(member: Member, bytes: Buffer, length: number, nowMs: number): Outcome {
+  #rtcp(member: Member, bytes: Buffer, length: number, nowMs: number): ForwardResult {
     return this.#feedback.route(member, bytes, 0, length, nowMs) ? null : 'malformed';
   }
 
   /** Handles one authentic RTP packet, read into `#packet`, whose payload is in `bytes`. */
-  #rtp(stream: Stream, bytes: Buffer, nowMs: number): Outcome {
+  #rtp(stream: SsrcStream, bytes: Buffer, nowMs: number): ForwardResult {
     const packet = this.#packet;
     const { member, layer } = stream;
     if (!stream.rate.take(nowMs)) return 'rate_limited';
@@ -364,7 +364,7 @@ export class Forwarder implements MediaForwarder {
     return isSeen ? null : 'no_receiver';
   }
 
-  #audio(member: Member, body: Buffer, nowMs: number): Outcome {
+  #audio(member: Member, body: Buffer, nowMs: number): ForwardResult {
     const packet = this.#packet;
     if (member.payloads.codec(packet.payloadType) !== OPUS) return 'malformed';
     if (!member.gate.speaks) return 'not_allowed';

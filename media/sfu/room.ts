@@ -31,7 +31,7 @@ export class Room {
 }
 
 /** One SSRC that a member sends with. */
-export interface Stream {
+export interface SsrcStream {
   readonly member: Member;
   readonly ssrc: number;
   readonly kind: 'audio' | 'video' | 'rtx';
@@ -116,10 +116,10 @@ export class Member {
   readonly room: Room;
   readonly ssrc: number;
   readonly userId: string;
-  readonly audio: Stream;
+  readonly audio: SsrcStream;
   /** In the order they were allocated, with falling quality. */
   readonly layers: readonly Layer[];
-  readonly streams: readonly Stream[];
+  readonly streams: readonly SsrcStream[];
   link: UdpLink | 'peer' | null = null;
   /** Whether an authentic packet has arrived by its present transport. */
   isConnected = false;
@@ -169,14 +169,14 @@ export class Member {
       codec: NO_CODEC,
       keyframeAskedMs: -Infinity,
     }));
-    const video = this.layers.flatMap((layer): Stream[] => [
+    const video = this.layers.flatMap((layer): SsrcStream[] => [
       this.#videoStream(layer, 'video', layer.ssrc),
       this.#videoStream(layer, 'rtx', layer.rtxSsrc),
     ]);
     this.streams = [this.audio, ...video];
   }
 
-  #videoStream(layer: Layer, kind: 'video' | 'rtx', ssrc: number): Stream {
+  #videoStream(layer: Layer, kind: 'video' | 'rtx', ssrc: number): SsrcStream {
     return {
       member: this,
       ssrc,

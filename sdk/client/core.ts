@@ -62,7 +62,7 @@ export interface Core {
   readonly state: State;
   readonly handles: Handles;
   readonly signals: Signals;
-  readonly token: TokenPlace;
+  readonly token: TokenCell;
   /** Every dispatch, READY and RESUMED included, after the store has applied it. */
   readonly dispatched: Signal<[name: string, d: Json]>;
   /** The session is ready, after READY or a resume. */
@@ -75,7 +75,7 @@ export interface Core {
 }
 
 /** The client's token; null before there is one. */
-interface TokenPlace {
+interface TokenCell {
   value: { readonly authorization: string; readonly token: string } | null;
 }
 
@@ -99,8 +99,8 @@ export function createCore(environment: Host, options: ClientOptions): Core {
   const log = new Log(options.debug ?? false);
   const complain = (error: unknown) => log.error(`A callback of the application threw: ${String(error)}`);
   const signals = createSignals(complain);
-  const application: ApplicationPlace = { id: options.applicationId ?? null };
-  const token: TokenPlace = { value: null };
+  const application: ApplicationCell = { id: options.applicationId ?? null };
+  const token: TokenCell = { value: null };
   const authorization = () => token.value?.authorization ?? null;
   const state = emptyState(() => application.id);
   const dispatched = new Signal<[string, Json]>(complain);
@@ -151,13 +151,13 @@ export function createCore(environment: Host, options: ClientOptions): Core {
   };
 }
 
-interface ApplicationPlace {
+interface ApplicationCell {
   id: string | null;
 }
 
 interface EventParts
   extends Pick<Core, 'state' | 'signals' | 'dispatched' | 'sessionReady' | 'notify' | 'log'> {
-  readonly application: ApplicationPlace;
+  readonly application: ApplicationCell;
 }
 
 function sessionEvents(parts: EventParts): SessionEvents {

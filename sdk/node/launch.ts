@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { rpcLaunchScheme } from '../../protocol/rpc.ts';
 
 /** Where the registration goes. */
-interface LaunchPlace {
+interface LaunchEnvironment {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: string;
 }
@@ -22,7 +22,7 @@ const COMMAND_CHARS_MAX = 4_096;
 export function registerLaunchCommand(
   applicationId: string,
   command: string,
-  { env, platform }: LaunchPlace = process,
+  { env, platform }: LaunchEnvironment = process,
 ): boolean {
   const isValid = command !== '' && command.length <= COMMAND_CHARS_MAX && !/\p{Cc}/u.test(command);
   if (!isValid || !/^\d{1,20}$/.test(applicationId) || platform === 'win32' || platform === 'darwin')

@@ -4,7 +4,7 @@ import { RPC_OP, RPC_SOCKETS } from '../../protocol/rpc.ts';
 import type { LocalClient, LocalUser } from '../host.ts';
 import { encodeFrame, FrameReader } from './frame.ts';
 import { type Args, isObject } from './link.ts';
-import { type SocketPlace, socketPath } from './socketpath.ts';
+import { type SocketEnvironment, socketPath } from './socketpath.ts';
 
 const ANSWER_MS = 10_000;
 
@@ -14,7 +14,7 @@ interface Pending {
 }
 
 /** Connects to the first RPC server of this machine that answers. @throws Error when there is none */
-async function openSocket(place: SocketPlace): Promise<Socket> {
+async function openSocket(place: SocketEnvironment): Promise<Socket> {
   for (let index = 0; index < RPC_SOCKETS.count; index += 1) {
     const socket = await new Promise<Socket | null>((resolve) => {
       const opened = createConnection(socketPath(place, index));
@@ -46,7 +46,7 @@ function userOf(ready: unknown): LocalUser | null {
 /** A game's connection to the RPC server of the person: it sets the activity of the application. */
 export function openLocalClient(
   applicationId: string,
-  place: SocketPlace = { env: process.env, platform: process.platform },
+  place: SocketEnvironment = { env: process.env, platform: process.platform },
 ): LocalClient {
   const pending = new Map<string, Pending>();
   let socket: Promise<Socket> | null = null;

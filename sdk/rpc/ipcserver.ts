@@ -6,7 +6,7 @@ import { isMainThread } from 'node:worker_threads';
 import { RPC_CLOSE, RPC_OP, RPC_SOCKETS } from '../../protocol/rpc.ts';
 import { encodeFrame, FrameReader } from './frame.ts';
 import type { RpcConnection, RpcTransport } from './host.ts';
-import { type SocketPlace, socketPath } from './socketpath.ts';
+import { type SocketEnvironment, socketPath } from './socketpath.ts';
 import { SpacedWriter } from './spaced.ts';
 
 /** A reader that is this far behind is cut off. */
@@ -83,7 +83,7 @@ function listenAt(server: Server, path: string): Promise<boolean> {
 
 /** Serves the local socket on the first free number. @throws Error when all are taken. */
 export async function serveIpc(
-  place: SocketPlace,
+  place: SocketEnvironment,
   connect: (transport: RpcTransport) => RpcConnection,
 ): Promise<{ readonly path: string; close(): Promise<void> }> {
   const sockets = new Map<Socket, () => void>();

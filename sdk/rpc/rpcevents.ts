@@ -4,7 +4,7 @@ import { type Args, isObject } from './link.ts';
 import type { Person, Voice } from './person.ts';
 import { guildView, messageView, voiceView } from './views.ts';
 
-interface Seen {
+interface EventContext {
   readonly person: Person;
   /** The voice state of the user before a VOICE_STATE_UPDATE. */
   readonly before: Voice | null;
@@ -24,7 +24,7 @@ interface Emitted {
 
 const JOIN_REQUEST = 5;
 
-type Mapping = (d: Args, seen: Seen) => readonly Emitted[];
+type Mapping = (d: Args, seen: EventContext) => readonly Emitted[];
 
 const MAPPINGS: Readonly<Record<string, Mapping>> = {
   USER_UPDATE: (_, { person }) => [{ name: 'CURRENT_USER_UPDATE', data: rpcUser(person.user ?? {}) }],
@@ -54,11 +54,11 @@ const MAPPINGS: Readonly<Record<string, Mapping>> = {
 };
 
 /** The events that follow from a dispatch of the person's gateway session. */
-export function rpcEvents(t: string, d: Args, seen: Seen): readonly Emitted[] {
+export function rpcEvents(t: string, d: Args, seen: EventContext): readonly Emitted[] {
   return Object.hasOwn(MAPPINGS, t) ? (MAPPINGS[t]?.(d, seen) ?? []) : [];
 }
 
-function guildStatus(d: Args, { person, cdn }: Seen): Emitted[] {
+function guildStatus(d: Args, { person, cdn }: EventContext): Emitted[] {
   const guild = person.guilds.get(String(d.id));
   if (!guild) return [];
   return [{ name: 'GUILD_STATUS', data: { guild: guildView(guild, cdn), online: 0 }, of: guild.id }];
@@ -66,7 +66,7 @@ function guildStatus(d: Args, { person, cdn }: Seen): Emitted[] {
 
 function ownMember(
   { user, nick = null, avatar = null, guild_id: guildId }: Args,
-  { person }: Seen,
+  { person }: EventContext,
 ): Emitted[] {
   if (!isObject(user) || user.id !== person.user?.id) return [];
   const data = { user_id: user.id, nick, avatar, guild_id: guildId, avatar_decoration_data: null };
@@ -81,7 +81,7 @@ const entitlement = (name: 'ENTITLEMENT_CREATE' | 'ENTITLEMENT_DELETE', d: Args)
   { name, data: { entitlement: d }, applicationId: String(d.application_id) },
 ];
 
-function voiceChanged(d: Args, { person, before, local }: Seen): Emitted[] {
+function voiceChanged(d: Args, { person, before, local }: EventContext): Emitted[] {
   const userId = String(d.user_id);
   const after = person.voices.get(userId) ?? null;
   const event = (name: RpcEvent, voice: Voice): Emitted => ({
@@ -106,7 +106,7 @@ const message = (name: 'MESSAGE_CREATE' | 'MESSAGE_UPDATE', d: Args): Emitted[] 
 ];
 
 /** A message that a client would show a notification for: it mentions the person, or is in a private channel. */
-function notification(d: Args, { person, cdn }: Seen): Emitted[] {
+function notification(d: Args, { person, cdn }: EventContext): Emitted[] {
   const { author } = d;
   const selfId = person.user?.id;
   if (!isObject(author) || author.id === selfId) return [];
@@ -122,7 +122,7 @@ function notification(d: Args, { person, cdn }: Seen): Emitted[] {
 }
 
 /** An invite to a party of another person, or a request to join the person's own. */
-function invitation(d: Args, { person }: Seen): Emitted[] {
+function invitation(d: Args, { person }: EventContext): Emitted[] {
   const { activity, author, application } = d;
   if (!isObject(activity) || !isObject(author) || !isObject(application) || author.id === person.user?.id)
     return [];

@@ -9,7 +9,7 @@ import { ROOM_LINK } from './roomlink.ts';
 type Connect = (transport: RpcTransport) => RpcConnection;
 
 /** The room that the voice-room page connects to. */
-interface RoomPlace {
+interface RoomServer {
   /** Origin of the server's own pages; no other page may connect. */
   readonly origin: string;
   readonly room: Room;
@@ -47,7 +47,7 @@ const isOwnHost = ({ headers }: IncomingMessage): boolean => OWN_HOST.test(heade
 /** Serves WebSocket and HTTP on the first free port of this machine. @returns null when all are taken */
 export async function serveWeb(
   connect: Connect,
-  place: RoomPlace,
+  place: RoomServer,
   etf: Etf,
 ): Promise<{ readonly port: number; close(): Promise<void> } | null> {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: RPC_LIMITS.frame_bytes_max });
@@ -92,7 +92,7 @@ const listenAt = (server: Server, port: number): Promise<boolean> =>
   });
 
 /** Where a connection comes from, and what accepts it. */
-interface Asked {
+interface ConnectionRequest {
   readonly url: URL;
   readonly origin: string | null;
   readonly connect: Connect;
@@ -121,7 +121,10 @@ const messagesIn = (etf: Etf): Encoding => ({
   },
 });
 
-function serveSocket(socket: WebSocket, { url, origin, connect, etf }: Asked & { readonly etf: Etf }): void {
+function serveSocket(
+  socket: WebSocket,
+  { url, origin, connect, etf }: ConnectionRequest & { readonly etf: Etf },
+): void {
   const isEtf = url.searchParams.get('encoding') === 'etf';
   const messages = isEtf ? messagesIn(etf) : JSON_MESSAGES;
   // 1006 stands for a connection that broke; it is not sent.
@@ -214,7 +217,10 @@ async function answer(request: IncomingMessage, response: ServerResponse, connec
   }
 }
 
-function once(command: unknown, { url, origin, connect }: Asked): Promise<{ status: number; body: object }> {
+function once(
+  command: unknown,
+  { url, origin, connect }: ConnectionRequest,
+): Promise<{ status: number; body: object }> {
   return new Promise((resolve) => {
     const finish = (status: number, body: object): void => {
       clearTimeout(timer);

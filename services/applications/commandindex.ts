@@ -66,7 +66,7 @@ export interface CommandIndexes {
 }
 
 /** The guild of an index, and the member who reads it. */
-interface Place {
+interface IndexReader {
   readonly guildId: GuildId;
   readonly access: MemberAccess;
 }
@@ -80,7 +80,7 @@ export function createCommandIndexes({ storage, guilds, installedBy }: IndexPort
   async function indexOf(
     shown: readonly Application[],
     isShown: (command: AppCommand) => boolean,
-    guild: Place | null = null,
+    guild: IndexReader | null = null,
   ): Promise<CommandIndex> {
     const ids = shown.map(({ id }) => id);
     const guildId = guild?.guildId ?? null;
@@ -148,7 +148,7 @@ const worksIn = (installation: Installation, context: InteractionContext) => (co
 
 /** The overwrites that concern the caller: the caller's own, those of the caller's roles and of @everyone, and those of channels. */
 function shownTo(
-  { guildId, access: { userId, roles } }: Place,
+  { guildId, access: { userId, roles } }: IndexReader,
   overwrites: readonly CommandOverwrite[],
 ): ShownPermissions {
   const { CHANNEL, ROLE, USER } = COMMAND_OVERWRITE;

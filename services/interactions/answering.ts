@@ -38,10 +38,10 @@ interface AnsweringPorts {
   /** Launches the activity of the interaction's application where it was invoked. @returns the instance's id. */
   launch(interaction: Interaction): Promise<Reply<string>>;
   /** Tells the invoker's session. */
-  tell(interaction: Interaction, t: ToldDispatch, d: object): void;
+  tell(interaction: Interaction, t: AnswerDispatch, d: object): void;
 }
 
-type ToldDispatch =
+type AnswerDispatch =
   | 'INTERACTION_SUCCESS'
   | 'INTERACTION_MODAL_CREATE'
   | 'APPLICATION_COMMAND_AUTOCOMPLETE_RESPONSE';

@@ -7,7 +7,7 @@ import type {
   EphemeralMessage,
   Interaction,
   InteractionFact,
-  InteractionPlace,
+  InteractionLocation,
 } from '../../engine/interaction/interaction.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
@@ -31,7 +31,7 @@ type From = { readonly from: Sender };
 
 const UNKNOWN: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_MESSAGE') };
 
-const guildField = ({ guildId }: Pick<InteractionPlace, 'guildId'>) =>
+const guildField = ({ guildId }: Pick<InteractionLocation, 'guildId'>) =>
   guildId === null ? {} : { guild_id: guildId };
 
 /** The fact of a new message, or of a change of `before`. */
@@ -108,7 +108,7 @@ export class EphemeralMessages {
   }
 
   /** Removes a message for its reader. @returns 10008 for any other message. */
-  dismiss(place: InteractionPlace, messageId: MessageId, userId: UserId): Promise<Reply<null>> {
+  dismiss(place: InteractionLocation, messageId: MessageId, userId: UserId): Promise<Reply<null>> {
     return this.#mutex(messageId, async () => {
       const found = await this.find(place.ownerId, messageId);
       const isOwn = found?.userId === userId && found.message.channel_id === place.channelId;
@@ -122,7 +122,7 @@ export class EphemeralMessages {
     if (!isGone) this.#hide(userId, { guildId: !isPrivate && isGuildId(ownerId) ? ownerId : null }, message);
   }
 
-  async #end(ephemeral: EphemeralMessage, place: InteractionPlace): Promise<Reply<null>> {
+  async #end(ephemeral: EphemeralMessage, place: InteractionLocation): Promise<Reply<null>> {
     // Its row and its files end with the token.
     const fact = { type: 'ephemeralWritten', ephemeral: { ...ephemeral, isGone: true } } as const;
     await this.#ports.commitAsOwner(ephemeral.ownerId, [fact]);
@@ -139,7 +139,7 @@ export class EphemeralMessages {
     this.#ports.notify(userId, t, this.#ports.sign(t, d), OWN_SESSIONS);
   }
 
-  #hide(userId: UserId, place: Pick<InteractionPlace, 'guildId'>, message: StoredMessage): void {
+  #hide(userId: UserId, place: Pick<InteractionLocation, 'guildId'>, message: StoredMessage): void {
     const d = { id: message.id, channel_id: message.channel_id, ...guildField(place) };
     this.#ports.notify(userId, 'MESSAGE_DELETE', d, OWN_SESSIONS);
   }

@@ -6,7 +6,7 @@ import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { Notifier } from '../../actors/user/notifier.ts';
 import type { EditInput, Written } from '../../engine/channel/draft.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
-import type { Interaction, InteractionPlace } from '../../engine/interaction/interaction.ts';
+import type { Interaction, InteractionLocation } from '../../engine/interaction/interaction.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
 import {
@@ -259,7 +259,7 @@ function readOnce<Value>(read: () => Promise<Value>): () => Promise<Value> {
   };
 }
 
-interface Parts {
+interface InteractionParts {
   readonly owner: InteractionOwner;
   readonly invoke: (invocation: Invocation) => Promise<Reply<Begun>>;
   readonly answering: Answering;
@@ -268,7 +268,7 @@ interface Parts {
 }
 
 /** The same on the shard that owns the interaction. */
-function routes(routing: Routing, { owner, invoke, answering, ephemeral, open }: Parts) {
+function routes(routing: Routing, { owner, invoke, answering, ephemeral, open }: InteractionParts) {
   const place = async (ownerId: string, id: string) => {
     const found = await open.get(ownerId, id);
     if (!found) return null;
@@ -302,7 +302,7 @@ function routes(routing: Routing, { owner, invoke, answering, ephemeral, open }:
     ),
     dismiss: routing.ask(
       'interactions.dismiss',
-      (_ownerId: string, where: InteractionPlace, messageId: MessageId, userId: UserId) =>
+      (_ownerId: string, where: InteractionLocation, messageId: MessageId, userId: UserId) =>
         ephemeral.dismiss(where, messageId, userId),
     ),
   };
@@ -310,7 +310,7 @@ function routes(routing: Routing, { owner, invoke, answering, ephemeral, open }:
 
 /** The messages that answer one interaction. */
 function targetOf(
-  { ownerId, guildId, channelId, userId }: InteractionPlace & Pick<Interaction, 'userId'>,
+  { ownerId, guildId, channelId, userId }: InteractionLocation & Pick<Interaction, 'userId'>,
   id: string,
   at: ReturnType<typeof routes>,
 ): TokenTarget {

@@ -7,12 +7,12 @@ import { readComponentUse } from '../../engine/interaction/components.ts';
 import type { Interaction } from '../../engine/interaction/interaction.ts';
 import { readSubmission, type Submission, withFileIds } from '../../engine/interaction/modal.ts';
 import { readOptions } from '../../engine/interaction/options.ts';
-import type { Asked, Described } from '../../engine/interaction/place.ts';
+import type { Described, InvocationQuery } from '../../engine/interaction/place.ts';
 import {
   checkResolved,
   idIn,
+  type ReferencedIds,
   type ResolvedCheck,
-  type Wanted,
   wantedBy,
 } from '../../engine/interaction/resolved.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
@@ -82,9 +82,9 @@ const NOTHING = wantedBy([]);
 const askedOf = (
   { channelId, userId, applicationId }: Invocation,
   { bot }: InvokableApplication,
-  wanted: Wanted,
-  message: Asked['message'],
-): Asked => ({ channelId, userId, applicationId, botId: bot?.id ?? null, wanted, message });
+  wanted: ReferencedIds,
+  message: InvocationQuery['message'],
+): InvocationQuery => ({ channelId, userId, applicationId, botId: bot?.id ?? null, wanted, message });
 
 async function prepareCommand(
   ports: InvokingPorts,
@@ -204,7 +204,7 @@ function withUploads<
 const ATTACHMENT_OPTION = 11;
 
 /** The resolved objects, with the uploads under their stored ids. */
-function resolvedWith({ resolved }: Described, { uploads }: Invocation, { attachments }: Wanted) {
+function resolvedWith({ resolved }: Described, { uploads }: Invocation, { attachments }: ReferencedIds) {
   const files = [...attachments].flatMap((id) => uploads[id] ?? []);
   if (files.length === 0) return resolved;
   return { ...resolved, attachments: Object.fromEntries(files.map((file) => [file.id, file])) };

@@ -7,8 +7,8 @@ import type { Guild, StoredMessage } from '../../engine/guild/guild.ts';
 import { scopeIn } from '../../engine/guild/messages.scope.ts';
 import { guildRules } from '../../engine/guild/rules.ts';
 import { describeInGuild, needsToDescribe } from '../../engine/interaction/guildplace.ts';
-import type { InteractionPlace } from '../../engine/interaction/interaction.ts';
-import type { Asked, Described } from '../../engine/interaction/place.ts';
+import type { InteractionLocation } from '../../engine/interaction/interaction.ts';
+import type { Described, InvocationQuery } from '../../engine/interaction/place.ts';
 import { describePrivately } from '../../engine/interaction/privateplace.ts';
 import type { Env, Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
@@ -31,24 +31,24 @@ interface PlacePorts {
 
 /** The author: an application that answers an interaction. */
 type From = { readonly from: Sender };
-type Sent = Omit<CreateInput, 'from'> & From;
-type Changed = Omit<EditInput, 'from'> & From;
+type MessageCreation = Omit<CreateInput, 'from'> & From;
+type MessageEdit = Omit<EditInput, 'from'> & From;
 
 /**
  * The guild or the private channel of an interaction, which this shard owns. Once another shard owns it, every change is
  * rejected: the next owner has decided what became of an answer whose message it did not find.
  */
 export interface Places {
-  describe(place: InteractionPlace, asked: Asked): Promise<Reply<Described>>;
-  write(place: InteractionPlace, sent: Sent): Promise<Reply<Written>>;
+  describe(place: InteractionLocation, asked: InvocationQuery): Promise<Reply<Described>>;
+  write(place: InteractionLocation, sent: MessageCreation): Promise<Reply<Written>>;
   /** A message of the channel; null for an unknown one. */
-  find(place: InteractionPlace, messageId: MessageId): Promise<StoredMessage | null>;
-  edit(place: InteractionPlace, messageId: MessageId, changed: Changed): Promise<Reply<Written>>;
-  remove(place: InteractionPlace, messageId: MessageId, from: Sender): Promise<Reply<null>>;
+  find(place: InteractionLocation, messageId: MessageId): Promise<StoredMessage | null>;
+  edit(place: InteractionLocation, messageId: MessageId, changed: MessageEdit): Promise<Reply<Written>>;
+  remove(place: InteractionLocation, messageId: MessageId, from: Sender): Promise<Reply<null>>;
   /** The message as it would be written, without writing it. */
-  compose(place: InteractionPlace, sent: Sent): Promise<Reply<Written>>;
+  compose(place: InteractionLocation, sent: MessageCreation): Promise<Reply<Written>>;
   /** The message as an edit would leave it, without writing it. */
-  revise(place: InteractionPlace, message: StoredMessage, changed: Changed): Promise<Reply<Written>>;
+  revise(place: InteractionLocation, message: StoredMessage, changed: MessageEdit): Promise<Reply<Written>>;
 }
 
 const unknownChannel: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_CHANNEL') };
@@ -104,7 +104,7 @@ export function createPlaces(ports: PlacePorts): Places {
 
 async function stateOf(
   { privateChannels, users }: PlacePorts['storage'],
-  { channelId }: InteractionPlace,
+  { channelId }: InteractionLocation,
 ): Promise<PrivateChannelState | null> {
   const channel = await privateChannels.get(channelId);
   return channel && privateState(channel, await users.get(channel.recipientIds), null);
@@ -131,7 +131,7 @@ async function contactRefusal(
 /** Applies the message rules of the place without writing. */
 function preparing({ storage, guilds, env }: PlacePorts): Pick<Places, 'compose' | 'revise'> {
   async function within(
-    place: InteractionPlace,
+    place: InteractionLocation,
     from: Sender,
     needs: (guild: Guild) => Needs,
     rule: (scope: Scope) => Reply<Written>,

@@ -1,13 +1,13 @@
 import type { APIAttachment } from 'discord-api-types/v10';
 import type { KeptAttachment, MessageDraft, Written } from '../../engine/channel/draft.ts';
-import type { InteractionPlace } from '../../engine/interaction/interaction.ts';
+import type { InteractionLocation } from '../../engine/interaction/interaction.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Locale } from '../../protocol/appcommands.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { CallbackType, InteractionType } from '../../protocol/interactions.ts';
 
 /** A person's request to an application, after schema validation. Plain data. */
-export interface Invocation extends InteractionPlace {
+export interface Invocation extends InteractionLocation {
   readonly type: InteractionType;
   readonly applicationId: ApplicationId;
   readonly userId: UserId;
@@ -80,7 +80,7 @@ export interface Interactions {
   /** @returns 10062 for an unknown token or one of another interaction, 40060 when it was answered. */
   answer(id: string, token: string, callback: Callback): Promise<Reply<CallbackResult>>;
   /** The place and the invoker of an interaction whose token is valid, for storing the answer's files; null otherwise. */
-  placeOf(token: string): Promise<(InteractionPlace & { readonly userId: UserId }) | null>;
+  placeOf(token: string): Promise<(InteractionLocation & { readonly userId: UserId }) | null>;
   /** Hides an ephemeral message from its reader for good. @returns 10008 for any other message. */
-  dismiss(place: InteractionPlace, messageId: MessageId, userId: UserId): Promise<Reply<null>>;
+  dismiss(place: InteractionLocation, messageId: MessageId, userId: UserId): Promise<Reply<null>>;
 }

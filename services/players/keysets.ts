@@ -6,7 +6,7 @@ import { type Discovery, discoveryUrl, readDiscovery } from '../../engine/provis
 import { isRecord } from '../../protocol/json.ts';
 import { dropOldest } from '../../protocol/oldest.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import type { Outgoing } from './ports.ts';
+import type { OutgoingHttp } from './ports.ts';
 
 /** An issuer and the URL of its keys; null takes the URL from its discovery document. */
 export interface Signer {
@@ -15,7 +15,7 @@ export interface Signer {
 }
 
 interface KeySetPorts {
-  readonly outgoing: Outgoing;
+  readonly outgoing: OutgoingHttp;
   /** Monotonic milliseconds. */
   monotonic(): number;
 }

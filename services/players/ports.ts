@@ -138,7 +138,7 @@ export interface OutgoingRequest {
 }
 
 /** Guarded outgoing HTTPS: public addresses only, no redirects, bounded in time and size. */
-export interface Outgoing {
+export interface OutgoingHttp {
   /** The JSON body of a response with status 200. @throws Error for any other outcome. */
   json(request: OutgoingRequest): Promise<unknown>;
   /** Whether the operator has allowed the private origin of a URL. */

@@ -1,7 +1,7 @@
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { displayName } from '../../engine/provisional/names.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import type { Outgoing, VerifiedPlayer } from './ports.ts';
+import type { OutgoingHttp, VerifiedPlayer } from './ports.ts';
 
 /** The proof is invalid, or the provider did not confirm it. */
 const INVALID = { ok: false, refusal: refusal('INVALID_OAUTH2_ACCESS_TOKEN') } as const;
@@ -18,7 +18,7 @@ const STEAM_API = 'https://partner.steam-api.com';
  * https://partner.steamgames.com/doc/webapi/ISteamUser, `GetPlayerSummaries`
  */
 export async function verifySteamTicket(
-  outgoing: Outgoing,
+  outgoing: OutgoingHttp,
   ticket: string,
   { appId, webApiKey }: { readonly appId: string; readonly webApiKey: string },
 ): Promise<Reply<VerifiedPlayer>> {
@@ -52,7 +52,7 @@ const EPIC_API = 'https://api.epicgames.dev/epic';
  * @source https://dev.epicgames.com/docs/web-api-ref/authentication, "Token info" and "Accounts"
  */
 export async function verifyEpicAccessToken(
-  outgoing: Outgoing,
+  outgoing: OutgoingHttp,
   token: string,
   clientId: string,
 ): Promise<Reply<VerifiedPlayer>> {

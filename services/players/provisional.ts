@@ -14,7 +14,7 @@ import { KeySets } from './keysets.ts';
 import { Linking } from './linking.ts';
 import type { ScopeOwners } from './owners.ts';
 import { type IdentityDispatch, type IdentityPayload, Players } from './players.ts';
-import type { ClientProof, Mergeable, Outgoing, Provisional } from './ports.ts';
+import type { ClientProof, Mergeable, OutgoingHttp, Provisional } from './ports.ts';
 import { isProvisionalUser, Publishers } from './publishers.ts';
 import { botIdentity, PlayerSignIn } from './signin.ts';
 import { createVerifiers } from './verifiers.ts';
@@ -23,7 +23,7 @@ export interface ProvisionalPorts {
   readonly storage: Pick<Storage, 'identities' | 'users'> & {
     readonly applications: Pick<ApplicationStore, 'get'>;
   };
-  readonly outgoing: Outgoing;
+  readonly outgoing: OutgoingHttp;
   /** Revokes every token and browser session of a user. */
   signOut(userId: UserId): Promise<void>;
   oauth(): OAuth;

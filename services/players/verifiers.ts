@@ -5,12 +5,12 @@ import type { ExternalAuthType, ProviderType } from '../../protocol/identities.t
 import type { ApplicationId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { KeySets, Signer } from './keysets.ts';
-import type { ExternalVerifier, Outgoing, VerifiedPlayer } from './ports.ts';
+import type { ExternalVerifier, OutgoingHttp, VerifiedPlayer } from './ports.ts';
 import { verifyEpicAccessToken, verifySteamTicket } from './providerchecks.ts';
 
 interface VerifierPorts {
   readonly keySets: KeySets;
-  readonly outgoing: Outgoing;
+  readonly outgoing: OutgoingHttp;
   /** The application's settings of a provider; null when it is not configured. */
   settings(applicationId: ApplicationId, type: ConfigurableProvider): Promise<ProviderSettings | null>;
   /** Unix milliseconds. */

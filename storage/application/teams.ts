@@ -25,7 +25,7 @@ export const teamStatements: StatementTable<TeamFacts> = {
   ],
 };
 
-interface Row {
+interface TeamRow {
   readonly id: string;
   /** From the column: deleting a user changes the column and not `data`. */
   readonly owner: Team['ownerId'];
@@ -38,7 +38,7 @@ export function teamStore(sql: Sql): TeamStore {
     const text = `SELECT t.id, t.owner_id::text AS owner, t.data,
       (SELECT jsonb_agg(m.data ORDER BY m.user_id) FROM team_members m WHERE m.team_id = t.id) AS members
       FROM teams t ${rest}`;
-    const found = await sql.query<Row>(text, values);
+    const found = await sql.query<TeamRow>(text, values);
     return found.map(({ data, owner, members }) => ({
       ...data,
       ownerId: owner,

@@ -4,7 +4,7 @@ import { codeOf } from '../../protocol/thrown.ts';
 import { StorageFault } from './driver.ts';
 
 /** The parts of Emscripten's file system that this module uses. */
-interface Stream {
+interface FileStream {
   readonly node: object;
   readonly nfd: number | undefined;
 }
@@ -109,7 +109,7 @@ export class SyncedFs extends NodeFS {
 
   #hook({ NODEFS }: Module): void {
     const { stream_ops: streams, node_ops: nodes } = NODEFS;
-    const isLog = (stream: Stream): boolean => SEGMENT.test(NODEFS.realPath(stream.node));
+    const isLog = (stream: FileStream): boolean => SEGMENT.test(NODEFS.realPath(stream.node));
     const before = (
       table: Record<string, Operation | undefined>,
       name: string,
@@ -122,10 +122,10 @@ export class SyncedFs extends NodeFS {
         return operation(...args);
       };
     };
-    before(streams, 'write', (stream: Stream) => !isLog(stream));
+    before(streams, 'write', (stream: FileStream) => !isLog(stream));
     before(streams, 'setattr', () => true);
     for (const name of CHANGES) before(nodes, name, () => true);
-    streams.fsync = (stream: Stream) => {
+    streams.fsync = (stream: FileStream) => {
       NODEFS.tryFSOperation(() => {
         const path = NODEFS.realPath(stream.node);
         if (SEGMENT.test(path)) this.#want(path);
@@ -146,7 +146,7 @@ export class SyncedFs extends NodeFS {
     this.#wanted += 1;
   }
 
-  #syncOther({ nfd }: Stream): void {
+  #syncOther({ nfd }: FileStream): void {
     this.#syncNow();
     if (nfd === undefined) return;
     try {

@@ -66,7 +66,7 @@ export const infoStatements: StatementTable<InfoFacts> = {
   guildDeleted: (ownerId) => [{ sql: DELETE, row: { id: ownerId } }],
 };
 
-interface Row {
+interface GuildRow {
   readonly info: GuildInfo;
   readonly roles: readonly APIRole[];
   readonly channels: readonly {
@@ -102,7 +102,7 @@ FROM guilds g WHERE g.id = $1`;
 
 /** Loads a guild in one round trip. */
 export async function loadGuild(sql: Sql, guildId: GuildId): Promise<GuildSnapshot | null> {
-  const [row] = await sql.query<Row>(LOAD, [guildId]);
+  const [row] = await sql.query<GuildRow>(LOAD, [guildId]);
   if (!row) return null;
   return {
     info: row.info,

@@ -22,7 +22,7 @@ export const joinRequestStatements: StatementTable<JoinRequestFacts> = {
   ],
 };
 
-interface Row {
+interface JoinRequestRow {
   readonly id: JoinRequestId;
   readonly status: JoinRequest['status'];
   readonly data: Omit<JoinRequest, 'id' | 'status' | 'user'>;
@@ -32,14 +32,22 @@ interface Row {
 const SELECT = `SELECT j.id::text AS id, j.status, j.data, u.data AS "user"
 FROM join_requests j JOIN users u ON u.id = j.user_id WHERE j.guild_id = $1`;
 
-const requestOf = ({ id, status, data, user }: Row): JoinRequest => ({ id, user, status, ...data });
+const requestOf = ({ id, status, data, user }: JoinRequestRow): JoinRequest => ({
+  id,
+  user,
+  status,
+  ...data,
+});
 
 export async function joinRequestsOf(
   sql: Sql,
   guildId: GuildId,
   userIds: readonly UserId[],
 ): Promise<JoinRequest[]> {
-  const found = await sql.query<Row>(`${SELECT} AND j.user_id = ANY ($2::bigint[])`, [guildId, userIds]);
+  const found = await sql.query<JoinRequestRow>(`${SELECT} AND j.user_id = ANY ($2::bigint[])`, [
+    guildId,
+    userIds,
+  ]);
   return found.map(requestOf);
 }
 
@@ -60,7 +68,12 @@ export async function joinRequests(
   const page = `SELECT p.* FROM unnest($2::text[]) AS wanted (status), LATERAL (
     ${SELECT} AND j.status = wanted.status ${where} ORDER BY j.id ${order} LIMIT $3::int
   ) AS p ORDER BY p.id::bigint ${order} LIMIT $3::int`;
-  const found = await sql.query<Row>(page, [guildId, statuses, limit, ...(edge === undefined ? [] : [edge])]);
+  const found = await sql.query<JoinRequestRow>(page, [
+    guildId,
+    statuses,
+    limit,
+    ...(edge === undefined ? [] : [edge]),
+  ]);
   return { total: count?.total ?? 0, requests: (isUp ? found.reverse() : found).map(requestOf) };
 }
 

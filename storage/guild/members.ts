@@ -70,14 +70,14 @@ export const memberStatements: StatementTable<MemberFacts> = {
 
 const SELECT = `SELECT m.data, m.roles::text[] AS roles, u.data AS "user" FROM members m JOIN users u ON u.id = m.user_id`;
 
-interface Row {
+interface MemberRow {
   readonly data: Omit<Member, 'user' | 'roles'>;
   readonly roles: Member['roles'];
   readonly user: Member['user'];
 }
 
 async function select(sql: Sql, rest: string, values: readonly unknown[]): Promise<Member[]> {
-  const found = await sql.query<Row>(`${SELECT} ${rest}`, values);
+  const found = await sql.query<MemberRow>(`${SELECT} ${rest}`, values);
   return found.map(({ data, roles, user }) => ({ ...data, roles, user }));
 }
 

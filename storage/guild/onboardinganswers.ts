@@ -16,10 +16,13 @@ export const onboardingAnswerStatements: StatementTable<OnboardingAnswerFacts> =
 const SELECT = `SELECT user_id::text AS "userId", data AS answers FROM onboarding_answers
 WHERE guild_id = $1 AND user_id = ANY ($2::bigint[])`;
 
-interface Row {
+interface AnswersRow {
   readonly userId: UserId;
   readonly answers: OnboardingAnswers;
 }
 
-export const onboardingAnswersOf = (sql: Sql, guildId: GuildId, userIds: readonly UserId[]): Promise<Row[]> =>
-  sql.query<Row>(SELECT, [guildId, userIds]);
+export const onboardingAnswersOf = (
+  sql: Sql,
+  guildId: GuildId,
+  userIds: readonly UserId[],
+): Promise<AnswersRow[]> => sql.query<AnswersRow>(SELECT, [guildId, userIds]);

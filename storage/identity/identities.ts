@@ -75,13 +75,13 @@ export const identityStatements: StatementTable<IdentityFacts> = {
   ],
 };
 
-interface Row {
+interface IdentityRow {
   readonly data: Identity;
   readonly profile: Profile | null;
 }
 
 const SELECT = 'SELECT data, profile FROM identities';
-const stored = ({ data, profile }: Row): StoredIdentity => ({ identity: data, profile });
+const stored = ({ data, profile }: IdentityRow): StoredIdentity => ({ identity: data, profile });
 
 /** The first column named `value` of the first row, or null. */
 async function one<Value>(sql: Sql, text: string, values: readonly unknown[]): Promise<Value | null> {
@@ -92,20 +92,20 @@ async function one<Value>(sql: Sql, text: string, values: readonly unknown[]): P
 export const identityStore = (sql: Sql): IdentityStore => ({
   get: async (applicationId, external) => {
     const text = `${SELECT} WHERE application_id = $1 AND key = $2`;
-    const [row] = await sql.query<Row>(text, [applicationId, keyOf(external)]);
+    const [row] = await sql.query<IdentityRow>(text, [applicationId, keyOf(external)]);
     return row ? stored(row) : null;
   },
   ofUsers: async (applicationId, userIds) => {
     const text = `${SELECT} WHERE application_id = $1 AND user_id = ANY ($2::bigint[]) ORDER BY user_id, key`;
-    return (await sql.query<Row>(text, [applicationId, userIds])).map(stored);
+    return (await sql.query<IdentityRow>(text, [applicationId, userIds])).map(stored);
   },
   ofUser: async (userId) => {
     const text = `${SELECT} WHERE user_id = $1 ORDER BY application_id, key`;
-    return (await sql.query<Row>(text, [userId])).map(({ data }) => data);
+    return (await sql.query<IdentityRow>(text, [userId])).map(({ data }) => data);
   },
   some: async (applicationId, limit) => {
     const text = `${SELECT} WHERE application_id = $1 ORDER BY key LIMIT $2`;
-    return (await sql.query<Row>(text, [applicationId, limit])).map(({ data }) => data);
+    return (await sql.query<IdentityRow>(text, [applicationId, limit])).map(({ data }) => data);
   },
   moves: async () => {
     const found = await sql.query<{ data: Move }>('SELECT data FROM account_moves ORDER BY id');

@@ -30,7 +30,7 @@ export interface JournalWriter {
 }
 
 /** A session that was claimed from a journal. If it returned to the journal's run, it has another handle there. */
-export interface TakenSession {
+export interface ClaimedSession {
   readonly sessionId: string;
   readonly handle: number;
 }
@@ -55,9 +55,9 @@ export interface JournalStore {
   /** The segment's content; empty if the segment was deleted. */
   read(folder: JournalFolder, segment: number): Promise<Buffer>;
   /** Sessions that were claimed from the journal. */
-  taken(folder: JournalFolder): Promise<TakenSession[]>;
+  taken(folder: JournalFolder): Promise<ClaimedSession[]>;
   /** Claims a session: true for exactly one caller among all processes. Session ids consist of lowercase letters and digits. */
-  take(folder: JournalFolder, session: TakenSession): Promise<boolean>;
+  take(folder: JournalFolder, session: ClaimedSession): Promise<boolean>;
   remove(folder: JournalFolder): Promise<void>;
 }
 

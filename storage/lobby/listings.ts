@@ -22,7 +22,7 @@ export const listingStatements: StatementTable<Pick<LobbyFacts, 'lobbyListed' | 
   lobbyUnlisted: (_, { lobbyId }) => [{ sql: FORGET, row: { id: lobbyId } }],
 };
 
-interface Row extends Pick<Listing, 'id' | 'application_id' | 'members' | 'metadata' | 'numbers'> {
+interface ListingRow extends Pick<Listing, 'id' | 'application_id' | 'members' | 'metadata' | 'numbers'> {
   readonly data: Pick<Listing, 'capacity' | 'locked' | 'has_password' | 'invite_only' | 'game'>;
 }
 
@@ -88,7 +88,7 @@ function statement({ applicationId, filters, game, openOnly, sort, limit }: Lobb
 export const listingSearch = (sql: Sql): Pick<LobbyStore, 'search'> => ({
   search: async (search) => {
     const { text, values } = statement(search);
-    const found = await sql.query<Row>(text, values);
+    const found = await sql.query<ListingRow>(text, values);
     return found.map(({ id, application_id, members, metadata, numbers, data }) => ({
       ...data,
       ...{ id, application_id, members, metadata, numbers },

@@ -187,7 +187,7 @@ export const messageStatements: StatementTable<MessageFacts> = {
   },
 };
 
-interface Row {
+interface MessageRow {
   readonly data: Omit<StoredMessage, 'reactions' | 'pinned' | 'pinned_ms'>;
   readonly pinned_ms: string | null;
   readonly reactions: StoredMessage['reactions'] | null;
@@ -211,7 +211,7 @@ function readable<M extends Pick<StoredMessage, 'components' | 'message_snapshot
 }
 
 /** The poll of a message with its votes counted. */
-function counted<M extends Pick<StoredMessage, 'poll'>>(data: M, votes: Row['votes']): M {
+function counted<M extends Pick<StoredMessage, 'poll'>>(data: M, votes: MessageRow['votes']): M {
   const { poll } = data;
   if (!poll || !votes) return data;
   const results = { is_finalized: poll.results?.is_finalized ?? false, answer_counts: votes };
@@ -230,7 +230,7 @@ async function select(
         FROM poll_counts WHERE owner_id = m.owner_id AND message_id = m.id AND count > 0) END AS votes FROM ${from} CROSS JOIN LATERAL (
       SELECT jsonb_agg(jsonb_build_object('key', key, 'emoji', emoji, 'count', count) ORDER BY seq) AS reactions
       FROM reaction_counts WHERE owner_id = m.owner_id AND message_id = m.id) c ORDER BY ${order}`;
-  return (await sql.query<Row>(text, values)).map(({ data, pinned_ms, reactions, votes }) => ({
+  return (await sql.query<MessageRow>(text, values)).map(({ data, pinned_ms, reactions, votes }) => ({
     ...counted(readable(data), votes),
     pinned: pinned_ms !== null,
     pinned_ms: pinned_ms === null ? null : Number(pinned_ms),

@@ -108,14 +108,14 @@ export interface MessageSearch {
   readonly offset: number;
 }
 
-export interface Found {
+export interface SearchHits {
   readonly hits: readonly { readonly id: MessageId; readonly channelId: ChannelId }[];
   /** Hits on all pages. */
   readonly total: number;
 }
 
 export interface SearchStore {
-  find(guildId: GuildId, search: MessageSearch): Promise<Found>;
+  find(guildId: GuildId, search: MessageSearch): Promise<SearchHits>;
   /** Whether all messages of the guild are indexed; those of earlier versions are not at first. */
   isIndexed(guildId: GuildId): Promise<boolean>;
   /** Indexes some messages that are not. @returns how many there were, at most `limit`. */

@@ -2,7 +2,7 @@ import type { StoredMessage } from '../../engine/guild/guild.ts';
 import type { ChannelId, GuildId, MessageId } from '../../protocol/ids.ts';
 import type { Sql } from '../database/driver.ts';
 import { HAS, SEARCH_OF_ROW, searchTerms, type TermKind, termOf } from './messages.ts';
-import type { Found, MessageSearch, SearchStore } from './port.ts';
+import type { MessageSearch, SearchHits, SearchStore } from './port.ts';
 
 const quoted = (lexeme: string): string => `'${lexeme.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
 const anyOf = (kind: TermKind, values: readonly string[]): string[] =>
@@ -90,7 +90,7 @@ const ORDERS = {
   relevance: { desc: RELEVANCE, asc: RELEVANCE },
 } as const;
 
-async function find(sql: Sql, guildId: GuildId, wanted: MessageSearch): Promise<Found> {
+async function find(sql: Sql, guildId: GuildId, wanted: MessageSearch): Promise<SearchHits> {
   const { readable, managed, readerId, within, pinned, repliedUsers, minId, maxId } = wanted;
   const words = await wordQuery(sql, wanted.words, wanted.slop);
   if (!words) return { hits: [], total: 0 };

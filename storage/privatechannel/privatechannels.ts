@@ -49,7 +49,7 @@ export const privateChannelStatements: StatementTable<PrivateChannelFacts> = {
   recipientRemoved: (_, fact) => [groupStored(fact)],
 };
 
-interface Row extends Activity {
+interface PrivateChannelRow extends Activity {
   readonly id: ChannelId;
   readonly recipient_ids: readonly UserId[];
   readonly low_wrote: boolean | null;
@@ -80,7 +80,7 @@ const OF_USER = `${activeIn(`${PAIRS_OF}
 const MANAGED =
   'SELECT count(*)::int AS groups FROM group_channels WHERE application_id = $1 AND cardinality(recipient_ids) > 0';
 
-function channelOf(row: Row): PrivateChannel {
+function channelOf(row: PrivateChannelRow): PrivateChannel {
   const { id, recipient_ids: recipientIds, data, last_message_id, last_pin_ms } = row;
   const active = { last_message_id, last_pin_ms: last_pin_ms === null ? null : Number(last_pin_ms) };
   if (data) return { ...{ id, type: 3, recipientIds, ...active }, group: data };
@@ -93,7 +93,7 @@ function channelOf(row: Row): PrivateChannel {
 
 export function privateChannelStore(sql: Sql): PrivateChannelStore {
   const select = async (text: string, values: readonly unknown[]): Promise<PrivateChannel[]> =>
-    (await sql.query<Row>(text, values)).map(channelOf);
+    (await sql.query<PrivateChannelRow>(text, values)).map(channelOf);
   return {
     get: async (id) => (await select(ONE, [id]))[0] ?? null,
     between: async (a, b) => (await select(BETWEEN, [a, b]))[0] ?? null,

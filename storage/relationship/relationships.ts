@@ -87,7 +87,7 @@ export const socialStatements: StatementTable<SocialFacts> = {
   ],
 };
 
-interface Row {
+interface RelationshipRow {
   readonly user_id: UserId;
   readonly peer_id: UserId;
   readonly application_id: string;
@@ -97,7 +97,7 @@ interface Row {
   readonly origin_application_id: ApplicationId | null;
 }
 
-const relationOf = (row: Row): StoredRelation => ({
+const relationOf = (row: RelationshipRow): StoredRelation => ({
   userId: row.user_id,
   peerId: row.peer_id,
   applicationId: row.application_id === PLATFORM ? null : (row.application_id as ApplicationId),
@@ -112,17 +112,21 @@ const SELECT =
 
 export const socialStore = (sql: Sql): RelationshipStore => ({
   of: async (userId) =>
-    (await sql.query<Row>(`${SELECT} WHERE user_id = $1 ORDER BY peer_id, application_id`, [userId])).map(
-      relationOf,
-    ),
+    (
+      await sql.query<RelationshipRow>(`${SELECT} WHERE user_id = $1 ORDER BY peer_id, application_id`, [
+        userId,
+      ])
+    ).map(relationOf),
   towards: async (userId) =>
-    (await sql.query<Row>(`${SELECT} WHERE peer_id = $1 ORDER BY user_id, application_id`, [userId])).map(
-      relationOf,
-    ),
+    (
+      await sql.query<RelationshipRow>(`${SELECT} WHERE peer_id = $1 ORDER BY user_id, application_id`, [
+        userId,
+      ])
+    ).map(relationOf),
   among: async (userIds) => {
     const text = `${SELECT} WHERE user_id = ANY ($1::bigint[]) AND peer_id = ANY ($1::bigint[])
       ORDER BY user_id, peer_id, application_id`;
-    return (await sql.query<Row>(text, [userIds])).map(relationOf);
+    return (await sql.query<RelationshipRow>(text, [userIds])).map(relationOf);
   },
   acquaintance: async (from, to) => {
     const [row] = await sql.query<{

@@ -74,7 +74,7 @@ export const userStatements: StatementTable<UserFacts> = {
 const OWNED = `SELECT count(*) AS count FROM user_guilds u JOIN guilds g ON g.id = u.guild_id
 WHERE u.user_id = $1 AND g.data->>'owner_id' = $1::bigint::text`;
 
-interface Row {
+interface UserRow {
   readonly data: APIUser;
 }
 
@@ -87,11 +87,11 @@ export const userStore = (sql: Sql): UserStore => ({
     (await sql.query(TAKEN, [usernameKeys(username), userId])).length > 0,
   get: async (userIds) => {
     const text = 'SELECT data FROM users WHERE id = ANY ($1::bigint[])';
-    return (await sql.query<Row>(text, [userIds])).map(({ data }) => data);
+    return (await sql.query<UserRow>(text, [userIds])).map(({ data }) => data);
   },
   peopleNamed: async (username) => {
     const text = `SELECT data FROM users WHERE username_search = $1 AND data->>'bot' IS NULL ORDER BY id LIMIT 2`;
-    return (await sql.query<Row>(text, [folded(username)])).map(({ data }) => data);
+    return (await sql.query<UserRow>(text, [folded(username)])).map(({ data }) => data);
   },
   guildIds: async (userId) => {
     const text = 'SELECT guild_id AS id FROM user_guilds WHERE user_id = $1 ORDER BY guild_id';
@@ -113,6 +113,6 @@ export const userStore = (sql: Sql): UserStore => ({
     ),
   list: async (after: UserId | null, limit) => {
     const text = 'SELECT data FROM users WHERE id > $1 ORDER BY id LIMIT $2';
-    return (await sql.query<Row>(text, [after ?? '0', limit])).map(({ data }) => data);
+    return (await sql.query<UserRow>(text, [after ?? '0', limit])).map(({ data }) => data);
   },
 });

@@ -58,7 +58,7 @@ export interface Ground {
   readonly journalDir: string;
   /** Parts a shard from all others, both ways, or joins it with them again. */
   part(shard: Shard, state: 'whole' | 'cut' | 'held'): void;
-  query<Row>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+  query<MessageRow>(text: string, values?: readonly unknown[]): Promise<MessageRow[]>;
   stored(): Promise<Stored[]>;
   noted(): Promise<Noted[]>;
   close(): Promise<void>;

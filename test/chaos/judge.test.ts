@@ -2,7 +2,7 @@
 // nothing in a history that is whole.
 import { describe, expect, test } from 'vitest';
 import { partitionOf } from '../../engine/placement/partition.ts';
-import { type Heard, type Hearing, type History, judge, lineOf, type Stored } from './judge.ts';
+import { type Hearing, type History, judge, lineOf, type ReceivedDispatch, type Stored } from './judge.ts';
 
 const PARTITIONS = 8;
 const GUILD = '100';
@@ -16,7 +16,7 @@ const rows = (count: number): Stored[] =>
 
 /** GUILD_CREATE, then the messages of these ids. */
 function hearing(ids: readonly number[], given: Partial<Hearing> = {}): Hearing {
-  const heard: Heard[] = [
+  const heard: ReceivedDispatch[] = [
     { s: 1, anew: null, message: null },
     { s: 2, anew: GUILD, message: null },
     ...ids.map((id, at) => ({ s: at + 3, anew: null, message: { id: String(id), channelId: CHANNEL } })),
@@ -73,7 +73,7 @@ describe('the judge', () => {
       historyOf({ hearings: [{ ...hearing([]), heard: [...heard, ...again] }] }),
     );
     expect([lost, unseen]).toEqual([[], 1]);
-    const other = [{ ...again[0], anew: '999' } as Heard, again[1] as Heard];
+    const other = [{ ...again[0], anew: '999' } as ReceivedDispatch, again[1] as ReceivedDispatch];
     expect(heardBy({ ...hearing([]), heard: [...heard, ...other] })).toMatch(/^lost 1/);
   });
 

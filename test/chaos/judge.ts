@@ -7,7 +7,7 @@ export interface Written {
 }
 
 /** A dispatch as a session got it. `id` and `channelId` when it was a message of a writer. */
-export interface Heard {
+export interface ReceivedDispatch {
   readonly s: number;
   /** The guild whose state it was told anew, by GUILD_CREATE: that it misses something before it knows. */
   readonly anew: string | null;
@@ -17,7 +17,7 @@ export interface Heard {
 /** From READY until the next READY. */
 export interface Hearing {
   readonly session: string;
-  readonly heard: readonly Heard[];
+  readonly heard: readonly ReceivedDispatch[];
   /** It was told all from the first message on. */
   readonly fromStart: boolean;
   /** It stood when all was over. */

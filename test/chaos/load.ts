@@ -3,7 +3,7 @@ import { WebSocket } from 'ws';
 import { INTENTS } from '../../protocol/intents.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import { ADMIN_TOKEN, type Shard } from './ground.ts';
-import type { Heard, Hearing, Written } from './judge.ts';
+import type { Hearing, ReceivedDispatch, Written } from './judge.ts';
 
 const ANSWER_MS = 15_000;
 /** Between two attempts. */
@@ -157,7 +157,7 @@ export class Listener {
     readonly name: string;
     readonly random: () => number;
   };
-  readonly #hearings: { heard: Heard[]; fromStart: boolean }[] = [];
+  readonly #hearings: { heard: ReceivedDispatch[]; fromStart: boolean }[] = [];
   /** Ids of the messages received since the last READY. */
   readonly #heardIds = new Set<string>();
   #socket: WebSocket | null = null;

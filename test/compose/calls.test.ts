@@ -9,7 +9,7 @@ import type { VoiceStateRequest } from '../../protocol/sessionrequests.ts';
 import { openInstance, type RecordingSink, until } from '../support/instance.ts';
 
 /** The notifications that the voice server receives, in order. */
-class Told implements VoiceListener {
+class Received implements VoiceListener {
   readonly log: string[] = [];
   voiceJoined({ callId, userId, sessionId, silenced }: Parameters<VoiceListener['voiceJoined']>[0]): void {
     this.log.push(`seated ${callId} ${userId} ${sessionId}${silenced ? ' silenced' : ''}`);
@@ -23,7 +23,7 @@ class Told implements VoiceListener {
 }
 
 let instance: Awaited<ReturnType<typeof openInstance>>;
-let told: Told;
+let told: Received;
 let channelId: ChannelId;
 let ann: Awaited<ReturnType<typeof person>>;
 let ben: Awaited<ReturnType<typeof person>>;
@@ -49,7 +49,7 @@ const names = (of: { sink: RecordingSink }) => heard(of).map(({ t }) => t);
 const last = (of: { sink: RecordingSink }) => heard(of).at(-1)?.d;
 
 beforeEach(async () => {
-  told = new Told();
+  told = new Received();
   instance = await openInstance({}, told);
   [ann, ben] = [await person('ann'), await person('ben')];
   channelId = instance.foundation.nextId() as ChannelId;

@@ -27,9 +27,9 @@ const ask = async (method: string, path: string, authorization: string | null, b
   return { status: response.status, headers: response.headers, body: text === '' ? null : JSON.parse(text) };
 };
 
-type Asked = Awaited<ReturnType<typeof ask>>;
+type ReceivedRequest = Awaited<ReturnType<typeof ask>>;
 
-const valid = (operationId: string, { status, body }: Asked): void => {
+const valid = (operationId: string, { status, body }: ReceivedRequest): void => {
   expect(validateResponse(operationId, status, body)).toEqual([]);
 };
 
@@ -76,7 +76,7 @@ describe('a webhook', () => {
       ask('GET', `/webhooks/${made.id}`, owner),
       ask('GET', made.path, null),
     ]);
-    const [list, one, byToken] = lists as [Asked, Asked, Asked];
+    const [list, one, byToken] = lists as [ReceivedRequest, ReceivedRequest, ReceivedRequest];
     expect(list.body[0].token).toBe(made.token);
     expect(one.body).toMatchObject({ token: made.token, user: { username: 'anna' } });
     expect(byToken.body.token).toBe(made.token);

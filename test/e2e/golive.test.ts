@@ -39,14 +39,17 @@ const keyOf = ({ gateway }: Person): string => {
   return `guild:${guildId}:${channelId}:${gateway.userId}`;
 };
 
-interface Told extends Record<string, unknown> {
+interface ReceivedStream extends Record<string, unknown> {
   readonly rtc_server_id: string;
   readonly rtc_channel_id: string;
 }
 
 /** The ticket to a stream that somebody was told of in answer to op 18 or 20. */
-async function streamTicket({ gateway, ticket }: Person, key: string): Promise<VoiceTicket & { told: Told }> {
-  const told = await gateway.dispatch<Told>('STREAM_CREATE', (d) => d.stream_key === key);
+async function streamTicket(
+  { gateway, ticket }: Person,
+  key: string,
+): Promise<VoiceTicket & { told: ReceivedStream }> {
+  const told = await gateway.dispatch<ReceivedStream>('STREAM_CREATE', (d) => d.stream_key === key);
   const at = await gateway.dispatch('STREAM_SERVER_UPDATE', (d) => d.stream_key === key);
   expect(at).toMatchObject({ guild_id: server.info.guild.id });
   const { rtc_server_id: serverId, rtc_channel_id: channelId } = told;

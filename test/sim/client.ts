@@ -6,7 +6,7 @@ import { Life } from './life.ts';
 import type { LobbyTruth } from './lobbytruth.ts';
 import { takesLobbyChanges } from './lobbyview.ts';
 import type { Truth } from './truth.ts';
-import type { Heard, HeardInteraction, Wire, WireEnd } from './wire.ts';
+import type { ReceivedDispatch, ReceivedInteraction, Wire, WireEnd } from './wire.ts';
 import type { World } from './world.ts';
 
 /** Where clients find a shard to connect to; null while none accepts. */
@@ -24,7 +24,7 @@ interface ClientPorts {
   readonly lobbies?: LobbyTruth;
   readonly doors: Doors;
   /** Called when a session of the invoker or the bot receives an interaction. */
-  readonly interacted: (interaction: HeardInteraction) => void;
+  readonly interacted: (interaction: ReceivedInteraction) => void;
   /** How long a session without a connection can be resumed; 0: it may be lost at any time. */
   readonly resumableMs: number;
 }
@@ -107,7 +107,7 @@ export class SimClient implements WireEnd {
     world.after(forMs, () => wire.readOn());
   }
 
-  heard(heard: Heard): void {
+  heard(heard: ReceivedDispatch): void {
     const { world } = this.#ports;
     switch (heard.op) {
       case OP.HELLO:
@@ -134,7 +134,7 @@ export class SimClient implements WireEnd {
           world.note(`${this.name} hears ${heard.t}, s ${heard.s}`);
         }
         this.life.heard(heard);
-        if (heard.t === 'INTERACTION_CREATE') this.#ports.interacted(heard.d as HeardInteraction);
+        if (heard.t === 'INTERACTION_CREATE') this.#ports.interacted(heard.d as ReceivedInteraction);
     }
   }
 

@@ -20,4 +20,4 @@ export interface Command {
 }
 
 /** A command as it is requested. */
-export type Asked = Pick<Command, 'what' | 'mark' | 'again' | 'run' | 'settled'>;
+export type Arguments = Pick<Command, 'what' | 'mark' | 'again' | 'run' | 'settled'>;

@@ -1,7 +1,7 @@
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { RELATION } from '../../engine/social/facts.ts';
 import { type UserId, userPair } from '../../protocol/ids.ts';
-import type { Asked } from './command.ts';
+import type { Arguments } from './command.ts';
 import { type Database, relationKey } from './database.ts';
 import type { SimUser } from './founding.ts';
 import type { Judge } from './judge.ts';
@@ -14,7 +14,7 @@ interface DirectPorts {
   readonly database: Database;
   readonly users: readonly SimUser[];
   readonly mark: (kind: string) => string;
-  readonly enqueue: (asked: Asked) => void;
+  readonly enqueue: (asked: Arguments) => void;
 }
 
 /** Direct messages between two users, requests of friendship, blocks. */

@@ -1,5 +1,10 @@
 import { StorageFault } from '../../storage/database/driver.ts';
-import type { JournalFolder, JournalStore, JournalWriter, TakenSession } from '../../storage/journal/port.ts';
+import type {
+  ClaimedSession,
+  JournalFolder,
+  JournalStore,
+  JournalWriter,
+} from '../../storage/journal/port.ts';
 import { planted } from './planting.ts';
 import type { Host, World } from './world.ts';
 
@@ -11,7 +16,7 @@ interface Folder {
   writer: Host | null;
   writtenMs: number;
   readonly segments: Map<number, Buffer[]>;
-  readonly taken: Map<string, TakenSession>;
+  readonly taken: Map<string, ClaimedSession>;
 }
 
 const keyOf = ({ shardId, instance, copy }: Pick<JournalFolder, 'shardId' | 'instance' | 'copy'>): string =>

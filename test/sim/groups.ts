@@ -7,7 +7,7 @@ import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import { createGroups } from '../../services/privatechannels/groups.ts';
 import type { SimClient } from './client.ts';
-import type { Asked } from './command.ts';
+import type { Arguments } from './command.ts';
 import { type Database, relationKey } from './database.ts';
 import type { SimUser } from './founding.ts';
 import type { SimShard } from './shard.ts';
@@ -19,7 +19,7 @@ interface GroupPorts {
   readonly users: readonly SimUser[];
   readonly clients: readonly SimClient[];
   readonly mark: (kind: string) => string;
-  readonly enqueue: (asked: Asked) => void;
+  readonly enqueue: (asked: Arguments) => void;
 }
 
 /** The last voice state that a session requested in a probe. */

@@ -4,11 +4,11 @@ import { CALLBACK, INTERACTION } from '../../protocol/interactions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Invocation } from '../../services/interactions/ports.ts';
 import type { SimClient } from './client.ts';
-import type { Asked } from './command.ts';
+import type { Arguments } from './command.ts';
 import type { Database } from './database.ts';
 import { commandOf, type SimGuild } from './founding.ts';
 import type { SimShard } from './shard.ts';
-import { answerOf, followUpOf, type HeardInteraction } from './wire.ts';
+import { answerOf, followUpOf, type ReceivedInteraction } from './wire.ts';
 import type { World } from './world.ts';
 
 interface InteractingPorts {
@@ -16,7 +16,7 @@ interface InteractingPorts {
   readonly database: Database;
   readonly clients: readonly SimClient[];
   /** Sends a call, and repeats it while its outcome is unknown. */
-  readonly call: (call: Asked) => void;
+  readonly call: (call: Arguments) => void;
 }
 
 const UNKNOWN: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_WEBHOOK') };
@@ -59,7 +59,7 @@ function dataOf(applicationId: ApplicationId): Invocation['data'] {
 /** Each session of a bot answers an interaction; the session whose answer is accepted sends a follow-up. */
 export function answer(
   { call }: Pick<InteractingPorts, 'call'>,
-  { id, application_id: webhookId, token }: HeardInteraction,
+  { id, application_id: webhookId, token }: ReceivedInteraction,
 ): void {
   if (token === undefined) return;
   const mark = answerOf(id);

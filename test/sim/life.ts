@@ -3,8 +3,8 @@ import type { Judge } from './judge.ts';
 import type { LobbyTruth } from './lobbytruth.ts';
 import { LobbyView } from './lobbyview.ts';
 import { Replica } from './replica.ts';
-import type { Told, Truth } from './truth.ts';
-import { answerOf, type Heard } from './wire.ts';
+import type { AcknowledgedFact, Truth } from './truth.ts';
+import { answerOf, type ReceivedDispatch } from './wire.ts';
 
 interface Message {
   readonly id: string;
@@ -76,7 +76,7 @@ export class Life {
   }
 
   /** Handles a dispatch. */
-  heard({ t, s, d }: Heard): void {
+  heard({ t, s, d }: ReceivedDispatch): void {
     this.#judge.expect(
       s === this.seq + 1,
       'sequence',
@@ -91,8 +91,8 @@ export class Life {
   }
 
   /** Messages that the client should have and does not have. */
-  missing(): Told[] {
-    const missing: Told[] = [];
+  missing(): AcknowledgedFact[] {
+    const missing: AcknowledgedFact[] = [];
     const now = this.#truth.at;
     for (const messages of this.#truth.byChannel.values())
       for (const told of messages) {
@@ -102,7 +102,7 @@ export class Life {
     return missing;
   }
 
-  #sinceOf({ ownerId, channelId }: Told): number {
+  #sinceOf({ ownerId, channelId }: AcknowledgedFact): number {
     if (this.#truth.isPrivate(ownerId)) return this.#readyAt;
     const known = this.#lastAt.get(channelId);
     const toldAt = this.#toldAt.get(ownerId);

@@ -1,7 +1,7 @@
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { LobbyCommands } from '../../engine/lobby/rules.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
-import type { Asked } from './command.ts';
+import type { Arguments } from './command.ts';
 import type { Database } from './database.ts';
 import type { SimUser } from './founding.ts';
 import type { Judge } from './judge.ts';
@@ -16,7 +16,7 @@ interface LobbyPorts {
   readonly lobbyTruth: LobbyTruth;
   readonly users: readonly SimUser[];
   readonly mark: (kind: string) => string;
-  readonly enqueue: (asked: Asked) => void;
+  readonly enqueue: (asked: Arguments) => void;
 }
 
 const SECRETS = ['red', 'green', 'blue'];

@@ -1,6 +1,6 @@
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
-import type { Asked } from './command.ts';
+import type { Arguments } from './command.ts';
 import type { SimGuild } from './founding.ts';
 import type { Judge } from './judge.ts';
 import type { Truth } from './truth.ts';
@@ -12,7 +12,7 @@ interface ReadPorts {
   readonly truth: Truth;
   readonly guilds: readonly SimGuild[];
   readonly mark: (kind: string) => string;
-  readonly enqueue: (asked: Asked) => void;
+  readonly enqueue: (asked: Arguments) => void;
 }
 
 /**

@@ -14,7 +14,7 @@ import { LobbyTruth } from './lobbytruth.ts';
 import { SimNetwork } from './network.ts';
 import { resumableMs, type Scenario, scenarioOf } from './scenario.ts';
 import { Truth } from './truth.ts';
-import type { HeardInteraction } from './wire.ts';
+import type { ReceivedInteraction } from './wire.ts';
 import { Workload } from './workload.ts';
 import { World } from './world.ts';
 
@@ -80,7 +80,7 @@ function build(world: World, judge: Judge, scenario: Scenario, features: readonl
     config: scenario.config,
   });
   for (let at = 0; at < scenario.shards; at += 1) cluster.add();
-  const interacted = (interaction: HeardInteraction) => workload.heard(interaction);
+  const interacted = (interaction: ReceivedInteraction) => workload.heard(interaction);
   const doors = (end: SimClient) => cluster.connect(end);
   const ports = { world, judge, truth, interacted, doors, resumableMs: resumableMs(scenario) };
   const second = users.slice(0, scenario.seconds).map((user) => ({ ...user, name: `${user.name}b` }));

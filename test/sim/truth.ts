@@ -6,7 +6,7 @@ const ADMINISTRATOR = 1n << 3n;
 const PRIVATE_THREAD = 12;
 
 /** A message as it was committed. */
-export interface Told {
+export interface AcknowledgedFact {
   readonly id: string;
   readonly ownerId: string;
   readonly channelId: string;
@@ -31,11 +31,11 @@ interface Sight {
  * Permissions are computed here again, independently of the engine, as far as the workload uses them.
  */
 export class Truth {
-  readonly messages = new Map<string, Told>();
+  readonly messages = new Map<string, AcknowledgedFact>();
   /** Contents of all messages. */
   readonly said = new Set<string>();
   /** In the order of their commits. */
-  readonly byChannel = new Map<string, Told[]>();
+  readonly byChannel = new Map<string, AcknowledgedFact[]>();
   /** How often something was given this name. */
   readonly named = new Map<string, number>();
   /** The commit that first gave a guild this name. */
@@ -81,7 +81,12 @@ export class Truth {
   }
 
   /** Whether the user could see the channel from commit `from` to commit `to` (inclusive), always or at some time. */
-  saw(userId: string, { ownerId, channelId }: Told, from: number, to: number): 'always' | 'once' | 'never' {
+  saw(
+    userId: string,
+    { ownerId, channelId }: AcknowledgedFact,
+    from: number,
+    to: number,
+  ): 'always' | 'once' | 'never' {
     const privately = this.#database.privateChannels.get(ownerId);
     if (privately && !privately.channel.group)
       return privately.channel.recipientIds.includes(userId as never) ? 'always' : 'never';

@@ -8,7 +8,7 @@ import type { Judge } from './judge.ts';
 import type { Host, World } from './world.ts';
 
 /** The content of one frame, as a client reads it. */
-export interface Heard {
+export interface ReceivedDispatch {
   readonly op: number;
   readonly t: string | null;
   readonly s: number;
@@ -25,10 +25,10 @@ function payloadOf(body: DispatchBody): unknown {
 
 /** A frame that is not encoded: only its content crosses the simulated network. */
 class SimFrame extends Uint8Array {
-  heard: Heard = { op: -1, t: null, s: 0, d: null };
+  heard: ReceivedDispatch = { op: -1, t: null, s: 0, d: null };
 }
 
-const frame = (heard: Heard): SimFrame => {
+const frame = (heard: ReceivedDispatch): SimFrame => {
   const made = new SimFrame(0);
   made.heard = heard;
   return made;
@@ -48,7 +48,7 @@ export const SIM_LANE: Lane = {
 /** The client's end of a connection. */
 export interface WireEnd {
   readonly name: string;
-  heard(heard: Heard): void;
+  heard(heard: ReceivedDispatch): void;
   /** 1006: the connection broke. */
   closed(code: number): void;
 }
@@ -206,7 +206,7 @@ export class Wire implements RawSocket {
 }
 
 /** An interaction as a bot receives it. */
-export interface HeardInteraction {
+export interface ReceivedInteraction {
   readonly id: string;
   /** Used as the id of a webhook together with the token. */
   readonly application_id: WebhookId;

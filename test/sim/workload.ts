@@ -4,7 +4,7 @@ import type { Authority } from '../../engine/kernel/authority.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import type { SimClient } from './client.ts';
-import type { Asked, Command, Fate } from './command.ts';
+import type { Arguments, Command, Fate } from './command.ts';
 import type { Database } from './database.ts';
 import { DirectWork } from './direct.ts';
 import { type Feature, SHARE } from './features.ts';
@@ -17,7 +17,7 @@ import type { LobbyTruth } from './lobbytruth.ts';
 import { ReadWork } from './reads.ts';
 import type { SimShard } from './shard.ts';
 import type { Truth } from './truth.ts';
-import type { HeardInteraction } from './wire.ts';
+import type { ReceivedInteraction } from './wire.ts';
 import type { World } from './world.ts';
 
 interface WorkloadPorts {
@@ -55,7 +55,7 @@ export class Workload {
     const common = {
       ...ports,
       mark: (kind: string) => this.#mark(kind),
-      enqueue: (asked: Asked) => this.#enqueue(asked),
+      enqueue: (asked: Arguments) => this.#enqueue(asked),
     };
     this.#more = ports.features.flatMap((feature) => (feature === 'slow' ? [] : [new WORK[feature](common)]));
   }
@@ -119,7 +119,7 @@ export class Workload {
   }
 
   /** A bot answers an interaction that it has received, sometimes twice. */
-  heard(interaction: HeardInteraction): void {
+  heard(interaction: ReceivedInteraction): void {
     const { world } = this.#ports;
     for (let left = world.chance(0.3) ? 2 : 1; left > 0; left -= 1)
       world.after(world.between(1, 30), () => answer(this.#interacting, interaction));
@@ -127,7 +127,7 @@ export class Workload {
 
   get #interacting() {
     const { world, database, clients } = this.#ports;
-    const call = (asked: Asked) => this.#enqueue(asked);
+    const call = (asked: Arguments) => this.#enqueue(asked);
     return { world, database, clients, call };
   }
 
@@ -259,7 +259,7 @@ export class Workload {
     this.#enqueue({ what, mark, again, run });
   }
 
-  #enqueue(asked: Asked): void {
+  #enqueue(asked: Arguments): void {
     const command: Command = { ...asked, fate: 'open', tries: 0, probe: this.#probing };
     this.commands.push(command);
     this.#send(command);

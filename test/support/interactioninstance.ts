@@ -34,7 +34,7 @@ export const codeOf = (reply: Reply<unknown>): number | null => (reply.ok ? null
 
 type Instance = Awaited<ReturnType<typeof openInstance>>;
 type Connection = Awaited<ReturnType<Instance['connect']>>;
-type Asked = Partial<Invocation> & Pick<Invocation, 'type' | 'data'>;
+type ReceivedRequest = Partial<Invocation> & Pick<Invocation, 'type' | 'data'>;
 
 /** The application that is used, and the connection of its bot that receives the interaction. */
 interface By {
@@ -86,7 +86,7 @@ class InteractionInstance {
     return { ...{ id, version, name, type }, ...more };
   }
 
-  ask(asked: Asked, { id: applicationId }: Pick<Application, 'id'> = this.own) {
+  ask(asked: ReceivedRequest, { id: applicationId }: Pick<Application, 'id'> = this.own) {
     const { instance, channelId, person } = this;
     this.#nonces += 1;
     return instance.features.interactions.invoke({
@@ -98,7 +98,10 @@ class InteractionInstance {
   }
 
   /** Sends an invocation, and waits until the bot's connection has it. */
-  async send(asked: Asked, { application = this.own, sink = this.bot.sink }: By = {}): Promise<Sent> {
+  async send(
+    asked: ReceivedRequest,
+    { application = this.own, sink = this.bot.sink }: By = {},
+  ): Promise<Sent> {
     const before = sink.dispatches.length;
     wellDone(await this.ask(asked, application));
     const found = () => sink.dispatches.slice(before).find(({ t }) => t === 'INTERACTION_CREATE');
@@ -111,7 +114,7 @@ class InteractionInstance {
   }
 
   /** The press of a button. */
-  click(messageId: string, customId: string): Asked {
+  click(messageId: string, customId: string): ReceivedRequest {
     const data = { component_type: 2, custom_id: customId };
     return { type: INTERACTION.COMPONENT, messageId: messageId as never, data };
   }

@@ -1,11 +1,16 @@
 import { StorageFault } from '../../storage/database/driver.ts';
-import type { JournalFolder, JournalStore, JournalWriter, TakenSession } from '../../storage/journal/port.ts';
+import type {
+  ClaimedSession,
+  JournalFolder,
+  JournalStore,
+  JournalWriter,
+} from '../../storage/journal/port.ts';
 
 interface Folder extends Pick<JournalFolder, 'shardId' | 'instance' | 'copy'> {
   writtenMs: number;
   isWritten: boolean;
   readonly segments: Map<number, Buffer[]>;
-  readonly taken: Map<string, TakenSession>;
+  readonly taken: Map<string, ClaimedSession>;
 }
 
 type Named = Pick<JournalFolder, 'shardId' | 'instance' | 'copy'>;
@@ -63,11 +68,11 @@ export class MemoryJournals implements JournalStore {
     return Buffer.concat(this.made.get(keyOf(folder))?.segments.get(segment) ?? []);
   }
 
-  async taken(folder: JournalFolder): Promise<TakenSession[]> {
+  async taken(folder: JournalFolder): Promise<ClaimedSession[]> {
     return [...(this.made.get(keyOf(folder))?.taken.values() ?? [])];
   }
 
-  async take(folder: JournalFolder, session: TakenSession): Promise<boolean> {
+  async take(folder: JournalFolder, session: ClaimedSession): Promise<boolean> {
     const taken = this.made.get(keyOf(folder))?.taken;
     const mark = `${session.sessionId}.${session.handle}`;
     if (!taken || taken.has(mark)) return false;

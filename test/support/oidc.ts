@@ -13,7 +13,7 @@ interface Answer {
 }
 
 /** Recorded fields of a request. */
-interface Asked {
+interface ReceivedRequest {
   readonly method: string | undefined;
   readonly authorization: string | undefined;
   readonly body: string;
@@ -24,7 +24,7 @@ interface Key {
   readonly privateKey: CryptoKey;
 }
 
-type Override = Answer | ((asked: Asked) => Answer);
+type Override = Answer | ((asked: ReceivedRequest) => Answer);
 
 /**
  * An OIDC issuer on HTTPS with a certificate of its own: discovery, keys that rotate, and ID tokens. `override`
@@ -83,7 +83,7 @@ function sign({ jwk, privateKey }: Key, claims: object, header: object, nowMs: n
 }
 
 /** An HTTPS server on a free port of localhost. */
-async function serve(answer: (path: string, asked: Asked) => Answer) {
+async function serve(answer: (path: string, asked: ReceivedRequest) => Answer) {
   const { key, cert } = await certificate();
   const requests: string[] = [];
   const server = createServer({ key, cert }, (request, response) => {

@@ -31,7 +31,7 @@ export interface Relay {
   close(): Promise<void>;
 }
 
-interface Place {
+interface RelayAddress {
   readonly operationId: string;
   readonly method: string;
   readonly pattern: RegExp;
@@ -42,7 +42,7 @@ interface Place {
 const BESIDE = Object.entries<AnyOperation>(unlisted).map(
   ([id, { method, path }]) => `${id} ${method} ${path}`,
 );
-const PLACES: readonly Place[] = [...OPERATIONS, ...BESIDE]
+const PLACES: readonly RelayAddress[] = [...OPERATIONS, ...BESIDE]
   .map((line) => {
     const [operationId = '', method = '', path = ''] = line.split(' ');
     const pattern = new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`);

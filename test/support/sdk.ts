@@ -7,7 +7,7 @@ import { ClientError } from '../../sdk/result.ts';
 import type { SocketEvents } from '../../sdk/voice/wire.ts';
 
 /** One request that the library made. */
-interface Asked {
+interface ReceivedRequest {
   readonly method: string;
   /** With its query, below the API's base. */
   readonly path: string;
@@ -68,7 +68,7 @@ export const readyBody = (more: object = {}): object => ({
 
 /** A server as a client meets it, of which a test says every word: answers of HTTP, and messages of the gateway. */
 export class ScriptedServer {
-  readonly asked: Asked[] = [];
+  readonly asked: ReceivedRequest[] = [];
   readonly sockets: {
     readonly url: string;
     readonly events: SocketEvents;
@@ -78,7 +78,7 @@ export class ScriptedServer {
   readonly opened: string[] = [];
   openLocal: Host['openLocal'] = null;
   /** By `METHOD /path` without its query; the last one without a match answers 404. */
-  readonly #answers = new Map<string, (asked: Asked) => Answer | Promise<Answer>>();
+  readonly #answers = new Map<string, (asked: ReceivedRequest) => Answer | Promise<Answer>>();
   #seq = 0;
   redirect: { arrived: (url: string) => boolean; gone: () => void; closed: boolean } | null = null;
 
@@ -89,7 +89,7 @@ export class ScriptedServer {
     }));
   }
 
-  answer(route: string, give: (asked: Asked) => Answer | Promise<Answer>): void {
+  answer(route: string, give: (asked: ReceivedRequest) => Answer | Promise<Answer>): void {
     this.#answers.set(route, give);
   }
 
@@ -97,7 +97,7 @@ export class ScriptedServer {
     const url = String(input);
     const path = url.slice(API.length);
     const headers = new Headers(init?.headers);
-    const asked: Asked = {
+    const asked: ReceivedRequest = {
       method: init?.method ?? 'GET',
       path,
       authorization: headers.get('authorization'),

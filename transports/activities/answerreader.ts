@@ -40,7 +40,15 @@ const CLOSES = /(?:^|,)\s*close\s*(?:,|$)/i;
 const IDLE = /(?:^|[\s,;])timeout=(\d{1,6})(?:$|[\s,;])/i;
 
 /** The part of an answer that the next byte belongs to. */
-type Place = 'nothing' | 'start' | 'sized' | 'chunkLine' | 'chunk' | 'chunkEnd' | 'trailers' | 'untilEnd';
+type ReaderState =
+  | 'nothing'
+  | 'start'
+  | 'sized'
+  | 'chunkLine'
+  | 'chunk'
+  | 'chunkEnd'
+  | 'trailers'
+  | 'untilEnd';
 
 /** Values of the headers that decide where the body and the connection end. */
 interface Framing {
@@ -58,7 +66,7 @@ const MALFORMED = -1;
  */
 export class AnswerReader {
   #sink: AnswerSink | null = null;
-  #place: Place = 'nothing';
+  #place: ReaderState = 'nothing';
   #isHead = false;
   #left = 0;
   #interim = 0;

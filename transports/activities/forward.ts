@@ -9,16 +9,16 @@ import {
   requestHeaders,
 } from './headers.ts';
 import type { Inbound } from './inbound.ts';
-import type { Asked } from './origins.ts';
+import type { RequestTarget } from './origins.ts';
 import type { Carried, Connection } from './pool.ts';
-import type { Site } from './sites.ts';
+import type { ProxyTarget } from './sites.ts';
 
 /** One request that is passed on. */
 interface Forwarded {
   readonly inbound: Inbound;
-  readonly asked: Asked;
+  readonly asked: RequestTarget;
   readonly body: Readable | null;
-  readonly site: Site;
+  readonly site: ProxyTarget;
   /** The path at the target, without the query. */
   readonly path: string;
   /** The origin of the activity. */

@@ -36,7 +36,7 @@ export class Origins {
 }
 
 /** The path and query of a browser's request, percent-encoded and without steps to other directories. */
-export interface Asked {
+export interface RequestTarget {
   readonly path: string;
   /** Empty or with its question mark. */
   readonly search: string;
@@ -46,7 +46,7 @@ export interface Asked {
 const PLAIN = /^(?:\/[\w~!$&()*+,;=:@-][\w.~!$&()*+,;=:@-]*)*\/?$/;
 
 /** Reads the target of a request; null when it is not a path. */
-export function askedFor(target: string, self: URL): Asked | null {
+export function askedFor(target: string, self: URL): RequestTarget | null {
   if (PLAIN.test(target)) return { path: target, search: '' };
   if (!target.startsWith('/') || !URL.canParse(`${self.origin}${target}`)) return null;
   const { origin, pathname, search } = new URL(`${self.origin}${target}`);

@@ -31,7 +31,7 @@ export interface Ticks {
 }
 
 /** Options of the connections to a target. */
-export interface Way {
+export interface ConnectOptions {
   readonly lookup: LookupFunction;
   readonly ca?: string[];
 }
@@ -72,7 +72,7 @@ const READ_BUFFER = Buffer.allocUnsafeSlow(64 << 10);
 export class Pool {
   readonly ticks: Ticks;
   readonly #url: URL;
-  readonly #way: Way;
+  readonly #way: ConnectOptions;
   readonly #total: Total;
   readonly #open = new Set<Connection>();
   /** The most recently used one is last. */
@@ -83,7 +83,7 @@ export class Pool {
   #session: Buffer | undefined;
   #isClosed = false;
 
-  constructor(url: URL, way: Way, ticks: Ticks, total: Total) {
+  constructor(url: URL, way: ConnectOptions, ticks: Ticks, total: Total) {
     this.#url = url;
     this.#way = way;
     this.ticks = ticks;

@@ -8,10 +8,10 @@ import { forward, refusalOf, TARGET_REASON } from './forward.ts';
 import { isFramed, type OwnHeaders, ownHeaders, type PagePolicy, securityHeaders } from './headers.ts';
 import { Inbound } from './inbound.ts';
 import { Networks } from './networks.ts';
-import { type Asked, askedFor, innerPath, Origins } from './origins.ts';
+import { askedFor, innerPath, Origins, type RequestTarget } from './origins.ts';
 import { RELAY_PAGE, RELAY_PATH, relayHeaders } from './relay.ts';
 import { Shares } from './shares.ts';
-import { type Site, type SiteSettings, Sites } from './sites.ts';
+import { type ProxyTarget, type SiteSettings, Sites } from './sites.ts';
 import { Sockets } from './sockets.ts';
 
 /** Where a request goes: a host with an optional port, and a path. */
@@ -217,7 +217,7 @@ class Requests {
     shares: Shares,
     id: ApplicationId,
     own: OwnHeaders | null,
-  ): Site | null {
+  ): ProxyTarget | null {
     const site = this.#sites.of(host);
     if (!site) {
       refuse(inbound, 502, TARGET_REASON, own);
@@ -266,7 +266,7 @@ type Refused = readonly [number, string, OwnHeaders | null];
 interface Mapped {
   readonly inbound: Inbound;
   readonly page: Page;
-  readonly asked: Asked;
+  readonly asked: RequestTarget;
   readonly body: Readable | null;
 }
 

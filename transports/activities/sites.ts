@@ -2,7 +2,7 @@ import { rootCertificates } from 'node:tls';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import { checkedLookup, type Resolve, resolveBySystem } from '../outgoing/connection.ts';
 import { mayContact, mayContactAt, type Permitted } from '../outgoing/endpoints.ts';
-import { Pool, type Ticks, Total, type Way } from './pool.ts';
+import { type ConnectOptions, Pool, type Ticks, Total } from './pool.ts';
 
 export interface SiteSettings extends Permitted {
   /** CA certificates, PEM, trusted besides the usual ones. */
@@ -12,11 +12,11 @@ export interface SiteSettings extends Permitted {
 }
 
 /** A host of targets that may be contacted. */
-export interface Site {
+export interface ProxyTarget {
   readonly url: URL;
   readonly pool: Pool;
   /** Options of a connection. Names resolve only to addresses that may be contacted. */
-  readonly connect: Way;
+  readonly connect: ConnectOptions;
 }
 
 /** Hosts of targets that are known; mappings with parameters in a host make many. */
@@ -35,7 +35,7 @@ interface SitesBounds {
 export class Sites {
   readonly #settings: SiteSettings;
   readonly #ca: string[] | null;
-  readonly #sites = new Map<string, Site | null>();
+  readonly #sites = new Map<string, ProxyTarget | null>();
   readonly #ticks: Ticks & { now: number };
   #timer: Timer;
   /** The pools of all sites, also of forgotten ones with requests under way. */
@@ -53,7 +53,7 @@ export class Sites {
   }
 
   /** The site of a host with an optional port; null for one that may not be contacted. */
-  of(host: string): Site | null {
+  of(host: string): ProxyTarget | null {
     const known = this.#sites.get(host);
     if (known !== undefined) return known;
     const url = this.#urlOf(host);
@@ -84,7 +84,7 @@ export class Sites {
     return mayContact(this.#settings, url.origin) ? url : null;
   }
 
-  #open(url: URL): Site {
+  #open(url: URL): ProxyTarget {
     const { resolve = resolveBySystem } = this.#settings;
     const lookup = checkedLookup(resolve, (address) => mayContactAt(this.#settings, url, address));
     const connect = { lookup, ...(this.#ca && { ca: this.#ca }) };

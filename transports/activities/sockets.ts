@@ -2,15 +2,15 @@ import type { us_socket_context_t, WebSocket, WebSocketBehavior } from 'uWebSock
 import { WebSocket as TargetSocket } from 'ws';
 import { type HeaderLines, requestHeaders } from './headers.ts';
 import type { Inbound } from './inbound.ts';
-import type { Asked } from './origins.ts';
-import type { Site } from './sites.ts';
+import type { RequestTarget } from './origins.ts';
+import type { ProxyTarget } from './sites.ts';
 
 /** A WebSocket that a page asks for. */
 interface Opening {
   readonly inbound: Inbound;
   readonly context: us_socket_context_t;
-  readonly asked: Asked;
-  readonly site: Site;
+  readonly asked: RequestTarget;
+  readonly site: ProxyTarget;
   /** The path at the target, without the query. */
   readonly path: string;
   /** Refuses the request with a status. */

@@ -75,7 +75,7 @@ async function applicationOf({ admin }: Invoking, wanted: string): Promise<Appli
   throw new AdminError(404, '10002', `There is no application "${wanted}". There is: ${names.join(', ')}.`);
 }
 
-interface Wanted {
+interface InvocationQuery {
   readonly as?: string;
   readonly guild_id?: string;
   readonly channel_id?: string;
@@ -85,7 +85,7 @@ interface Wanted {
 async function placeOf(
   engine: Invoking,
   { bot_id: botId, name }: Application,
-  { as, guild_id: wantedId, channel_id: channelId }: Wanted,
+  { as, guild_id: wantedId, channel_id: channelId }: InvocationQuery,
 ): Promise<{ readonly userId: string; readonly guildId: string; readonly channelId: string }> {
   const guilds = await engine.admin.listGuilds(null, GUILDS_MAX);
   for (const { id } of guilds) {

@@ -213,13 +213,13 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   }),
 ];
 
-interface Found {
+interface RouteMatch {
   readonly route: AdminRoute;
   readonly id: FreshId;
 }
 
 /** The route of a method and path, or the allowed methods of the path (empty if the path is unknown). */
-export function findRoute(method: string, path: string): Found | { readonly methods: string[] } {
+export function findRoute(method: string, path: string): RouteMatch | { readonly methods: string[] } {
   const methods: string[] = [];
   for (const route of ADMIN_ROUTES) {
     const id = match(route.path, path);

@@ -49,7 +49,7 @@ export async function watched(
   return null;
 }
 
-type Call = (call: ApiParams, options: { readonly as: string | null }) => Promise<unknown>;
+type ApiCall = (call: ApiParams, options: { readonly as: string | null }) => Promise<unknown>;
 
 /** Calls an operation as a user or bot, for the API explorer. Its answer is that of the API. */
 export async function callOperation(
@@ -64,7 +64,7 @@ export async function callOperation(
     );
   const { operation, as, ...call } = body;
   const what = `POST /operations ${operation}`;
-  const run: Call | undefined = Reflect.get(engine.api, operation);
+  const run: ApiCall | undefined = Reflect.get(engine.api, operation);
   if (run === undefined)
     throw new AdminError(404, 'unknown_operation', `There is no operation ${operation}.`);
   try {

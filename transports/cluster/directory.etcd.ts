@@ -68,7 +68,7 @@ function clientOf({ urls, username, password, ca }: EtcdSettings): Etcd3 {
   });
 }
 
-interface Held {
+interface HeldLease {
   readonly id: string;
   readonly ttlMs: number;
 }
@@ -81,7 +81,7 @@ class EtcdDirectory implements Directory {
   readonly #keys: EtcdKeys;
   readonly #renewals: Renewals;
   #model: EtcdModel;
-  #lease: Held | null = null;
+  #lease: HeldLease | null = null;
   #safeUntilMs = Number.NEGATIVE_INFINITY;
   #worker: { readonly number: number; readonly lease: string } | null = null;
   #self: ShardInfo | null = null;
@@ -200,7 +200,7 @@ class EtcdDirectory implements Directory {
 
   // Lease
 
-  async #grant(): Promise<Held> {
+  async #grant(): Promise<HeldLease> {
     const { clock, lease } = this.#deps;
     const sentMs = clock.monotonic();
     const { ID, TTL } = await this.#etcd.leaseClient.leaseGrant({
@@ -214,11 +214,11 @@ class EtcdDirectory implements Directory {
     return held;
   }
 
-  #renewLater(held: Held, delayMs: number): void {
+  #renewLater(held: HeldLease, delayMs: number): void {
     if (this.#lease === held) this.#after(delayMs, () => void this.#renew(held));
   }
 
-  async #renew(held: Held): Promise<void> {
+  async #renew(held: HeldLease): Promise<void> {
     if (this.#lease !== held) return;
     const { clock, lease, onFault } = this.#deps;
     const everyMs = lease.renewalEveryMs(held.ttlMs);

@@ -9,7 +9,7 @@ interface SupervisedSettings {
   readonly leaseTtlMs: number;
 }
 
-type Asked = DirectoryRequest extends infer Each
+type RequestContent = DirectoryRequest extends infer Each
   ? Each extends DirectoryRequest
     ? Omit<Each, 'n'>
     : never
@@ -114,7 +114,7 @@ class SupervisedDirectory implements Directory {
     this.#shut();
   }
 
-  #ask(question: Asked): Promise<number | readonly number[] | null> {
+  #ask(question: RequestContent): Promise<number | readonly number[] | null> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(new Error('The channel to the supervisor is closed.'));
       if (this.#waiting.size >= WAITING_MAX)

@@ -7,7 +7,7 @@ import type { Codec, LinkQuestion, QuestionFrame } from './codec.ts';
 import { DecodeFault } from './packets.ts';
 import { ReplyQueue } from './replyqueue.ts';
 
-type Call = ServerDuplexStream<Buffer, Buffer>;
+type PeerStream = ServerDuplexStream<Buffer, Buffer>;
 
 interface InboundPeerDeps {
   readonly codec: Codec;
@@ -24,7 +24,7 @@ interface InboundPeerDeps {
 }
 
 interface InboundStream {
-  readonly call: Call;
+  readonly call: PeerStream;
   /** The number that the peer gave it; null for a stream of link version 1, which carries no requests. */
   readonly id: number | null;
   readonly replies: ReplyQueue;
@@ -71,7 +71,7 @@ export class InboundPeer {
    * the stream's number.
    * @returns false when they are malformed.
    */
-  begin(call: Call, [generation, id = null]: readonly unknown[]): boolean {
+  begin(call: PeerStream, [generation, id = null]: readonly unknown[]): boolean {
     if (!isCount(generation) || !(id === null || isCount(id))) return false;
     const { codec, clock, bytesMax } = this.#deps;
     this.#endStream();
@@ -88,7 +88,7 @@ export class InboundPeer {
   }
 
   /** Handles a batch. */
-  received(call: Call, payload: Buffer): void {
+  received(call: PeerStream, payload: Buffer): void {
     const stream = this.#stream;
     if (stream?.call !== call) return;
     try {
@@ -108,7 +108,7 @@ export class InboundPeer {
   }
 
   /** Handles the end of a stream. */
-  ended(call: Call): void {
+  ended(call: PeerStream): void {
     if (this.#stream?.call === call) this.#endStream();
     else call.end();
   }

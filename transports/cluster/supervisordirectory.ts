@@ -11,7 +11,7 @@ export type DirectoryRequest = { readonly n: number } & (
   | { readonly kind: 'publish'; readonly epochs: readonly (readonly [partition: number, epoch: number])[] }
 );
 
-type Moved = readonly [partition: number, owner: Owner | null];
+type OwnerChange = readonly [partition: number, owner: Owner | null];
 
 /** A message of the supervisor's directory to a shard. */
 export type DirectoryMessage =
@@ -24,7 +24,7 @@ export type DirectoryMessage =
       readonly kind: 'moved';
       readonly revision: number;
       readonly shards: readonly ShardInfo[];
-      readonly owners: readonly Moved[];
+      readonly owners: readonly OwnerChange[];
     }
   | { readonly kind: 'lost'; readonly reason: string };
 
@@ -143,7 +143,7 @@ class DirectoryState {
   /** Ends expired leases. */
   tick(nowMs: number): AddressedMessage[] {
     const out: AddressedMessage[] = [];
-    const freed: Moved[] = [];
+    const freed: OwnerChange[] = [];
     for (const [to, connection] of this.#connections) {
       const { self, heardMs } = connection;
       if (!self || nowMs - heardMs < this.#settings.leaseTtlMs) continue;
@@ -173,7 +173,7 @@ class DirectoryState {
   }
 
   /** Applies the changes and sends them to all members, with the list of members. */
-  #ownersChanged(owners: readonly Moved[]): AddressedMessage[] {
+  #ownersChanged(owners: readonly OwnerChange[]): AddressedMessage[] {
     for (const [partition, owner] of owners) this.#owners[partition] = owner;
     this.#revision += 1;
     const message: DirectoryMessage = {
@@ -185,7 +185,7 @@ class DirectoryState {
     return [...this.#connections].flatMap(([to, { self }]) => (self ? [{ to, message }] : []));
   }
 
-  #freed({ instance }: ShardInfo): Moved[] {
+  #freed({ instance }: ShardInfo): OwnerChange[] {
     return this.#owners.flatMap((owner, partition) =>
       owner?.instance === instance ? [[partition, null] as const] : [],
     );

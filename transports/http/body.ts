@@ -216,11 +216,11 @@ export interface BodyMemoryBounds {
 }
 
 /** `share`: the caller's bodies would exceed the caller's share. `full`: the bodies of all callers use the memory. */
-type Taken = 'taken' | 'share' | 'full';
+type ChargeResult = 'taken' | 'share' | 'full';
 
 /** Memory account of one body that is being read. */
 export interface BodyAccount {
-  take(bytes: number): Taken;
+  take(bytes: number): ChargeResult;
   /** Charges the body to this user instead of the address from now on. */
   signIn(userId: string): void;
   /** The client is expected to send: from now on the body may be evicted while memory is short. */
@@ -275,7 +275,7 @@ export class BodyMemory {
   }
 
   /** @internal */
-  take(account: Account, bytes: number): Taken {
+  take(account: Account, bytes: number): ChargeResult {
     const share = account.signedIn ? this.#bounds.userBytesMax : this.#bounds.addressBytesMax;
     if (this.#heldBy(account) + bytes > share) return 'share';
     this.#progressed(account);
@@ -375,7 +375,7 @@ class Account implements BodyAccount {
     this.caller = `address ${network}`;
   }
 
-  take(bytes: number): Taken {
+  take(bytes: number): ChargeResult {
     return this.#memory.take(this, bytes);
   }
 

@@ -12,7 +12,7 @@ type Extension = keyof typeof FORMATS;
 type ImageType = (typeof FORMATS)[Extension];
 
 /** How a client wants an image. */
-export interface Wanted {
+export interface ImageRequest {
   readonly type: ImageType;
   /** Bound of both sides in pixels; null for the stored size. An image is never enlarged. */
   readonly size: number | null;
@@ -31,7 +31,7 @@ export interface Pictures {
    * The image as it is wanted; null where it is served as it is stored: when the library is not installed, the bytes are no sound
    * image or too large to decode, or too many images wait. `read` gives the stored bytes, and is called only when they are needed.
    */
-  render(key: string, wanted: Wanted, read: () => Promise<Uint8Array | null>): Promise<Picture | null>;
+  render(key: string, wanted: ImageRequest, read: () => Promise<Uint8Array | null>): Promise<Picture | null>;
   /** A PNG with an image on a square of it; null where the image cannot be drawn. `read` is as for `render`. */
   overlay(
     png: Uint8Array,
@@ -57,7 +57,7 @@ const isExtension = (text: string): text is Extension => Object.hasOwn(FORMATS, 
  * @param stored The type of the stored image.
  * @returns null when the stored image is what is wanted, and for types that are not converted.
  */
-export function readWanted(path: string, query: string, stored: string): Wanted | null {
+export function readWanted(path: string, query: string, stored: string): ImageRequest | null {
   const ending = path.slice(path.lastIndexOf('.') + 1);
   if (!isExtension(ending) || (!isServed(stored) && stored !== AVIF)) return null;
   const params = new URLSearchParams(query);
@@ -144,7 +144,7 @@ export function createPictures(
     }
   }
 
-  async function rendered(name: string, wanted: Wanted, read: () => Promise<Uint8Array | null>) {
+  async function rendered(name: string, wanted: ImageRequest, read: () => Promise<Uint8Array | null>) {
     library ??= load();
     const sharp = await library;
     if (sharp === null) return null;
@@ -186,7 +186,7 @@ export function createPictures(
 async function draw(
   sharp: Library,
   bytes: Uint8Array,
-  { type, size, isAnimated, isLossless }: Wanted,
+  { type, size, isAnimated, isLossless }: ImageRequest,
   { pixelsMax, timeoutSec }: Bounds,
 ): Promise<Picture | null> {
   // The library reads many more formats than are stored here.

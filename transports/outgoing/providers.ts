@@ -1,7 +1,7 @@
 import { type RequestOptions, request as startRequest } from 'node:https';
 import { isIP } from 'node:net';
 import { rootCertificates } from 'node:tls';
-import type { Outgoing, OutgoingRequest } from '../../services/players/ports.ts';
+import type { OutgoingHttp, OutgoingRequest } from '../../services/players/ports.ts';
 import { isPublicAddress } from './address.ts';
 import {
   checkedLookup,
@@ -30,7 +30,7 @@ export interface OutgoingSettings {
  * uses one of these addresses, so that a second DNS answer cannot redirect it. HTTP redirects are not followed. Time, size
  * and concurrent requests are bounded.
  */
-export function createOutgoing(settings: OutgoingSettings, resolve: Resolve = resolveBySystem): Outgoing {
+export function createOutgoing(settings: OutgoingSettings, resolve: Resolve = resolveBySystem): OutgoingHttp {
   const ca = settings.extraCa === null ? undefined : [...rootCertificates, settings.extraCa];
   let under = 0;
 

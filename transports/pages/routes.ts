@@ -141,7 +141,7 @@ async function afterwards(status: number, body: BodyStream | null): Promise<Afte
   return (await body.discard()) ? 'stays' : 'unread';
 }
 
-interface Sent {
+interface SentAnswer {
   readonly status: number;
   readonly headers: AnswerHeaders;
   readonly body: string;
@@ -150,7 +150,7 @@ interface Sent {
 const NOBODY: Frame = { csrf: '', who: null };
 const STRANDED = sent(notice('Not now', 'Something failed here. Try again in a moment.', null, 503), NOBODY);
 
-function sent(answer: PageAnswer, frame: Frame): Sent {
+function sent(answer: PageAnswer, frame: Frame): SentAnswer {
   const cookie: AnswerHeaders = answer.cookie === undefined ? {} : { 'Set-Cookie': answer.cookie };
   if (answer.kind === 'redirect') {
     // A line break would start another header. Locations come from a URL parser, so this is a bug.
@@ -204,7 +204,7 @@ async function serve(
   route: PageRoute,
   body: BodyStream | null,
   deps: PagesDeps,
-): Promise<Sent> {
+): Promise<SentAnswer> {
   const { path } = exchange;
   const jar = cookieJar(deps.publicUrl().startsWith('https:'));
   const place: ClientInfo = {

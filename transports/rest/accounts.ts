@@ -22,7 +22,7 @@ export function userBody(user: APIUser): object {
 }
 
 /** Private fields of an account, and the scopes that decide which of them are shown. */
-interface Seen {
+interface AccountView {
   /** Scopes of the application that acts for the user; null for users themselves and bots. */
   readonly scopes: Scopes | null;
   /** Null for accounts without sign-in. */
@@ -31,7 +31,7 @@ interface Seen {
 }
 
 /** A user as they see themselves, or as an application that acts for them sees them. */
-function ownUserBody(user: APIUser, { scopes, profile, premiumType }: Seen): APIUser {
+function ownUserBody(user: APIUser, { scopes, profile, premiumType }: AccountView): APIUser {
   const sees = (scope: Scope) => scopes === null || scopes.has(scope);
   const email = profile?.email ?? profile?.claimedEmail ?? null;
   return {

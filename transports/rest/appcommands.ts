@@ -30,11 +30,15 @@ export function localesOf(tags: readonly string[]): readonly Locale[] {
  * How texts are shown: with all translations; the best of some locales beside the original; or in its place, as people's
  * clients show them.
  */
-type Wording = Given | { readonly shown: readonly Locale[] };
-type Given = 'all' | readonly Locale[];
+type Wording = ChosenLocales | { readonly shown: readonly Locale[] };
+type ChosenLocales = 'all' | readonly Locale[];
 
 /** A command as clients read it. Those of a guild have no contexts; empty lists of options are left out. */
-export function commandBody(command: AppCommand, given: Given, as: 'stored' | 'shown' = 'stored'): object {
+export function commandBody(
+  command: AppCommand,
+  given: ChosenLocales,
+  as: 'stored' | 'shown' = 'stored',
+): object {
   const { guild_id, options, contexts, ...rest } = command;
   const wording: Wording = as === 'shown' && given !== 'all' ? { shown: given } : given;
   const texts = textsOf(command, wording);

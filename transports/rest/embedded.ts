@@ -77,10 +77,10 @@ export function embeddedCalls(ports: EmbeddedPorts) {
 const camelCase = (operationId: string): string =>
   operationId.replace(/_(.)/g, (_, next: string) => next.toUpperCase());
 
-type Call = (operationId: string, given: ApiParams, by: ApiOptions) => Promise<unknown>;
+type OperationCall = (operationId: string, given: ApiParams, by: ApiOptions) => Promise<unknown>;
 
 /** One function for both spellings: the caller is the second argument, or among the fields of the first. */
-function typedApi(operationIds: readonly string[], call: Call, nearest: Nearest): Api {
+function typedApi(operationIds: readonly string[], call: OperationCall, nearest: Nearest): Api {
   const functions = Object.create(null);
   for (const operationId of operationIds) {
     const run = async (given: Partial<ApiParams & ApiOptions> = {}, by: Partial<ApiOptions> = given) => {

@@ -11,7 +11,7 @@ type Declared = typeof operations & typeof unlisted;
 export type OperationId = keyof Declared;
 
 /** The types of a declaration; `unknown` for a part that the operation does not have. */
-interface Parts {
+interface OperationTypes {
   readonly path: string;
   readonly params: unknown;
   readonly query: unknown;
@@ -29,7 +29,7 @@ type PartsOf<Declaration> =
         readonly body: TSchema extends Body ? unknown : Static<Body>;
         readonly auth: Auth;
       }
-    : Parts;
+    : OperationTypes;
 
 type OperationParts<Id extends OperationId> = PartsOf<Declared[Id]>;
 

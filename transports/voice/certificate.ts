@@ -8,7 +8,7 @@ export interface Pair {
   readonly cert: string;
 }
 
-interface Wanted {
+interface CertificateRequest {
   readonly commonName: string;
   readonly fromMs: number;
   readonly untilMs: number;
@@ -42,7 +42,7 @@ export async function issueCertificate({
   untilMs,
   names,
   authority,
-}: Wanted): Promise<Pair> {
+}: CertificateRequest): Promise<Pair> {
   // Imported late: the modules are large, and most starts issue no certificate.
   const { Certificate, AttributeTypeAndValue, RelativeDistinguishedNames } = await import('pkijs');
   const { Integer, Utf8String } = await import('asn1js');

@@ -8,13 +8,13 @@ import {
   isClientTextOp,
 } from '../../protocol/voiceframing.ts';
 
-type Row = (typeof VOICE_CLOSE)[keyof typeof VOICE_CLOSE];
+type VoiceClose = (typeof VOICE_CLOSE)[keyof typeof VOICE_CLOSE];
 
 /** A decoded frame. The `d` of a binary frame is its payload, copied. */
 type Decoded =
   | { readonly op: ClientTextOp; readonly d: unknown }
   | { readonly op: ClientBinaryOp; readonly d: Uint8Array }
-  | { readonly refused: Row };
+  | { readonly refused: VoiceClose };
 
 /** Bound of a text frame; an SDP fragment is the longest. */
 const VOICE_TEXT_BYTES_MAX = 64 << 10;

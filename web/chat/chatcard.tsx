@@ -2,11 +2,11 @@ import { useEffect, useState } from 'preact/hooks';
 import type { Session } from '../session.ts';
 import type { Chat } from './chat.ts';
 import { Conversation } from './conversation.tsx';
-import type { Known } from './entities.ts';
+import type { GuildEntities } from './entities.ts';
 
 interface ChatCardProps {
   readonly session: Session;
-  readonly known: Known;
+  readonly known: GuildEntities;
   /** The id of the channel that is shown first, when the guild has it. */
   readonly asked: string | null;
 }

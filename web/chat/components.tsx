@@ -1,7 +1,7 @@
 import { AttachmentList } from './attachments.tsx';
 import type { Chat } from './chat.ts';
 import { colourOf, RemotePicture } from './embed.tsx';
-import { entitiesOf, type Known } from './entities.ts';
+import { entitiesOf, type GuildEntities } from './entities.ts';
 import { EmojiSign, Formatted, Link, type Names } from './formatted.tsx';
 import { ownPath } from './ownpath.ts';
 import type { ChatMessage, EmojiRef } from './shapes.ts';
@@ -48,7 +48,7 @@ interface Part {
 interface PlaceProps {
   readonly message: ChatMessage;
   readonly chat: Chat;
-  readonly known: Known;
+  readonly known: GuildEntities;
   readonly names: Names;
 }
 

@@ -2,12 +2,12 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { OptionFile } from '../../sdk/interactions/invocation.ts';
 import type { Chat, ChatState } from './chat.ts';
 import { type Completion, completionsOf, quoted, typingIn } from './completion.ts';
-import { type Known, optionEntities, shownName } from './entities.ts';
+import { type GuildEntities, optionEntities, shownName } from './entities.ts';
 
 interface ComposerProps {
   readonly chat: Chat;
   readonly state: ChatState;
-  readonly known: Known;
+  readonly known: GuildEntities;
   readonly makePoll: () => void;
 }
 
@@ -17,7 +17,7 @@ const REST_MS = 250;
 const ROWS_MAX = 8;
 
 /** What is typed, and how it can go on. */
-function useLine(chat: Chat, state: ChatState, known: Known) {
+function useLine(chat: Chat, state: ChatState, known: GuildEntities) {
   const [text, setText] = useState('');
   const [suggested, setSuggested] = useState<readonly Completion[]>([]);
   const [at, setAt] = useState(0);
@@ -190,7 +190,7 @@ function Stickers({
   stickers,
 }: {
   readonly chat: Chat;
-  readonly stickers: NonNullable<Known['stickers']>;
+  readonly stickers: NonNullable<GuildEntities['stickers']>;
 }) {
   if (stickers.length === 0) return null;
   return (

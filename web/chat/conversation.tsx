@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { useStore } from '../store.ts';
 import type { Chat, ChatState } from './chat.ts';
 import { Composer } from './composer.tsx';
-import type { Known } from './entities.ts';
+import type { GuildEntities } from './entities.ts';
 import type { Names } from './formatted.tsx';
 import { Message } from './message.tsx';
 import { Modal } from './modal.tsx';
@@ -10,7 +10,7 @@ import { PollForm } from './pollform.tsx';
 
 interface ConversationProps {
   readonly chat: Chat;
-  readonly known: Known;
+  readonly known: GuildEntities;
   readonly selfId: string;
   /** Opens a thread. */
   readonly open: (channelId: string) => void;
@@ -75,7 +75,7 @@ export function Conversation({ chat, known, selfId, open }: ConversationProps) {
   );
 }
 
-const namesOf = ({ guild, people }: Known): Names => ({
+const namesOf = ({ guild, people }: GuildEntities): Names => ({
   user: (id) => people.get(id)?.name ?? `user ${id.slice(-4)}`,
   role: (id) => guild.roles.get(id)?.name.replace(/^@/, '') ?? 'role',
   channel: (id) => guild.texts.get(id)?.name ?? guild.channels.get(id)?.name ?? 'channel',

@@ -2,7 +2,7 @@ import type { Directory, Guild } from '../directory.ts';
 import type { Author, EmojiRef } from './shapes.ts';
 
 /** Data about a guild that the page offers as choices. */
-export interface Known {
+export interface GuildEntities {
   readonly guild: Guild;
   readonly people: Directory['people'];
   /** The guild's own emojis and stickers, where the page knows them. */
@@ -11,8 +11,10 @@ export interface Known {
 }
 
 /** How an author is called here: by the guild's nickname where there is one. */
-export const shownName = ({ id, global_name, username }: Author, { people }: Pick<Known, 'people'>): string =>
-  people.get(id)?.name ?? (global_name || username);
+export const shownName = (
+  { id, global_name, username }: Author,
+  { people }: Pick<GuildEntities, 'people'>,
+): string => people.get(id)?.name ?? (global_name || username);
 
 /** A select of users, roles, both, or channels, in a message or a form. */
 interface EntitySelect {
@@ -36,7 +38,7 @@ const [TEXT_CHANNEL, VOICE_CHANNEL, STAGE_CHANNEL] = [0, 2, 13];
 /** The choices of a select of the server's own objects, in order of their names; null for other components. */
 export function entitiesOf(
   { type, channel_types: types = [], default_values: chosen = [] }: EntitySelect,
-  { guild, people }: Known,
+  { guild, people }: GuildEntities,
 ): readonly EntityChoice[] | null {
   const users = [...people.values()].map(({ id, name }) => ({ value: id, label: `@${name}` }));
   const roles = [...guild.roles.values()].map(({ id, name }) => ({
@@ -61,6 +63,6 @@ const SELECT_OF: Readonly<Record<number, number>> = { 6: USERS, 7: CHANNELS, 8: 
 
 /** The objects that an option of a command can name. */
 export const optionEntities =
-  (known: Known) =>
+  (known: GuildEntities) =>
   ({ type, channel_types: types = [] }: Omit<EntitySelect, 'default_values'>): readonly EntityChoice[] =>
     entitiesOf({ type: SELECT_OF[type] ?? 0, channel_types: types }, known) ?? [];

@@ -61,12 +61,12 @@ export function blocksOf(text: string, depth = 0): readonly Block[] {
   return blocks;
 }
 
-interface Taken {
+interface ParsedBlock {
   readonly block: Block | null;
   readonly next: number;
 }
 
-function fence(lines: readonly string[], at: number): Taken | null {
+function fence(lines: readonly string[], at: number): ParsedBlock | null {
   const first = lines[at] ?? '';
   if (!first.startsWith('```')) return null;
   const rest = first.slice(3);
@@ -84,7 +84,7 @@ function fence(lines: readonly string[], at: number): Taken | null {
   return { block: { kind: 'fence', language: isLanguage ? rest : '', text }, next: end + 1 };
 }
 
-function quote(lines: readonly string[], at: number, depth: number): Taken | null {
+function quote(lines: readonly string[], at: number, depth: number): ParsedBlock | null {
   const first = lines[at] ?? '';
   if (depth >= DEPTH_MAX) return null;
   if (first.startsWith('>>> ')) {
@@ -99,7 +99,7 @@ function quote(lines: readonly string[], at: number, depth: number): Taken | nul
   return { block: { kind: 'quote', blocks: blocksOf(inside.join('\n'), depth + 1) }, next };
 }
 
-function heading(lines: readonly string[], at: number): Taken | null {
+function heading(lines: readonly string[], at: number): ParsedBlock | null {
   const found = /^(#{1,3}|-#) (.+)$/.exec(lines[at] ?? '');
   if (found === null) return null;
   const [, marks = '', text = ''] = found;
@@ -111,7 +111,7 @@ function heading(lines: readonly string[], at: number): Taken | null {
 
 const ITEM = /^ {0,6}(?:[-*]|(\d{1,6})\.) (.+)$/;
 
-function list(lines: readonly string[], at: number): Taken | null {
+function list(lines: readonly string[], at: number): ParsedBlock | null {
   const first = ITEM.exec(lines[at] ?? '');
   if (first === null) return null;
   const ordered = first[1] !== undefined;
@@ -126,7 +126,7 @@ function list(lines: readonly string[], at: number): Taken | null {
 }
 
 /** Lines up to the next block of another kind. Fences within a line's reach were looked for already. */
-function paragraph(lines: readonly string[], at: number): Taken {
+function paragraph(lines: readonly string[], at: number): ParsedBlock {
   let next = at + 1;
   const isOther = (line: string) => /^(```|> |>>> |#{1,3} |-# )/.test(line) || ITEM.test(line);
   while (next < lines.length && !isOther(lines[next] ?? '')) next++;
@@ -168,12 +168,12 @@ export function piecesOf(text: string, depth = 0): readonly Piece[] {
   return pieces;
 }
 
-interface Found {
+interface ParsedPiece {
   readonly piece: Piece;
   readonly length: number;
 }
 
-function special(rest: string, before: string, depth: number): Found | null {
+function special(rest: string, before: string, depth: number): ParsedPiece | null {
   if (rest[0] === '\n') return { piece: { kind: 'break' }, length: 1 };
   if (rest[0] === '`') return codeIn(rest);
   if (rest[0] === '<') return angled(rest);
@@ -182,32 +182,32 @@ function special(rest: string, before: string, depth: number): Found | null {
   return styled(rest, before, depth);
 }
 
-function codeIn(rest: string): Found | null {
+function codeIn(rest: string): ParsedPiece | null {
   const code = CODE.exec(rest);
   return code === null ? null : { piece: { kind: 'code', text: code[2] ?? '' }, length: code[0].length };
 }
 
-function linkIn(rest: string, depth: number): Found | null {
+function linkIn(rest: string, depth: number): ParsedPiece | null {
   const found = LINK.exec(rest);
   if (found === null || depth >= DEPTH_MAX) return null;
   const [{ length }, label = '', url = ''] = found;
   return linked(url, piecesOf(label, DEPTH_MAX), length);
 }
 
-function bareLink(rest: string, before: string): Found | null {
+function bareLink(rest: string, before: string): ParsedPiece | null {
   const found = /\w/.test(before) ? undefined : BARE.exec(rest)?.[0];
   const url = found?.replace(/[.,:;!?'")\]]+$/, '');
   return url === undefined ? null : linked(url, [{ kind: 'text', text: url }], url.length);
 }
 
-function linked(url: string, inside: readonly Piece[], length: number): Found | null {
+function linked(url: string, inside: readonly Piece[], length: number): ParsedPiece | null {
   return URL.canParse(url) ? { piece: { kind: 'link', url, inside }, length } : null;
 }
 
 const KINDS = { '@': 'user', '@!': 'user', '@&': 'role', '#': 'channel' } as const;
 const isKind = (text: string): text is keyof typeof KINDS => text in KINDS;
 
-function angled(rest: string): Found | null {
+function angled(rest: string): ParsedPiece | null {
   const [whole, sign = '', id = ''] = MENTION.exec(rest) ?? [];
   if (whole !== undefined && isKind(sign)) return { piece: { kind: KINDS[sign], id }, length: whole.length };
   const emoji = EMOJI.exec(rest);
@@ -228,7 +228,7 @@ function angled(rest: string): Found | null {
   return url === null ? null : linked(url[1] ?? '', [{ kind: 'text', text: url[1] ?? '' }], url[0].length);
 }
 
-function styled(rest: string, before: string, depth: number): Found | null {
+function styled(rest: string, before: string, depth: number): ParsedPiece | null {
   if (depth >= DEPTH_MAX) return null;
   for (const [mark, kind] of STYLES) {
     if (!rest.startsWith(mark)) continue;

@@ -5,7 +5,7 @@ import { AttachmentList } from './attachments.tsx';
 import type { Chat } from './chat.ts';
 import { Components } from './components.tsx';
 import { EmbedCard } from './embed.tsx';
-import { type Known, shownName } from './entities.ts';
+import { type GuildEntities, shownName } from './entities.ts';
 import { EmojiSign, Formatted, Line, type Names } from './formatted.tsx';
 import { PollCard } from './poll.tsx';
 import { type ChatMessage, type EmojiRef, emojiPath, type Reaction } from './shapes.ts';
@@ -32,7 +32,7 @@ interface MessageProps {
   /** The message above it. */
   readonly above: ChatMessage | undefined;
   readonly chat: Chat;
-  readonly known: Known;
+  readonly known: GuildEntities;
   readonly names: Names;
   readonly selfId: string;
   /** Opens a thread. */

@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { OptionFile } from '../../sdk/interactions/invocation.ts';
 import type { FieldValue, ShownModal } from '../../sdk/interactions/person.ts';
 import type { Chat } from './chat.ts';
-import { entitiesOf, type Known } from './entities.ts';
+import { entitiesOf, type GuildEntities } from './entities.ts';
 import { Formatted, type Names } from './formatted.tsx';
 
 /** A field of a form, or the label around it. */
@@ -70,7 +70,7 @@ function fieldsIn(
 interface ModalProps {
   readonly modal: ShownModal;
   readonly chat: Chat;
-  readonly known: Known;
+  readonly known: GuildEntities;
   readonly names: Names;
   /** Why the form could not be sent. */
   readonly complaint: string | null;
@@ -136,7 +136,7 @@ const readFile = async (file: File): Promise<OptionFile> => ({
 
 interface FormFieldProps {
   readonly field: ShownField;
-  readonly known: Known;
+  readonly known: GuildEntities;
   readonly names: Names;
 }
 
@@ -208,7 +208,7 @@ interface ControlProps {
   readonly id: string;
   /** Id of the element that describes the field. */
   readonly help: string | undefined;
-  readonly known: Known;
+  readonly known: GuildEntities;
 }
 
 /** A select, files, or a text. */

@@ -26,7 +26,7 @@ export interface GameState {
 }
 
 /** A channel that a lobby can be linked to. */
-export interface Place extends Pick<GuildChannel, 'id' | 'name'> {
+export interface LinkableChannel extends Pick<GuildChannel, 'id' | 'name'> {
   readonly guildName: string;
 }
 
@@ -168,7 +168,7 @@ export class Game {
   }
 
   /** Channels of this player's guilds that a lobby can be linked to. */
-  async places(): Promise<readonly Place[]> {
+  async places(): Promise<readonly LinkableChannel[]> {
     const guilds = await this.client.getUserGuilds();
     const channels = await Promise.all(
       guilds.map(async ({ id, name: guildName }) =>

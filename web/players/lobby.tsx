@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { callStatusToString, type LobbyHandle, type LobbyMemberHandle } from '../../sdk/index.ts';
 import { Face } from '../member.tsx';
 import { CallControls } from './call.tsx';
-import type { Game, GameState, Place } from './game.ts';
+import type { Game, GameState, LinkableChannel } from './game.ts';
 
 interface LobbyProps {
   readonly game: Game;
@@ -96,7 +96,7 @@ function Chat({ game, state }: { game: Game; state: GameState }) {
 
 /** Links the lobby to a channel, for players allowed to do so by the game's server; messages are then shared. */
 function Link({ game, lobby }: Pick<LobbyProps, 'game' | 'lobby'>) {
-  const [places, setPlaces] = useState<readonly Place[]>([]);
+  const [places, setPlaces] = useState<readonly LinkableChannel[]>([]);
   const [chosen, setChosen] = useState('');
   const isLinked = lobby.linkedChannel !== null;
   useEffect(() => {

@@ -1,15 +1,15 @@
 import type { ChannelView, GuildView, PrivateChannelView } from '../../sdk/index.ts';
 import type { SessionState } from '../session.ts';
-import { CHANNEL, isForum, isVoice, nameOf, orderedChannels, type Place, threadsOf } from './place.ts';
+import { CHANNEL, isForum, isVoice, nameOf, orderedChannels, type PageLocation, threadsOf } from './place.ts';
 
 interface ChannelListProps {
   readonly guilds: readonly GuildView[];
   readonly guild: GuildView | undefined;
   readonly channelId: string | null;
-  readonly place: Place;
+  readonly place: PageLocation;
   readonly state: SessionState;
   readonly privates: ReadonlyMap<string, PrivateChannelView>;
-  readonly go: (place: Place) => void;
+  readonly go: (place: PageLocation) => void;
 }
 
 const signOf = (channel: ChannelView): string => (isVoice(channel) ? '♪' : isForum(channel) ? '▤' : '#');

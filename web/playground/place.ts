@@ -1,7 +1,7 @@
 import type { ChannelView, GuildView, PrivateChannelView } from '../../sdk/index.ts';
 
 /** Where the user is: a channel of a guild, or the lobbies. */
-export interface Place {
+export interface PageLocation {
   readonly guildId: string | null;
   readonly channelId: string | null;
   readonly isLobbies: boolean;

@@ -13,7 +13,7 @@ import { FramePanel } from './framepanel.tsx';
 import type { FrameLog } from './frames.ts';
 import { Lobbies } from './lobbies.tsx';
 import { MemberList } from './memberlist.tsx';
-import { isForum, isVoice, orderedChannels, type Place } from './place.ts';
+import { isForum, isVoice, orderedChannels, type PageLocation } from './place.ts';
 import { PrivateChannel } from './privatechannel.tsx';
 import { RecipeCard } from './recipes.tsx';
 import { TextChannel } from './textchannel.tsx';
@@ -34,13 +34,13 @@ export function Playground({ session, log, world, signedIn, signOut }: Playgroun
   const state = useStore(session.store);
   const { guilds, privates } = useStore(world);
   const [complaint, setComplaint] = useState<string | null>(null);
-  const [place, setPlace] = useState<Place>({ guildId: null, channelId: null, isLobbies: false });
+  const [place, setPlace] = useState<PageLocation>({ guildId: null, channelId: null, isLobbies: false });
   const [drawer, setDrawer] = useState<Drawer>(null);
   const [hasFrames, setFrames] = useState(() => matchMedia('(min-width: 60rem)').matches);
   const guild = guilds.get(place.guildId ?? '') ?? [...guilds.values()][0];
   const own = privates.get(place.channelId ?? '');
   const channel = own ? undefined : guild && channelOf(guild, place.channelId);
-  const go = (next: Place): void => {
+  const go = (next: PageLocation): void => {
     setPlace(next);
     setDrawer(null);
   };
@@ -178,7 +178,7 @@ interface CenterProps {
   readonly guild: GuildView;
   readonly channel: ChannelView;
   readonly token: string;
-  readonly go: (place: Place) => void;
+  readonly go: (place: PageLocation) => void;
 }
 
 function Center({ session, state, guild, channel, token, go }: CenterProps) {

@@ -21,7 +21,7 @@ interface OwnerTellsPorts {
 }
 
 /** A message whose key has no owner yet. */
-interface Held {
+interface WaitingTell {
   readonly frame: Tell;
   readonly here: () => void;
   readonly untilMs: number;
@@ -30,7 +30,7 @@ interface Held {
 /** Sends messages to owners in order. Messages whose key has no owner are held, bounded by count and time. */
 export class OwnerTells {
   readonly #ports: OwnerTellsPorts;
-  #held: Held[] = [];
+  #held: WaitingTell[] = [];
   #timer: Timer | null = null;
   #lost = 0;
 

@@ -16,7 +16,7 @@ const TITLES: Readonly<Record<Update, string>> = {
   member: "a member's metadata",
 };
 
-interface Row {
+interface UpdateResult {
   readonly manner: Manner;
   readonly cpuMicros: number;
   readonly bytes: number;
@@ -32,7 +32,7 @@ export async function measureUpdates(rounds: number): Promise<Finding> {
     await stand.weigh();
     stands.push(stand);
   }
-  const rows = new Map<Update, Row[]>(UPDATES.map((update) => [update, []]));
+  const rows = new Map<Update, UpdateResult[]>(UPDATES.map((update) => [update, []]));
   for (const update of UPDATES) {
     for (const stand of stands) await stand.heat(update, WARMUP);
     for (let round = 0; round < rounds; round += 1)
@@ -50,7 +50,7 @@ export async function measureUpdates(rounds: number): Promise<Finding> {
   return judge(rows, rounds);
 }
 
-function judge(rows: ReadonlyMap<Update, readonly Row[]>, rounds: number): Finding {
+function judge(rows: ReadonlyMap<Update, readonly UpdateResult[]>, rounds: number): Finding {
   const findings = [...rows].map(([update, each]) => {
     const of = (manner: Manner) => each.filter((row) => row.manner === manner);
     const cpuOf = (manner: Manner) => of(manner).map(({ cpuMicros }) => cpuMicros);

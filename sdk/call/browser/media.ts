@@ -19,7 +19,7 @@ const SUBJECTS = ['transport', 'microphone', 'keys'] as const;
 type Subject = (typeof SUBJECTS)[number];
 
 /** Audio of the page that a voice session needs. */
-interface PagePlace {
+interface PageAudio {
   readonly session: number;
   readonly worker: PageWorker;
   readonly context: PageAudioContext;
@@ -34,7 +34,7 @@ type Unnumbered<T> = T extends ToWorker ? Omit<T, 'session'> : never;
 export class BrowserCallMedia implements CallMedia {
   readonly speakers: Speakers;
   readonly #options: CallMediaOptions;
-  readonly #place: PagePlace;
+  readonly #place: PageAudio;
   /** SSRC by user id, for received audio. */
   readonly #ssrcs = new Map<string, number>();
   #peer: Peer | null = null;
@@ -45,7 +45,7 @@ export class BrowserCallMedia implements CallMedia {
   readonly #complaints = new Map<Subject, string>();
   #reported: string | null = null;
 
-  constructor(options: CallMediaOptions, place: PagePlace) {
+  constructor(options: CallMediaOptions, place: PageAudio) {
     this.#options = options;
     this.#place = place;
     this.speakers = new Speakers(place.context);

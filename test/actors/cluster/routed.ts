@@ -30,7 +30,7 @@ const shard = (id: string): ShardInfo => ({
   draining: false,
 });
 
-interface Asked {
+interface RoutedCall {
   readonly to: string;
   readonly method: string;
   readonly args: readonly unknown[];
@@ -76,7 +76,7 @@ export function routerOf(waitingMax?: number, catalogue: Catalogue = METHODS) {
   const scope = new Lifetime(clock);
   const owners = new Map<string, string>();
   const listeners: ((change: OwnershipChange) => void)[] = [];
-  const asked: Asked[] = [];
+  const asked: RoutedCall[] = [];
   const told: { to: string; frame: LinkFrame }[] = [];
   const faults: string[] = [];
   let owned = (key: string): boolean => owners.get(key) === 'a';
@@ -99,7 +99,7 @@ export function routerOf(waitingMax?: number, catalogue: Catalogue = METHODS) {
     asked,
     told,
     faults,
-    answer: async (_: Asked): Promise<unknown> => 'answer',
+    answer: async (_: RoutedCall): Promise<unknown> => 'answer',
     /** Sets an owner of which nobody is told yet. */
     own: (key: string, by: string) => owners.set(key, by),
     /** Sets an owner, or nobody, and tells of it. */

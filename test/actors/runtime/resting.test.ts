@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type AnyActorRef, createActor, type SnapshotFrom, setup } from 'xstate';
-import { type Hidden, hide, type Kept, RestingActor } from '../../../actors/runtime/resting.ts';
+import { type Hidden, hide, type RestartState, RestingActor } from '../../../actors/runtime/resting.ts';
 import { createSupervisor } from '../../../actors/runtime/supervisor.ts';
 
 const NAMES = ['open', 'attach', 'detach', 'bug', 'end'] as const;
@@ -53,7 +53,7 @@ function arrange() {
   const made: WeakRef<AnyActorRef>[] = [];
   const actor: RestingActor<Event, Value, Hidden<Log>> = new RestingActor(
     {
-      createActor(kept: Kept<Value, Hidden<Log>> | null) {
+      createActor(kept: RestartState<Value, Hidden<Log>> | null) {
         const options = { input: log, parent: supervisor };
         const actor =
           kept === null

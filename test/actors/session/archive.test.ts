@@ -12,7 +12,7 @@ import type { GatewaySessionActor } from '../../../actors/session/session.shell.
 import { sessionIdAt, workerOf } from '../../../engine/session/sessionid.ts';
 import { LinkFault, NotServed } from '../../../protocol/faults.ts';
 import { INTENTS } from '../../../protocol/intents.ts';
-import type { TakenSession } from '../../../storage/journal/port.ts';
+import type { ClaimedSession } from '../../../storage/journal/port.ts';
 import { actingFor, arrange, dispatchOf, FakeSink, identifyWith, settled } from './harness.ts';
 
 type Handler = (args: never, context: never) => unknown;
@@ -65,7 +65,7 @@ class Net {
 
 /** Starts the rejoin of a shard that was declared dead and has come back. */
 function returning(net: Net, self: ShardInfo, ports: Pick<RejoinPorts, 'router' | 'sessions'>) {
-  const taken: TakenSession[] = [];
+  const taken: ClaimedSession[] = [];
   const hearers = new Set<(change: OwnershipChange) => void>();
   let state: ShardState = 'joining';
   watchRejoins({

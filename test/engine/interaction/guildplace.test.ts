@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Guild, StoredMessage } from '../../../engine/guild/guild.ts';
 import { describeInGuild } from '../../../engine/interaction/guildplace.ts';
-import type { Asked } from '../../../engine/interaction/place.ts';
+import type { InvocationQuery } from '../../../engine/interaction/place.ts';
 import { type NamedKind, wantedBy } from '../../../engine/interaction/resolved.ts';
 import type { ApplicationId, ChannelId, FreshId, MessageId, UserId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
@@ -10,8 +10,8 @@ import { buildGuild, channel, id, OWNER_ID, overwrite } from '../../support/guil
 import { fullMember, NOW_MS } from '../../support/people.ts';
 import { ruled } from '../../support/ruled.ts';
 
-const placeOf = (guild: Guild, channelId: string, userId: string, more: Partial<Asked> = {}) => {
-  const asked: Asked = {
+const placeOf = (guild: Guild, channelId: string, userId: string, more: Partial<InvocationQuery> = {}) => {
+  const asked: InvocationQuery = {
     ...{
       channelId: id<ChannelId>(channelId),
       userId: id<UserId>(userId),

@@ -1,7 +1,7 @@
 // Goal: in a private channel an application learns what its users may see, and nobody else uses it there.
 import { expect, test } from 'vitest';
 import type { StoredMessage } from '../../../engine/guild/guild.ts';
-import type { Asked } from '../../../engine/interaction/place.ts';
+import type { InvocationQuery } from '../../../engine/interaction/place.ts';
 import { describePrivately } from '../../../engine/interaction/privateplace.ts';
 import { wantedBy } from '../../../engine/interaction/resolved.ts';
 import { privateState } from '../../../engine/privatechannel/rules.ts';
@@ -18,12 +18,12 @@ const direct: PrivateChannel = {
   ...{ last_message_id: null, last_pin_ms: null },
 };
 const state = privateState(direct, [user('1'), user('20', true)], null);
-const asked = (more: Partial<Asked> = {}): Asked => ({
+const asked = (more: Partial<InvocationQuery> = {}): InvocationQuery => ({
   ...{ channelId: CHANNEL, userId: id<UserId>(1), applicationId: id<ApplicationId>(7), botId: null },
   ...{ wanted: wantedBy([]), message: null },
   ...more,
 });
-const described = (more: Partial<Asked> = {}, message: StoredMessage | null = null) =>
+const described = (more: Partial<InvocationQuery> = {}, message: StoredMessage | null = null) =>
   describePrivately(state, asked(more), message, []);
 
 test('a private channel is unknown to users other than its recipients', () => {

@@ -1,7 +1,7 @@
 // Goal: what a journal says of a session is what the session was sent, whatever becomes of the journal's bytes.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { JournalIndex, type SessionContent } from '../../../engine/session/journal.index.ts';
+import { JournalIndex, type SessionEntry } from '../../../engine/session/journal.index.ts';
 import {
   BatchWriter,
   checksum,
@@ -49,7 +49,7 @@ interface Sent {
   presence: string;
 }
 
-const contentOf = (own: number, { jsons, presence }: Sent): SessionContent => ({
+const contentOf = (own: number, { jsons, presence }: Sent): SessionEntry => ({
   identity: {
     sessionId: idOf(own) as never,
     principal: {

@@ -25,7 +25,7 @@ export const defectsMet = new Map<string, number>();
 const PROGRAM = join(ROOT, 'test/fuzz/clients/bot.mjs');
 const PATIENCE_MS = 60_000;
 
-type Told = { readonly ready: true } | { readonly fault: string } | { readonly saw: string };
+type Received = { readonly ready: true } | { readonly fault: string } | { readonly saw: string };
 
 /** A bot in a process of its own; what its library throws or complains of is kept until it is taken. */
 export class Bot {
@@ -42,7 +42,7 @@ export class Bot {
       env: { ...process.env, ...env, KIND: library },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
-    this.#child.on('message', (told: Told) => {
+    this.#child.on('message', (told: Received) => {
       if ('fault' in told) this.#complain(told.fault);
       else if ('saw' in told) this.#seen.add(told.saw);
       else this.#isReady = true;

@@ -25,7 +25,7 @@ export interface Answer {
   readonly body: unknown;
 }
 
-interface Asked {
+interface SentRequest {
   readonly to: string;
   readonly params: Readonly<Record<string, string>>;
   /** JSON; undefined for no body. */
@@ -47,7 +47,7 @@ export class Sender {
   }
 
   /** @throws when no answer comes. */
-  ask(authorization: string, { to, params, text }: Asked): Promise<Answer> {
+  ask(authorization: string, { to, params, text }: SentRequest): Promise<Answer> {
     const place = PLACES.get(to);
     if (!place) throw new Error(`There is no operation "${to}".`);
     const path = place.path.replaceAll(/:(\w+)/g, (_, key: string) =>

@@ -65,7 +65,7 @@ export function rtp(
 }
 
 /** A packet that a client received and decrypted. */
-interface Heard {
+interface ReceivedPacket {
   readonly header: Buffer;
   readonly ssrc: number;
   readonly sequence: number;
@@ -77,7 +77,7 @@ interface Heard {
   readonly nonce: number;
 }
 
-function read(header: Buffer, payload: Buffer, isRtcp: boolean, nonce: number): Heard {
+function read(header: Buffer, payload: Buffer, isRtcp: boolean, nonce: number): ReceivedPacket {
   return {
     header: Buffer.from(header),
     ssrc: isRtcp ? header.readUInt32BE(4) : header.readUInt32BE(8),
@@ -99,7 +99,7 @@ export class Client {
   at: Endpoint;
   nonce = 0;
   sequence = 1;
-  readonly heard: Heard[] = [];
+  readonly heard: ReceivedPacket[] = [];
 
   constructor(arranged: Arranged, ssrc: number, mode: TransportMode | 'peer', at: Endpoint) {
     this.arranged = arranged;
@@ -151,7 +151,7 @@ export class Client {
   }
 
   /** Removes and returns the received packets. */
-  take(): Heard[] {
+  take(): ReceivedPacket[] {
     return this.heard.splice(0);
   }
 }

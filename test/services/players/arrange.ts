@@ -1,6 +1,6 @@
 import { HERE } from '../../../actors/placement/routing.ts';
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
-import type { Mergeable, Outgoing } from '../../../services/players/ports.ts';
+import type { Mergeable, OutgoingHttp } from '../../../services/players/ports.ts';
 import { createProvisional } from '../../../services/players/provisional.ts';
 import { openInstance } from '../../support/instance.ts';
 
@@ -30,12 +30,12 @@ class RecordingPart implements Mergeable {
 }
 
 /** JSON by URL; whatever else is asked for fails. A function decides by the request. */
-export class ScriptedOutgoing implements Outgoing {
+export class ScriptedOutgoing implements OutgoingHttp {
   readonly answers = new Map<string, unknown>();
   readonly asked: string[] = [];
   readonly allowsPrivate = (): boolean => false;
 
-  async json({ url, body = '' }: Parameters<Outgoing['json']>[0]): Promise<unknown> {
+  async json({ url, body = '' }: Parameters<OutgoingHttp['json']>[0]): Promise<unknown> {
     this.asked.push(body === '' ? url : `${url} ${body}`);
     const answer = this.answers.get(url.split('?')[0]!);
     if (answer === undefined) throw new Error(`Nothing answers ${url}.`);

@@ -4,7 +4,7 @@ import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import type { ProviderSettings } from '../../../engine/provisional/providers.ts';
 import type { ApplicationId } from '../../../protocol/ids.ts';
 import { KEY_SET_BOUNDS, KeySets } from '../../../services/players/keysets.ts';
-import type { Outgoing } from '../../../services/players/ports.ts';
+import type { OutgoingHttp } from '../../../services/players/ports.ts';
 import { createVerifiers, type ForeignAuthType } from '../../../services/players/verifiers.ts';
 import { createOutgoing } from '../../../transports/outgoing/providers.ts';
 import { openIssuer } from '../../support/oidc.ts';
@@ -14,7 +14,7 @@ const GAME = '500' as ApplicationId;
 const SECOND_MS = 1_000;
 
 /** Verifiers of a game that has set up one provider. */
-function verifiersOf(settings: ProviderSettings | null, outgoing: Outgoing, clock = new VirtualClock()) {
+function verifiersOf(settings: ProviderSettings | null, outgoing: OutgoingHttp, clock = new VirtualClock()) {
   const keySets = new KeySets({ outgoing, monotonic: () => clock.monotonic() });
   const verifiers = createVerifiers({
     keySets,
@@ -156,7 +156,7 @@ describe('an ID token of an OIDC issuer', () => {
 
   test('waits for one shared attempt when its issuer hangs', async () => {
     let asked = 0;
-    const outgoing: Outgoing = {
+    const outgoing: OutgoingHttp = {
       allowsPrivate: () => false,
       async json() {
         asked += 1;

@@ -65,7 +65,7 @@ beforeEach(() => {
   handle = (asked, answer) => answer.end(JSON.stringify({ path: asked.url, headers: asked.headers }));
 });
 
-interface Asked {
+interface ReceivedRequest {
   readonly app?: string;
   readonly method?: string;
   readonly headers?: Record<string, string>;
@@ -81,7 +81,7 @@ const hostOf = (app: string) => `${app}.localhost:${proxy.port}`;
 
 const ask = (
   path: string,
-  { app = APP, method = 'GET', headers = {}, body }: Asked = {},
+  { app = APP, method = 'GET', headers = {}, body }: ReceivedRequest = {},
 ): Promise<Answered> =>
   new Promise((resolve, reject) => {
     const options = { host: '127.0.0.1', port: proxy.port, path, method, agent: false };
@@ -99,7 +99,7 @@ const ask = (
     sent.on('error', reject);
     sent.end(body);
   });
-const told = async (path: string, asked?: Asked) =>
+const told = async (path: string, asked?: ReceivedRequest) =>
   JSON.parse((await ask(path, asked)).body) as { path: string; headers: IncomingHttpHeaders };
 
 describe('a request', () => {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { openMemoryBlobs } from '../../../storage/blob/blobs.memory.ts';
 import { cdnRoutes } from '../../../transports/http/cdn.ts';
-import { createPictures, readWanted, type Wanted } from '../../../transports/http/pictures.ts';
+import { createPictures, type ImageRequest, readWanted } from '../../../transports/http/pictures.ts';
 import { type HttpServer, startServer } from '../../../transports/http/server.ts';
 import { createUrlSigner } from '../../../transports/http/signature.ts';
 import { imageKey } from '../../../transports/rest/image.ts';
@@ -127,7 +127,7 @@ describe('an image', () => {
   });
 });
 
-const WANTED: Wanted = { type: 'image/webp', size: 16, isAnimated: false, isLossless: false };
+const WANTED: ImageRequest = { type: 'image/webp', size: 16, isAnimated: false, isLossless: false };
 
 describe('rendering', () => {
   test('renders an image once for simultaneous requests, and again only after its eviction', async () => {

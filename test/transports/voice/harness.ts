@@ -14,14 +14,14 @@ import { VoiceSocket } from '../../../transports/voice/socket.ts';
 import { FakeWire as GatewayWire } from '../gateway/harness.ts';
 
 /** The calls of a session in order: name of the method and its argument. */
-type Asked = [string, ...unknown[]];
+type VoiceRequest = [string, ...unknown[]];
 
 /** A session that only records calls; `react` can throw, or answer through the sink. */
 class FakeSession implements VoiceSession {
   readonly userId = '7';
-  readonly asked: Asked[] = [];
+  readonly asked: VoiceRequest[] = [];
   /** Called with each request before it returns. */
-  react: (asked: Asked) => void = () => {};
+  react: (asked: VoiceRequest) => void = () => {};
   /** True while the session calls a method of the sink. */
   inside = false;
   readonly #note =

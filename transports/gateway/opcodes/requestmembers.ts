@@ -15,17 +15,17 @@ const RequestMembers = Type.Object({
   presences: Nullish(Type.Boolean()),
   nonce: Nullish(Type.Union([Type.String(), Type.Integer(), Type.BigInt()])),
 });
-type Given = Static<typeof RequestMembers>;
+type RequestMembersData = Static<typeof RequestMembers>;
 
 /** The nonce as a string; null if it is too long, and the chunks then carry no nonce. */
-function nonceOf(given: Given['nonce']): string | null {
+function nonceOf(given: RequestMembersData['nonce']): string | null {
   if (given == null) return null;
   const nonce = String(given);
   return Buffer.byteLength(nonce) <= LIMITS.member_request_nonce_bytes_max ? nonce : null;
 }
 
 /** User ids take precedence over a query. A query returns 100 members at most, unless it asks for all. */
-function wanted(d: Given): Pick<MembersRequest, 'query' | 'userIds' | 'limit'> | null {
+function wanted(d: RequestMembersData): Pick<MembersRequest, 'query' | 'userIds' | 'limit'> | null {
   if (d.user_ids != null) {
     const given = Array.isArray(d.user_ids) ? d.user_ids : [d.user_ids];
     const userIds = given.slice(0, LIMITS.member_request_ids_max).map(idOf);

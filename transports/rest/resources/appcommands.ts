@@ -21,7 +21,7 @@ const ListQuery = Obj({ with_localizations: Optional(Bool()) });
 /** `engine/appcommand` reads the body, because what a field may be depends on the type of the command. */
 const Body = Any();
 
-interface Asked {
+interface CommandRequest {
   readonly caller: Caller;
   readonly authority: Authority;
   readonly params: { readonly application_id: ApplicationId; readonly guild_id?: GuildId };
@@ -30,7 +30,10 @@ interface Asked {
 /**
  * The refusal of a caller that is not the application, or that is not in the guild; null when both hold.
  */
-async function denied({ caller, authority, params }: Asked, services: Services): Promise<Refusal | null> {
+async function denied(
+  { caller, authority, params }: CommandRequest,
+  services: Services,
+): Promise<Refusal | null> {
   const no = services.applicationAccess.applicationRefusal(caller, params.application_id);
   if (no) return no;
   if (params.guild_id === undefined) return null;
@@ -42,7 +45,7 @@ async function denied({ caller, authority, params }: Asked, services: Services):
 const bodyOf = (command: AppCommand): object => commandBody(command, 'all');
 
 async function listAll(
-  asked: Asked & {
+  asked: CommandRequest & {
     readonly query: { readonly with_localizations?: boolean };
     readonly locales: readonly string[];
   },
@@ -57,7 +60,7 @@ async function listAll(
 }
 
 async function get(
-  asked: Asked & { readonly params: { readonly command_id: CommandId } },
+  asked: CommandRequest & { readonly params: { readonly command_id: CommandId } },
   services: Services,
 ): Promise<Answer> {
   const no = await denied(asked, services);
@@ -68,7 +71,7 @@ async function get(
   return { ok: true, value: bodyOf(command) };
 }
 
-type WithBody = Asked & { readonly body: unknown };
+type WithBody = CommandRequest & { readonly body: unknown };
 
 async function write(asked: WithBody, services: Services): Promise<Answer> {
   const no = await denied(asked, services);
@@ -92,7 +95,7 @@ async function edit(
 }
 
 async function remove(
-  asked: Asked & { readonly params: { readonly command_id: CommandId } },
+  asked: CommandRequest & { readonly params: { readonly command_id: CommandId } },
   services: Services,
 ): Promise<Answer> {
   const no = await denied(asked, services);

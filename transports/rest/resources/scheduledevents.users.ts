@@ -51,19 +51,19 @@ const timesOf = (body: Static<ReturnType<typeof Obj<typeof Times>>>) => ({
 });
 
 /** The event of a path, or one occurrence of it. */
-interface Of {
+interface EventReference {
   readonly eventId: ScheduledEventId;
   readonly exceptionId: EventExceptionId | null;
 }
 
-const namedOf = ({ eventId, exceptionId }: Of) => ({
+const namedOf = ({ eventId, exceptionId }: EventReference) => ({
   guild_scheduled_event_id: eventId,
   ...(exceptionId === null ? {} : { guild_scheduled_event_exception_id: exceptionId }),
 });
 
 async function listUsers(
   guildId: GuildId,
-  of: Of,
+  of: EventReference,
   { with_member: withMember = false, limit, before, after }: Static<typeof Page>,
   authority: Authority,
   { guilds, read }: Services,
