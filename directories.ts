@@ -8,13 +8,13 @@ import { dirname, resolve } from 'node:path';
  * @throws the system's error for the first directory that cannot be created.
  */
 export async function makeDirectory(path: string, mode = 0o777): Promise<void> {
-  const whole = resolve(path);
-  const failure = await failureOf(whole, mode);
+  const absolute = resolve(path);
+  const failure = await failureOf(absolute, mode);
   if (failure === null) return;
-  const parent = dirname(whole);
-  if (failure.code !== 'ENOENT' || parent === whole) throw failure;
+  const parent = dirname(absolute);
+  if (failure.code !== 'ENOENT' || parent === absolute) throw failure;
   await makeDirectory(parent, mode);
-  const again = await failureOf(whole, mode);
+  const again = await failureOf(absolute, mode);
   if (again !== null) throw again;
 }
 

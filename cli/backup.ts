@@ -5,7 +5,7 @@ import type { Manifest, StoreSettings } from '../maintenance.ts';
 import { collect } from './flags.ts';
 import { type RemoteFlags, remoteOf } from './remote.ts';
 import { CONFIG_FILE, DATA_DIR, readSettings } from './settings.ts';
-import { CommandError, say, type World } from './world.ts';
+import { CommandError, printResult, type World } from './world.ts';
 
 export interface CommonFlags {
   readonly config?: string;
@@ -64,7 +64,7 @@ async function runBackup(world: World, given: string, flags: BackupFlags): Promi
   const copy = await copyOf(world, config, flags);
   const options = { files: flags.files, copy, version: world.version };
   const manifest = await explained(backup(folder, config, options), 'Name a folder that does not exist yet.');
-  say(world, flags.json === true, { folder, ...manifest }, [
+  printResult(world, flags.json === true, { folder, ...manifest }, [
     `Backup in ${folder}: ${summaryOf(manifest)}.`,
     'It contains password hashes and keys: keep it as secret as the database.',
     `Next: guildhall restore ${given} --check`,
@@ -99,7 +99,7 @@ async function runRestore(world: World, given: string, flags: RestoreFlags): Pro
   const folder = resolve(world.cwd, given);
   if (flags.check) {
     const manifest = await explained(checkBackup(folder), NAME_A_BACKUP);
-    say(world, flags.json === true, { folder, checked: true, ...manifest }, [
+    printResult(world, flags.json === true, { folder, checked: true, ...manifest }, [
       `The backup in ${folder} can be restored: ${summaryOf(manifest)}.`,
       'Next: keep a copy on another machine.',
     ]);
@@ -109,7 +109,7 @@ async function runRestore(world: World, given: string, flags: RestoreFlags): Pro
   await refuseJournals(config);
   const place = config.database_url === null ? config.data_dir : 'the PostgreSQL database';
   const manifest = await explained(restore(folder, config, { files: flags.files }), NAME_A_BACKUP);
-  say(world, flags.json === true, { folder, restored_to: place, ...manifest }, [
+  printResult(world, flags.json === true, { folder, restored_to: place, ...manifest }, [
     `Restored to ${place}: ${summaryOf(manifest)}. Every row was read back and compared.`,
     'Clients identify again. With shards: delete their journals and etcd keys, as docs/backup.md says.',
     'Next: guildhall start',

@@ -40,7 +40,7 @@ async function show(world: World, flags: Flags): Promise<void> {
   const isDrawn = world.terminal !== null && !flags.json;
   if (flags.once || !(flags.watch || isDrawn)) {
     const page = await read();
-    world.out(flags.json ? JSON.stringify(page) : told(page).join('\n'));
+    world.out(flags.json ? JSON.stringify(page) : linesOf(page).join('\n'));
     return;
   }
   let isOver = false;
@@ -50,7 +50,10 @@ async function show(world: World, flags: Flags): Promise<void> {
   while (!isOver) {
     const page = await read();
     if (flags.json) world.out(JSON.stringify(page));
-    else world.out(isDrawn ? HOME + fitted(told(page), world.terminal?.() ?? null) : told(page).join('\n'));
+    else
+      world.out(
+        isDrawn ? HOME + fitted(linesOf(page), world.terminal?.() ?? null) : linesOf(page).join('\n'),
+      );
     await Promise.race([stopped, world.pause(REDRAW_MS)]);
   }
 }
@@ -64,7 +67,7 @@ function fitted(lines: readonly string[], size: { readonly rows: number } | null
   return [...kept, `… ${lines.length - kept.length} lines more: a larger window, or --json`].join('\n');
 }
 
-function told({ voice, total, calls }: CallPage): string[] {
+function linesOf({ voice, total, calls }: CallPage): string[] {
   if (!voice)
     throw new CommandError(
       'This server serves no calls.',

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { present } from '../protocol/present.ts';
 import type { FrontRow, FrontStatus } from '../transports/admin/front.ts';
 import { type Remote, type RemoteFlags, remoteOf } from './remote.ts';
-import { CommandError, say, type World } from './world.ts';
+import { CommandError, printResult, type World } from './world.ts';
 
 type Flags = RemoteFlags & { readonly json?: true; readonly stop?: true; readonly timeout: number };
 
@@ -24,7 +24,7 @@ export function addClusterCommands(program: Command, world: World): void {
     cluster.command('status').description('which shards there are, and how they share the work'),
   ).action(async (flags: Flags) => {
     const status = await statusOf(remoteOf(world, flags));
-    say(world, flags.json === true, status, told(status));
+    printResult(world, flags.json === true, status, linesOf(status));
   });
   waiting(
     cluster.command('restart').description('drains and starts all shards again, one after the other'),
@@ -72,7 +72,9 @@ async function drain(world: World, id: string, flags: Flags): Promise<void> {
   if (isSupervised && !flags.stop) await served(world, ask, id, before, flags);
   // Without a supervisor, the drained shard may be the one that answers.
   const now = await statusOf(ask).catch(() => null);
-  say(world, flags.json === true, now, [`${id} is empty${flags.stop ? ' and down' : ''}. Next: ${next}`]);
+  printResult(world, flags.json === true, now, [
+    `${id} is empty${flags.stop ? ' and down' : ''}. Next: ${next}`,
+  ]);
 }
 
 async function restart(world: World, flags: Flags): Promise<void> {
@@ -91,7 +93,7 @@ async function restart(world: World, flags: Flags): Promise<void> {
     if (!flags.json) world.out(`${id} was restarted.`);
   }
   const now = await statusOf(ask);
-  say(world, flags.json === true, now, ['All shards were restarted. Next: guildhall cluster status']);
+  printResult(world, flags.json === true, now, ['All shards were restarted. Next: guildhall cluster status']);
 }
 
 async function start(world: World, id: string, flags: Flags): Promise<void> {
@@ -99,7 +101,9 @@ async function start(world: World, id: string, flags: Flags): Promise<void> {
   const before = await statusOf(ask);
   await ask('POST', `/cluster/shards/${encodeURIComponent(id)}/start`, {});
   await served(world, ask, id, before, flags);
-  say(world, flags.json === true, await statusOf(ask), [`${id} serves. Next: guildhall cluster status`]);
+  printResult(world, flags.json === true, await statusOf(ask), [
+    `${id} serves. Next: guildhall cluster status`,
+  ]);
 }
 
 /** Drains a shard, and waits until its process has ended. Without a supervisor it may be the one that answers. */
@@ -161,7 +165,7 @@ async function until<Seen>(
   }
 }
 
-function told(status: Status): string[] {
+function linesOf(status: Status): string[] {
   const { shards, partitions, partitions_unserved: unserved, cluster_id: cluster } = status;
   const sessions = shards.reduce((sum, row) => sum + (row.sessions ?? 0), 0);
   const most = Math.max(1, ...shards.map((row) => row.partitions));

@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander';
-import { say, type World } from './world.ts';
+import { printResult, type World } from './world.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
@@ -23,7 +23,7 @@ export function addCompletionCommand(program: Command, world: World): void {
     .action((shell: Shell, { json }: { readonly json?: true }) => {
       const lines =
         shell === 'fish' ? fishScript(wordsBelow(program)) : bashScript(wordsBelow(program), shell);
-      say(world, json === true, { shell, script: lines.join('\n') }, lines);
+      printResult(world, json === true, { shell, script: lines.join('\n') }, lines);
     });
 }
 

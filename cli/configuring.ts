@@ -4,7 +4,7 @@ import { configSchema, shownConfig } from '../config/config.ts';
 import { collect } from './flags.ts';
 import { settingsPage } from './settings.page.ts';
 import { readSettings } from './settings.ts';
-import { say, type World } from './world.ts';
+import { printResult, type World } from './world.ts';
 
 interface PrintFlags {
   readonly config?: string;
@@ -29,7 +29,7 @@ export function addConfigCommands(program: Command, world: World): void {
         '',
         '# Next: docs/configuration.md says what each does.',
       ];
-      say(world, flags.json === true, shown, lines);
+      printResult(world, flags.json === true, shown, lines);
     });
   config
     .command('schema')
@@ -37,7 +37,7 @@ export function addConfigCommands(program: Command, world: World): void {
     .option('--json', 'on one line')
     .action((flags: { json?: true }) => {
       const schema = configSchema();
-      say(world, flags.json === true, schema, JSON.stringify(schema, null, 2).split('\n'));
+      printResult(world, flags.json === true, schema, JSON.stringify(schema, null, 2).split('\n'));
     });
   config
     .command('page')
@@ -45,6 +45,6 @@ export function addConfigCommands(program: Command, world: World): void {
     .option('--json', 'as one JSON text')
     .action((flags: { json?: true }) => {
       const page = settingsPage();
-      say(world, flags.json === true, page, page.trimEnd().split('\n'));
+      printResult(world, flags.json === true, page, page.trimEnd().split('\n'));
     });
 }

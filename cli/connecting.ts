@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander';
 import { RECIPES } from './connect.ts';
-import { CommandError, say, type World } from './world.ts';
+import { CommandError, printResult, type World } from './world.ts';
 
 interface ConnectFlags {
   readonly url: string;
@@ -36,7 +36,7 @@ export function addConnectCommand(program: Command, world: World): void {
       const install = `npm install ${recipe.packages.join(' ')}`;
       const command = `${recipe.environment === undefined ? '' : `${recipe.environment} `}node bot.mjs`;
       const value = { library, install, file: 'bot.mjs', command, source: `${lines.join('\n')}\n` };
-      say(world, flags.json === true, value, [
+      printResult(world, flags.json === true, value, [
         `// 1. ${install}`,
         `// 2. Save this as bot.mjs; 3. ${command}; 4. write ${recipe.trigger ?? '!ping'} in a channel.`,
         ...lines,

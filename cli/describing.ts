@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { say, type World } from './world.ts';
+import { printResult, type World } from './world.ts';
 
 /** Where `guildhall dev` serves the interface. */
 const DEV_URL = 'http://127.0.0.1:3000';
@@ -19,7 +19,7 @@ export function addDescribeCommands(program: Command, world: World): void {
       .option('--json', 'on one line')
       .action(async ({ url, json }: DescribeFlags) => {
         const document = await describe(url.replace(/\/+$/, ''));
-        say(world, json === true, document, JSON.stringify(document, null, 2).split('\n'));
+        printResult(world, json === true, document, JSON.stringify(document, null, 2).split('\n'));
       });
   add('openapi', 'the HTTP API as an OpenAPI 3.1 document', async (url) => {
     const { openApi } = await import('../transports/rest/openapi.ts');

@@ -7,7 +7,7 @@ import { Argument, type Command } from 'commander';
 import { isSnowflake } from '../protocol/ids.ts';
 import { messageOf } from '../protocol/thrown.ts';
 import { type BackupFlags, type CommonFlags, common, copyOf, loadMaintenance, settingsOf } from './backup.ts';
-import { CommandError, say, type World } from './world.ts';
+import { CommandError, printResult, type World } from './world.ts';
 
 interface DeleteFlags extends CommonFlags {
   readonly heir?: string;
@@ -97,7 +97,7 @@ async function runExport(
     await finished(stream);
     const next =
       kind === 'guild' ? `guildhall import ${file} --data <another server>` : 'give the file to that person';
-    say(world, flags.json === true, { kind, id, file: path, ...sums }, [
+    printResult(world, flags.json === true, { kind, id, file: path, ...sums }, [
       `Wrote ${sums.rows} rows and ${sums.files} files to ${file}; only you can read it.`,
       `Next: ${next}`,
     ]);
@@ -120,7 +120,7 @@ async function runImport(world: World, file: string, flags: CommonFlags): Promis
     );
   });
   const made = await explained(importGuild(stream, config, { files: flags.files }), 'Nothing was changed.');
-  say(world, flags.json === true, made, [
+  printResult(world, flags.json === true, made, [
     `Guild ${made.name} (${made.id}) with ${made.rows} rows, ${made.people} people and ${made.files} files.`,
     ...made.renamed.map((line) => `  ${line}: the name was taken`),
     'Bots need an application here: guildhall bot create. People who are new here need a password: guildhall user password.',
@@ -166,7 +166,7 @@ async function runDelete(world: World, kind: 'user' | 'app', id: string, flags: 
   ];
   if (!yes) throw new CommandError(lines.join('\n'), `Add --yes to delete it.`);
   const { fileOwners: _, ...answer } = done;
-  say(world, flags.json === true, { id, ...answer }, [
+  printResult(world, flags.json === true, { id, ...answer }, [
     ...lines,
     `  ${done.files} files were deleted.`,
     'Next: guildhall start',

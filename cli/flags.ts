@@ -9,12 +9,12 @@ export const numberFrom = (min: number, max: number) => between(min, max, false)
 /** A whole number from `min` to `max`, both included. */
 export const wholeFrom = (min: number, max: number) => between(min, max, true);
 
-function between(min: number, max: number, whole: boolean): (text: string) => number {
+function between(min: number, max: number, isInteger: boolean): (text: string) => number {
   return (text) => {
     const value = Number(text);
-    if (text.trim() !== '' && value >= min && value <= max && (!whole || Number.isInteger(value)))
+    if (text.trim() !== '' && value >= min && value <= max && (!isInteger || Number.isInteger(value)))
       return value;
-    throw new InvalidArgumentError(`It must be a${whole ? ' whole' : ''} number from ${min} to ${max}.`);
+    throw new InvalidArgumentError(`It must be a${isInteger ? ' whole' : ''} number from ${min} to ${max}.`);
   };
 }
 

@@ -4,7 +4,7 @@ import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Argument, type Command } from 'commander';
 import { codeOf } from '../protocol/thrown.ts';
-import { CommandError, say, type World } from './world.ts';
+import { CommandError, printResult, type World } from './world.ts';
 
 const KINDS = ['game', 'bot'] as const;
 type Kind = (typeof KINDS)[number];
@@ -46,7 +46,7 @@ export function addInitCommand(program: Command, world: World): void {
       };
       const files = await writeProject(kind, target, values);
       const shown = relative(world.cwd, target) || '.';
-      say(world, flags.json === true, { kind, folder: target, files, ...values }, [
+      printResult(world, flags.json === true, { kind, folder: target, files, ...values }, [
         `Made a ${kind} in ${shown}: ${files.join(', ')}`,
         '',
         'Next:',

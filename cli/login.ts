@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { type Credentials, forgetCredentials, readCredentials, writeCredentials } from './credentials.ts';
-import { CommandError, say, type World } from './world.ts';
+import { CommandError, printResult, type World } from './world.ts';
 
 interface LoginFlags {
   readonly url: string;
@@ -72,7 +72,7 @@ async function login(world: World, flags: LoginFlags): Promise<void> {
   const begun = await callApi(api, '/auth/device', { body: {} });
   if (begun.status !== 200) throw refused(begun);
   const { device_code: code, user_code: userCode, verification_uri_complete: page } = begun.body;
-  say(world, flags.json === true, { user_code: userCode, verification_uri: page }, [
+  printResult(world, flags.json === true, { user_code: userCode, verification_uri: page }, [
     `Open  ${String(page)}`,
     `and confirm the code  ${String(userCode)}`,
   ]);
@@ -87,7 +87,7 @@ async function login(world: World, flags: LoginFlags): Promise<void> {
   };
   const path = await writeCredentials(world, credentials);
   const { user_id, username } = credentials;
-  say(world, flags.json === true, { api, user_id, username }, [
+  printResult(world, flags.json === true, { api, user_id, username }, [
     `Signed in as ${username}. The token is in ${path}, which only you can read.`,
     'Next: guildhall rpc shows what your games do to your friends.',
   ]);
@@ -127,7 +127,7 @@ async function logout(world: World, isJson: boolean): Promise<void> {
   const { api, token } = credentials;
   const ended = await callApi(api, '/auth/logout', { token, body: {} }).catch(() => null);
   await forgetCredentials(world);
-  say(world, isJson, { signed_out: true, revoked: ended?.status === 204 }, [
+  printResult(world, isJson, { signed_out: true, revoked: ended?.status === 204 }, [
     ended?.status === 204 ? 'Signed out.' : 'Signed out here. The server could not be told.',
   ]);
 }

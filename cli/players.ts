@@ -72,8 +72,8 @@ async function setProvider(
   };
   const missing = settings.filter((setting) => !given[setting]).map(wayOf);
   if (missing.length > 0) throw new CommandError(`${type} needs more.`, `Give ${missing.join(' and ')}.`);
-  const told = Object.fromEntries(settings.map((setting) => [setting, given[setting]]));
-  await ask('POST', `/applications/${id}/identity-providers`, { type, ...told });
+  const body = Object.fromEntries(settings.map((setting) => [setting, given[setting]]));
+  await ask('POST', `/applications/${id}/identity-providers`, { type, ...body });
   return {
     value: { application_id: id, type },
     lines: [

@@ -73,7 +73,7 @@ export async function runCli(
   addTopCommand(program, world);
   addCompletionCommand(program, world);
   for (const mount of mounts) await mount(program);
-  inherit(program);
+  copySettings(program);
   try {
     await program.parseAsync([...argv], { from: 'user' });
     return exitCode;
@@ -85,10 +85,10 @@ export async function runCli(
 }
 
 /** Gives every subcommand the output and exit handling of the program. */
-function inherit(command: Command): void {
+function copySettings(command: Command): void {
   for (const child of command.commands) {
     child.copyInheritedSettings(command);
-    inherit(child);
+    copySettings(child);
   }
 }
 

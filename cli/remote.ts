@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { type Config, isLoopback } from '../config/config.ts';
 import { readAdminToken } from './admintoken.ts';
 import { DATA_DIR, readSettings } from './settings.ts';
-import { CommandError, say, type World } from './world.ts';
+import { CommandError, printResult, type World } from './world.ts';
 
 /** Flags that select the server of a command. */
 export interface RemoteFlags {
@@ -44,7 +44,7 @@ export function remote(
   return command.action(async () => {
     const flags = command.opts<Flags>();
     const { value, lines } = await run(remoteOf(world, flags), command.args, flags);
-    say(world, flags.json === true, value, lines);
+    printResult(world, flags.json === true, value, lines);
   });
 }
 

@@ -12,10 +12,10 @@ import { runGuide } from './guide.ts';
 import { liveBot } from './replaybot.ts';
 import { ReplayMapping } from './replaymapping.ts';
 import { playRecording, type ReplayReport, type ReplayTarget } from './replayplayer.ts';
-import { CommandError, say, type World } from './world.ts';
+import { CommandError, printResult, type World } from './world.ts';
 
 const FILE_BYTES_MAX = 512 * 1024 * 1024;
-const PATIENCE_MS_MAX = 600_000;
+const TIMEOUT_MS_MAX = 600_000;
 const SHOWN_MAX = 50;
 const TEXT_MAX = 120;
 
@@ -23,7 +23,7 @@ interface ReplayFlags {
   readonly against?: string;
   readonly demo?: string;
   readonly bot?: string;
-  readonly patience: number;
+  readonly timeout: number;
   readonly json?: true;
 }
 
@@ -38,7 +38,7 @@ export function addReplayCommand(program: Command, world: World, done: (code: nu
     .option('--against <url>', 'a server that `guildhall dev` started (default: a new one, in memory)')
     .option('--demo <file>', 'what `guildhall dev --json` printed there; needed with --against')
     .option('--bot <name>', 'wait for this bot to connect, leave its part to it, and compare what it does')
-    .option('--patience <ms>', 'how long an expected answer may take', wholeFrom(1, PATIENCE_MS_MAX), 3_000)
+    .option('--timeout <ms>', 'how long an expected answer may take', wholeFrom(1, TIMEOUT_MS_MAX), 3_000)
     .option('--json', 'as one JSON line')
     .action(async (file: string, flags: ReplayFlags) => {
       const lines = await readRecording(world, file);
@@ -46,7 +46,7 @@ export function addReplayCommand(program: Command, world: World, done: (code: nu
         flags.against === undefined
           ? await replayHere(world, lines, flags)
           : await replayThere(world, lines, flags);
-      say(world, flags.json === true, report, reportLines(report));
+      printResult(world, flags.json === true, report, reportLines(report));
       done(report.departures.length === 0 ? 0 : 1);
     });
 }
@@ -124,7 +124,7 @@ async function replayHere(
 ): Promise<ReplayReport> {
   const begin = lines[0] as Begin;
   const createEngine = await world.loadEngine();
-  const live = flags.bot === undefined ? null : liveBot(lines, flags.bot, flags.patience);
+  const live = flags.bot === undefined ? null : liveBot(lines, flags.bot, flags.timeout);
   const recorder: { readonly recorder?: Recorder } = live === null ? {} : { recorder: live.recorder };
   const engine: Engine = await createEngine({
     config: {
@@ -162,14 +162,14 @@ function play(
   lines: readonly RecordedLine[],
   target: ReplayTarget,
   demo: unknown,
-  { patience: patienceMs }: ReplayFlags,
+  { timeout: timeoutMs }: ReplayFlags,
   live: ReturnType<typeof liveBot> | null,
 ): Promise<ReplayReport> {
   const mapping = live?.mapping ?? new ReplayMapping();
   const recorded = demoOf(lines);
   // Only teaches ids and secrets; the recording has more fields, such as addresses.
   if (isRecord(recorded)) mapping.compare(recorded.demo, demo);
-  return playRecording({ lines, target, mapping, live, patienceMs });
+  return playRecording({ lines, target, mapping, live, timeoutMs });
 }
 
 function reportLines({ calls, frames, dispatches, departures }: ReplayReport): string[] {

@@ -30,7 +30,7 @@ const CONNECTING = new Set(['get_bot_gateway', 'get_gateway', 'get_my_applicatio
  *
  * @param named id, position from 1, or username of the bot.
  */
-export function liveBot(lines: readonly RecordedLine[], named: string, patienceMs: number): LiveBot {
+export function liveBot(lines: readonly RecordedLine[], named: string, timeoutMs: number): LiveBot {
   const bots = botsOf(lines);
   const index = indexOf(lines, bots, named);
   const bot = bots[index];
@@ -64,13 +64,13 @@ export function liveBot(lines: readonly RecordedLine[], named: string, patienceM
   };
 
   async function take(botId: string, operation: string): Promise<SeenCall | null> {
-    const untilMs = performance.now() + patienceMs;
+    const untilMs = performance.now() + timeoutMs;
     for (;;) {
       const at = calls.findIndex((call) => call.userId === botId && call.operation === operation);
       if (at >= 0) return calls.splice(at, 1)[0] ?? null;
       const leftMs = untilMs - performance.now();
       if (leftMs <= 0) return null;
-      await within(leftMs, next());
+      await withTimeout(leftMs, next());
     }
   }
 
@@ -114,7 +114,7 @@ const inside =
     path: path === '' ? place : `${place}.${path}`,
   });
 
-async function within(timeoutMs: number, job: Promise<void>): Promise<void> {
+async function withTimeout(timeoutMs: number, job: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | null = null;
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, timeoutMs);

@@ -40,10 +40,10 @@ export class ReplayConnection {
   }
 
   /** Takes the first dispatch of this name that nobody has taken. @returns null when none arrives in time. */
-  async take(t: string, patienceMs: number): Promise<Arrived | null> {
+  async take(t: string, timeoutMs: number): Promise<Arrived | null> {
     let timer: NodeJS.Timeout | null = null;
     const late = new Promise<'late'>((resolve) => {
-      timer = setTimeout(() => resolve('late'), patienceMs);
+      timer = setTimeout(() => resolve('late'), timeoutMs);
     });
     try {
       for (;;) {

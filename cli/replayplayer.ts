@@ -48,7 +48,7 @@ interface ReplayInput {
   readonly mapping: ReplayMapping;
   readonly live: LivePart | null;
   /** How long an expected dispatch may take, milliseconds. */
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
   stopped?(): boolean;
 }
 
@@ -158,8 +158,8 @@ class Player {
     const connection = this.#connections.get(line.connection);
     if (connection === undefined || connection === 'live') return;
     this.#counts.dispatches += 1;
-    const patienceMs = this.#late < LATE_MAX ? this.#wanted.patienceMs : BRIEFLY_MS;
-    const arrived = await connection.take(line.t, patienceMs);
+    const timeoutMs = this.#late < LATE_MAX ? this.#wanted.timeoutMs : BRIEFLY_MS;
+    const arrived = await connection.take(line.t, timeoutMs);
     const what = `${line.t} on connection ${line.connection}`;
     if (arrived !== null) return this.#depart(number, what, this.#wanted.mapping.compare(line.d, arrived.d));
     this.#late += 1;

@@ -3,7 +3,7 @@ import { messageOf } from '../protocol/thrown.ts';
 import { readCredentials } from './credentials.ts';
 import { collect } from './flags.ts';
 import { apiOf, callApi } from './login.ts';
-import { CommandError, say, type World } from './world.ts';
+import { CommandError, printResult, type World } from './world.ts';
 
 interface RpcFlags {
   readonly url?: string;
@@ -52,7 +52,7 @@ async function run(world: World, flags: RpcFlags): Promise<void> {
   const person = await personOf(world, flags.url);
   const server = await serveRpc(world, person, flags);
   const { path, port, username, room } = server;
-  say(world, flags.json === true, { path, port, username, room, pid: process.pid }, [
+  printResult(world, flags.json === true, { path, port, username, room, pid: process.pid }, [
     `Games of this machine show what ${username} does.`,
     `  socket     ${path}`,
     `  web        ${port === null ? 'none' : `http://127.0.0.1:${port}`}`,

@@ -31,7 +31,7 @@ import { type Serving, serve } from './serve.ts';
 import { CONFIG_FILE, DATA_DIR, type FlagSetting, namedSettings, readSettings } from './settings.ts';
 import { shardConfigs } from './shards.ts';
 import { supervise } from './supervise.ts';
-import { CommandError, say, type World } from './world.ts';
+import { CommandError, printResult, type World } from './world.ts';
 
 const BOTS_MAX = 1000;
 const SHARDS_MAX = 64;
@@ -148,10 +148,10 @@ async function runDev(world: World, flags: DevFlags): Promise<number> {
   const kept = config.data_dir;
   const token = config.admin_token!;
   const show = (report: Omit<DevReport, 'admin'>, adminUrl: string, place: string | null) => {
-    const whole = { ...report, admin: { url: adminUrl, token } };
+    const fullReport = { ...report, admin: { url: adminUrl, token } };
     if (flags.json) for (const line of movedLines(moved)) world.err(line);
-    say(world, flags.json === true, devJson(whole), [
-      ...devBanner(whole, world.version, place),
+    printResult(world, flags.json === true, devJson(fullReport), [
+      ...devBanner(fullReport, world.version, place),
       ...movedLines(moved),
     ]);
   };
@@ -277,7 +277,7 @@ async function runStart(world: World, flags: StartFlags): Promise<number> {
       admin: { url: adminUrl, token_file: tokenFile },
       ...(shards && { shards }),
     };
-    say(world, flags.json === true, report, [
+    printResult(world, flags.json === true, report, [
       `Guildhall ${world.version} serves ${addresses.api} and ${addresses.gateway}.`,
       ...voiceLines(addresses),
       ...(shards ? [shardLine(shards)] : []),

@@ -23,7 +23,7 @@ export interface Serving {
 /** Additional inputs of the engine, and of a process that a supervisor started. */
 interface Supervised extends Pick<EngineOptions, 'directory' | 'sharedPort' | 'chaos' | 'clock'> {
   /** Resolves when the supervisor stops this process, or has exited itself. Absent without a supervisor. */
-  readonly told?: Promise<void>;
+  readonly stopRequested?: Promise<void>;
 }
 
 /** Whether a stop was requested, for checks between steps that cannot be interrupted. */
@@ -60,13 +60,13 @@ export async function serve(
   ready: (serving: Serving) => Promise<void> | void,
   supervised: Supervised | null = null,
 ): Promise<number> {
-  const { told = NEVER, ...options } = supervised ?? {};
+  const { stopRequested: told = NEVER, ...options } = supervised ?? {};
   const halt = haltBy(world.untilToldToStop(), told);
   const log = createLogTail();
   const logger = loggerOf(config, log);
   const createEngine = await world.loadEngine();
   // A shard's supervisor has checked its ports, and holds one of them.
-  if (supervised?.told === undefined) await checkPorts(world, config, [config]);
+  if (supervised?.stopRequested === undefined) await checkPorts(world, config, [config]);
   if (halt.isTold) return 0;
   const engine = await createEngine({ ...options, config, logger }).catch((error: unknown) => {
     throw startFailure(error);
@@ -98,7 +98,7 @@ export async function serve(
   }
   await Promise.race([halt.told, drained]);
   if (isServing) logger.info('Draining: sessions are told to reconnect, commits are flushed.');
-  const isClean = await within(config.drain_timeout_ms, async () => {
+  const isClean = await withTimeout(config.drain_timeout_ms, async () => {
     if (isServing) await engine.drain();
     await engine.close();
   });
@@ -196,7 +196,7 @@ export function portTaken(
 }
 
 /** Runs a job. @returns false when it did not finish in time. */
-async function within(timeoutMs: number, job: () => Promise<void>): Promise<boolean> {
+async function withTimeout(timeoutMs: number, job: () => Promise<void>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<boolean>((resolve) => {
     timer = setTimeout(() => resolve(false), timeoutMs);

@@ -30,10 +30,10 @@ export function settingsPage(): string {
   return [INTRODUCTION, ...chapters].join('\n');
 }
 
-function row(key: string, { default: standard, expected, doc, secret }: Setting): string {
+function row(key: string, { default: initial, expected, doc, secret }: Setting): string {
   const marks = [
     `${expected[0]!.toUpperCase()}${expected.slice(1)}.`,
     ...(secret ? ['Secret: masked wherever shown.'] : []),
   ];
-  return `| \`${key}\` | \`${String(standard)}\` | ${doc} *${marks.join(' ')}* |`;
+  return `| \`${key}\` | \`${String(initial)}\` | ${doc} *${marks.join(' ')}* |`;
 }

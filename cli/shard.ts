@@ -47,20 +47,20 @@ async function runShard(world: World): Promise<number> {
     );
   }
   const control = laneOf(channel, LANE.control);
-  const say = (report: Report) => control.send(report);
-  const { config, clustered, told } = await orders(control);
-  const alive = setInterval(() => say({ kind: 'alive' }), ALIVE_MS);
+  const sendReport = (report: Report) => control.send(report);
+  const { config, clustered, told: stopRequested } = await orders(control);
+  const alive = setInterval(() => sendReport({ kind: 'alive' }), ALIVE_MS);
   const ready = ({ engine, addresses, adminUrl }: Serving): void => {
     control.onMessage((order) => {
       const { kind, bots, directory } = order as Extract<Order, { kind: 'seed' }>;
       if (kind !== 'seed') return;
       const seeding = directory === null ? seedDemo(engine, { bots }) : keptDemo(engine, directory, { bots });
       seeding.then(
-        (demo) => say({ kind: 'seeded', demo }),
-        (error: Error) => say({ kind: 'seedFailed', message: error.message }),
+        (demo) => sendReport({ kind: 'seeded', demo }),
+        (error: Error) => sendReport({ kind: 'seedFailed', message: error.message }),
       );
     });
-    say({ kind: 'serving', addresses, adminUrl });
+    sendReport({ kind: 'serving', addresses, adminUrl });
   };
   const lease = { partitions: config.partitions, leaseTtlMs: config.lease_ttl_ms };
   const directory = clustered
@@ -69,10 +69,14 @@ async function runShard(world: World): Promise<number> {
   const failed = (error: Error): number => {
     const known = environmentFailure(error);
     if (known === null) world.err(error.stack ?? error.message);
-    say({ kind: 'failed', message: (known ?? error).message, advice: known?.advice ?? '' });
+    sendReport({ kind: 'failed', message: (known ?? error).message, advice: known?.advice ?? '' });
     return 1;
   };
-  const ended = serve(world, config, ready, { ...directory, sharedPort: true, told }).catch(failed);
+  const ended = serve(world, config, ready, {
+    ...directory,
+    sharedPort: true,
+    stopRequested: stopRequested,
+  }).catch(failed);
   return ended.finally(() => clearInterval(alive));
 }
 

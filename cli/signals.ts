@@ -3,7 +3,7 @@
  * imports nothing, so that it handles signals before the rest of the server is loaded, which takes about a second.
  */
 
-let told: Promise<void> | null = null;
+let stopRequested: Promise<void> | null = null;
 
 /**
  * Installs the signal handlers at the first call; every call returns the same promise.
@@ -12,7 +12,7 @@ let told: Promise<void> | null = null;
  * @returns a promise that resolves when the process is first told to stop.
  */
 export function untilToldToStop(isShard: boolean): Promise<void> {
-  told ??= new Promise((resolve) => {
+  stopRequested ??= new Promise((resolve) => {
     let isTold = false;
     const stop = (code: number) => () => {
       if (isTold) process.exit(code);
@@ -22,5 +22,5 @@ export function untilToldToStop(isShard: boolean): Promise<void> {
     process.on('SIGINT', isShard ? () => undefined : stop(130));
     process.on('SIGTERM', stop(143));
   });
-  return told;
+  return stopRequested;
 }

@@ -56,7 +56,7 @@ interface Slot {
   /** Stops waiting for the last messages of a process that ended before it served. */
   giveUp: (() => void) | null;
   /** Receives the process's other reports. */
-  hear: ((report: Report) => void) | null;
+  onReport: ((report: Report) => void) | null;
 }
 
 /**
@@ -97,7 +97,7 @@ export class Supervisor {
         heardMs: 0,
         stays: false,
         retry: null,
-        hear: null,
+        onReport: null,
         giveUp: null,
       },
     }));
@@ -130,7 +130,7 @@ export class Supervisor {
   seed(bots: number, directory: string | null): Promise<Demo> {
     const [slot] = this.#slots as [Slot];
     return new Promise((resolve, reject) => {
-      slot.hear = (report) => {
+      slot.onReport = (report) => {
         if (report.kind === 'seeded') resolve(report.demo);
         if (report.kind === 'seedFailed' || report.kind === 'failed')
           reject(new CommandError(`The demo could not be made: ${report.message}`, 'Its log says why.'));
@@ -190,7 +190,7 @@ export class Supervisor {
 
   #firstStart(slot: Slot): Promise<Addresses> {
     return new Promise((resolve, reject) => {
-      slot.hear = (report) => {
+      slot.onReport = (report) => {
         if (report.kind === 'serving') resolve(report.addresses);
         if (report.kind === 'failed')
           reject(
@@ -229,7 +229,7 @@ export class Supervisor {
       }
       if (report.kind === 'failed' && slot.restarts > 0)
         this.#options.logger.error(`${slot.config.shard_id} could not start: ${report.message}`);
-      slot.hear?.(report);
+      slot.onReport?.(report);
     });
     this.#order(slot, { kind: 'begin', config: slot.config, clustered: this.#clustered });
     child.exit.then((code) => this.#ended(slot, child, code));

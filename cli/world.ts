@@ -72,7 +72,7 @@ export class CommandError extends Error {
 }
 
 /** Prints a command's result: one JSON line for tools, or lines for people. */
-export function say(world: World, json: boolean, value: unknown, lines: readonly string[]): void {
+export function printResult(world: World, json: boolean, value: unknown, lines: readonly string[]): void {
   if (json) world.out(JSON.stringify(value));
   else for (const line of lines) world.out(line);
 }

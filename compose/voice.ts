@@ -150,7 +150,7 @@ function createStreams(ports: VoicePorts, calls: () => Calls): Streams {
     },
     nextId: ports.nextId,
     region: REGION,
-    tell: ({ userId, sessionId }, t, d) => ports.notifier.notifySession(userId, sessionId, t, d),
+    deliver: ({ userId, sessionId }, t, d) => ports.notifier.notifySession(userId, sessionId, t, d),
     show: showingStreams(ports),
   });
 }

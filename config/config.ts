@@ -486,8 +486,8 @@ function masked(value: unknown): unknown {
 /** JSON Schema of the settings file. */
 export function configSchema(): object {
   const properties = KEYS.map((key) => {
-    const { schema, default: standard, doc } = settingOf(key);
-    return [key, { ...schema, default: standard, description: doc }];
+    const { schema, default: initial, doc } = settingOf(key);
+    return [key, { ...schema, default: initial, description: doc }];
   });
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',

@@ -83,7 +83,7 @@ export interface Gate {
   /** Others may see this member's video. */
   readonly streams: boolean;
   /** This member hears the others. */
-  readonly hears: boolean;
+  readonly receives: boolean;
 }
 
 export interface VideoStream {

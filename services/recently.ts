@@ -1,6 +1,6 @@
 import { dropOldest } from '../protocol/oldest.ts';
 
-interface Recent<Key, Value> {
+interface ReadCache<Key, Value> {
   /** @param isGood A remembered value for which this is false is read again. */
   read(key: Key, isGood?: (value: Value) => boolean): Promise<Value>;
   /** A value that may be used without reading; undefined when it has to be read. */
@@ -25,13 +25,13 @@ interface CachedRead<Value> {
 const BOUNDS: RecentBounds = { freshMs: 1_000, keptMax: 1_000 };
 
 /** Caches reads for a short time: under load a value is read once in `freshMs`, and a change counts within that time. */
-export function recently<Key extends readonly string[], Value>(
+export function createReadCache<Key extends readonly string[], Value>(
   read: (...key: Key) => Promise<Value>,
   nowMs: () => number,
   { freshMs, keptMax } = BOUNDS,
-): Recent<Key, Value> {
+): ReadCache<Key, Value> {
   const kept = new Map<string, CachedRead<Value>>();
-  async function recent(key: Key, isGood?: (value: Value) => boolean): Promise<Value> {
+  async function cachedRead(key: Key, isGood?: (value: Value) => boolean): Promise<Value> {
     const name = key.join(' ');
     const known = kept.get(name);
     if (known && nowMs() - known.atMs < freshMs) {
@@ -52,7 +52,7 @@ export function recently<Key extends readonly string[], Value>(
     return value;
   }
   return {
-    read: recent,
+    read: cachedRead,
     peek(key) {
       const known = kept.get(key.length === 1 ? (key[0] ?? '') : key.join(' '));
       return known && nowMs() - known.atMs < freshMs ? known.known : undefined;

@@ -16,7 +16,7 @@ const self = (by: Person): UserId => by.userId;
 
 /** Relationships route pairs of users themselves; activities run on the owner shard of the user who shares them. */
 export const SOCIAL_ROUTES: Routes<Social> = {
-  ...{ opened: 'local', ended: 'local', acting: 'local', presented: 'local' },
+  ...{ opened: 'local', ended: 'local', visibleActivities: 'local', presented: 'local' },
   ...{ blocks: 'local', friends: 'local' },
   relationships: {
     ...{ list: 'local', listOfGame: 'local', request: 'local', requestNamed: 'local' },
@@ -140,10 +140,10 @@ export const LOBBY_ROUTES: Routes<Lobbies> = {
   createOrJoin: { method: 'lobbies.createOrJoin', key: caller },
   ...{ update: 'local', setMember: 'local', setMembers: 'local', send: 'local', history: 'local' },
   ...{ moderate: 'local', link: 'local', unlinkChannel: 'local', invite: 'local' },
-  beyond: {
+  extensions: {
     create: { method: 'lobbies.createOpen', key: caller },
     enter: { method: 'lobbies.enter', key: (_lobbyId, _input, { by }) => by.userId },
-    ...{ configure: 'local', search: 'local', speak: 'local', gather: 'local' },
+    ...{ configure: 'local', search: 'local', speak: 'local', createWith: 'local' },
   },
   ...{ opened: 'local', ended: 'local', voiceStates: 'local', voiceServerPing: 'local' },
   ...{ owns: 'local', invited: 'local', drop: 'local', userChanged: 'local', channelNews: 'local' },

@@ -149,7 +149,7 @@ export function storageOver(
 ): Storage & { readonly purge: Purge } {
   const driver = counted(uncounted);
   const files = new LostFiles();
-  const onFilesGone: WriterOptions['onFilesGone'] = (gone) => void files.tell(gone);
+  const onFilesGone: WriterOptions['onFilesGone'] = (gone) => void files.notify(gone);
   const marks = new IdMarks();
   const purge = openPurge(driver, files);
   purge.wake();

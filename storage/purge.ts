@@ -56,7 +56,7 @@ export function openPurge(driver: Driver, files: LostFiles): Purge {
         for (let gone: GoneFile[] | null = []; gone && !closed; ) {
           gone = await driver.transaction(step);
           // Awaited, so that the files of at most one step are waiting to be deleted.
-          if (gone) await files.tell(gone);
+          if (gone) await files.notify(gone);
         }
       } while (again && !closed);
     } catch {

@@ -207,7 +207,7 @@ export class Session {
     if (next !== directory) this.store.set({ directory: next });
     if (name === 'RESUMED' && place !== null && call === null) this.#ask();
     if (place === null || d.guild_id !== place.guildId) return;
-    if (name === 'VOICE_STATE_UPDATE' && d.user_id === next.self?.id) this.#seated(place, d);
+    if (name === 'VOICE_STATE_UPDATE' && d.user_id === next.self?.id) this.#channelChanged(place, d);
     else if (name === 'VOICE_SERVER_UPDATE' && typeof d.token === 'string' && d.endpoint !== null)
       this.#begin(place, d.token);
   }
@@ -218,7 +218,7 @@ export class Session {
   }
 
   /** Updates the user's channel, which a moderator may have changed. */
-  #seated(place: VoiceChannelRef, d: Json): void {
+  #channelChanged(place: VoiceChannelRef, d: Json): void {
     if (d.session_id === this.#link.sessionId) this.#voiceSessionId = String(d.session_id);
     if (typeof d.channel_id === 'string') {
       if (d.channel_id !== place.channelId) {

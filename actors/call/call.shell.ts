@@ -103,7 +103,7 @@ export class CallActor implements CallShellEffects, CallSessionHost {
     return this.#dave;
   }
 
-  hears(userId: UserId): boolean {
+  isAudioReceived(userId: UserId): boolean {
     return this.members.get(userId)?.speech.isReceived ?? false;
   }
 

@@ -17,7 +17,7 @@ interface ParticipantCall {
   enter(participant: Participant, identify: VoiceIdentify, sink: VoiceSink): CallSession;
   run<N extends keyof CallCommands>(type: N, input: CallCommands[N]['input']): void;
   /** Whether audio of the user arrives. */
-  hears(userId: UserId): boolean;
+  isAudioReceived(userId: UserId): boolean;
   vacate(participant: Participant, close: Close): void;
 }
 
@@ -67,7 +67,7 @@ export class Participant {
     if (afkAfterMs === null) return;
     const leftMs = (): number => silenceLeftMs(this.#spokeMs, afkAfterMs, nowMs());
     const look = (): void => {
-      if (this.call.hears(this.voiceMember.userId)) this.#spokeMs = nowMs();
+      if (this.call.isAudioReceived(this.voiceMember.userId)) this.#spokeMs = nowMs();
       const isSilent = leftMs() === 0;
       if (isSilent) this.#spokeMs = nowMs();
       // Before `run`, which may move the user to another channel and so end the watch.

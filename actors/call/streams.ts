@@ -31,7 +31,7 @@ interface StreamPorts {
   readonly nextId: () => FreshId;
   readonly region: string;
   /** Delivers a dispatch to one session only. */
-  readonly tell: (to: Streamer, t: DispatchName, d: object) => void;
+  readonly deliver: (to: Streamer, t: DispatchName, d: object) => void;
   /** Updates `self_stream` in the owner's voice state. */
   readonly show: (stream: GoLiveStream, live: boolean) => void;
 }
@@ -68,7 +68,7 @@ export class Streams implements VoiceListener {
     else {
       const { streamKey: key } = request;
       const stream = this.#byKey.get(key);
-      if (!stream) this.#ports.tell(by, 'STREAM_DELETE', streamDelete(key, 'stream_ended'));
+      if (!stream) this.#ports.deliver(by, 'STREAM_DELETE', streamDelete(key, 'stream_ended'));
       else if (request.type === 'watch') this.#watch(stream, by);
       else if (stream.voiceMembers.get(by.userId)?.sessionId === by.sessionId)
         this.#change(stream, by, request);
@@ -98,7 +98,7 @@ export class Streams implements VoiceListener {
     const refusal = streamRefusal(place, voiceMember, by.sessionId);
     const known = this.#byKey.get(key);
     if (refusal || !voiceMember)
-      this.#ports.tell(by, 'STREAM_DELETE', streamDelete(key, refusal ?? 'invalid_channel'));
+      this.#ports.deliver(by, 'STREAM_DELETE', streamDelete(key, refusal ?? 'invalid_channel'));
     else if (known) this.#enter(known, voiceMember);
     else {
       const { sessionId } = by;
@@ -136,7 +136,7 @@ export class Streams implements VoiceListener {
     const voiceMember = this.#ports.calls.voiceMemberOf(serverOf(stream), by.userId);
     const refusal = watchRefusal(stream, voiceMember, by.sessionId);
     if (refusal || !voiceMember)
-      this.#ports.tell(by, 'STREAM_DELETE', streamDelete(stream.key, refusal ?? 'invalid_channel'));
+      this.#ports.deliver(by, 'STREAM_DELETE', streamDelete(stream.key, refusal ?? 'invalid_channel'));
     else this.#enter(stream, voiceMember);
   }
 
@@ -144,7 +144,7 @@ export class Streams implements VoiceListener {
     const isNew = !stream.voiceMembers.has(voiceMember.userId);
     const own = streamVoiceMember(stream, voiceMember);
     stream.voiceMembers.set(voiceMember.userId, own);
-    this.#ports.tell(voiceMember, 'STREAM_CREATE', streamCreate(stream, this.#ports.region));
+    this.#ports.deliver(voiceMember, 'STREAM_CREATE', streamCreate(stream, this.#ports.region));
     if (isNew) this.#tellAll(stream, voiceMember.userId);
     this.#ports.calls.voiceJoined(own);
   }
@@ -156,14 +156,14 @@ export class Streams implements VoiceListener {
     if (userId === stream.ownerId) this.#end(stream, reason);
     else {
       stream.voiceMembers.delete(userId);
-      this.#ports.tell(voiceMember, 'STREAM_DELETE', streamDelete(stream.key, reason));
+      this.#ports.deliver(voiceMember, 'STREAM_DELETE', streamDelete(stream.key, reason));
       this.#tellAll(stream);
       this.#ports.calls.voiceLeft(stream.rtcServerId, userId);
     }
   }
 
   #end(stream: GoLiveStream, reason: StreamEnd): void {
-    const { calls, tell, show } = this.#ports;
+    const { calls, deliver: tell, show } = this.#ports;
     this.#remove(stream);
     const voiceMembers = [...stream.voiceMembers.values()];
     stream.voiceMembers.clear();
@@ -178,7 +178,7 @@ export class Streams implements VoiceListener {
   #tellAll(stream: GoLiveStream, exceptId: UserId | null = null): void {
     const d = streamUpdate(stream, this.#ports.region);
     for (const voiceMember of stream.voiceMembers.values())
-      if (voiceMember.userId !== exceptId) this.#ports.tell(voiceMember, 'STREAM_UPDATE', d);
+      if (voiceMember.userId !== exceptId) this.#ports.deliver(voiceMember, 'STREAM_UPDATE', d);
   }
 
   // Notifications from the owners of voice channels
@@ -216,7 +216,7 @@ export class Streams implements VoiceListener {
 
   /** Sends the token and endpoint of the call. */
   invite(stream: GoLiveStream, voiceMember: VoiceMember, token: string, endpoint: string | null): void {
-    this.#ports.tell(voiceMember, 'STREAM_SERVER_UPDATE', streamServerUpdate(stream, token, endpoint));
+    this.#ports.deliver(voiceMember, 'STREAM_SERVER_UPDATE', streamServerUpdate(stream, token, endpoint));
   }
 
   /** The call removed a user for good, or refused the user. */

@@ -13,9 +13,9 @@ export function inOwnTurn(
   const run = (): void => {
     const due = waiting;
     waiting = [];
-    for (const tell of due)
+    for (const notify of due)
       try {
-        tell();
+        notify();
       } catch (error) {
         onFault(error);
       }

@@ -276,14 +276,14 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     const { userIds, isForAll } = this.#addressees(state, dispatch, to, fact, nowMs);
     if (userIds.size > DIRECT_MAX) return [{ t, d, to }];
     if (userIds.size === 0) return [];
-    const ears = applicationSessions(state.lobby.application_id);
+    const filter = applicationSessions(state.lobby.application_id);
     if (lobbyRules.isDurable(fact)) {
-      const origin = epoch.direct({ t, d, ears }, [...userIds], nowMs, isForAll);
-      return [{ t, d, to: [this.#ports.toEach(routesOf(userIds, ears))], origin }];
+      const origin = epoch.direct({ t, d, filter }, [...userIds], nowMs, isForAll);
+      return [{ t, d, to: [this.#ports.toEach(routesOf(userIds, filter))], origin }];
     }
     const here = new Set(to.map(({ userId }) => userId));
     const unattached = [...userIds].filter((id) => !here.has(id));
-    const also = unattached.length === 0 ? [] : [this.#ports.toEach(routesOf(unattached, ears))];
+    const also = unattached.length === 0 ? [] : [this.#ports.toEach(routesOf(unattached, filter))];
     const asOf = { ownerId: directStream(this.id), ...epoch.stream.shownAt(nowMs) };
     return [{ t, d, to: [...to, ...also], asOf }];
   }
@@ -437,8 +437,8 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
 
 const routesOf = (
   userIds: Iterable<UserId>,
-  ears: SessionFilter,
-): readonly (readonly [UserId, SessionFilter])[] => [...userIds].map((userId) => [userId, ears]);
+  filter: SessionFilter,
+): readonly (readonly [UserId, SessionFilter])[] => [...userIds].map((userId) => [userId, filter]);
 
 /** A refusal as a game gets it. Invalid fields are arguments out of range. */
 const asError = (no: Refusal): Error =>

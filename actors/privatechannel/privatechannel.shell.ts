@@ -276,7 +276,7 @@ export class PrivateChannelShell extends AggregateShell<
     const userIds = to.kind === 'users' ? to.userIds : state.channel.recipientIds;
     const sessions = userIds.flatMap((userId) => this.#ports.listeners(userId));
     this.tap(t, d);
-    const notification = { t, d, ears: ALL_SESSIONS };
+    const notification = { t, d, filter: ALL_SESSIONS };
     const isStored = privateRules.isDurable(fact);
     const origin =
       (isStored && this.epoch?.direct(notification, userIds, nowMs, to.kind !== 'users')) || null;
@@ -303,15 +303,15 @@ export class PrivateChannelShell extends AggregateShell<
     facts: readonly PrivateFact[],
     nowMs: number,
   ): (() => void) | null {
-    const moves = facts.flatMap((fact) => (fact.type === 'callStateChanged' ? [fact] : []));
+    const stateChanges = facts.flatMap((fact) => (fact.type === 'callStateChanged' ? [fact] : []));
     const rung = facts.some(
       ({ type }) => type === 'callStarted' || type === 'ringingChanged' || type === 'callEnded',
     );
-    if (moves.length === 0 && !rung) return null;
+    if (stateChanges.length === 0 && !rung) return null;
     this.#keeper?.changed();
     const { call } = state;
     return () => {
-      for (const { userId, voiceState } of moves) {
+      for (const { userId, voiceState } of stateChanges) {
         const voiceMember = callVoiceMember(voiceState);
         if (voiceMember) this.#ports.voiceListener().voiceJoined(voiceMember);
         else this.#ports.voiceListener().voiceLeft(this.id, userId);

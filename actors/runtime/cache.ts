@@ -246,17 +246,17 @@ export class Window<K, V> extends Map<K, V> {
    */
   trim(max: number, settledCommit: number, pinnedCount = 0, pinned: (key: K) => boolean = NONE): void {
     let excess = this.size - pinnedCount - max;
-    let patience = 64;
+    let checksLeft = 64;
     if (excess <= 0) return;
     for (const [key, value] of this) {
-      if (excess <= 0 || patience <= 0) return;
+      if (excess <= 0 || checksLeft <= 0) return;
       if ((this.#stamps.get(key) ?? 0) <= settledCommit && !pinned(key)) {
         this.#evicted?.add(key);
         this.delete(key);
         excess -= 1;
         continue;
       }
-      patience -= 1;
+      checksLeft -= 1;
       // Moves the row to the end of the map; its stamp stays.
       super.delete(key);
       super.set(key, value);

@@ -246,14 +246,14 @@ export class Lifetime implements Clock {
   async #settled(): Promise<boolean> {
     if (this.#running.size === 0) return true;
     let late: NodeJS.Timeout | undefined;
-    const patience = new Promise<boolean>((resolve) => {
+    const closeTimeout = new Promise<boolean>((resolve) => {
       late = setTimeout(() => resolve(false), CLOSE_TIMEOUT_MS);
     });
     const settled = async (): Promise<boolean> => {
       while (this.#running.size > 0) await Promise.allSettled([...this.#running]);
       return true;
     };
-    const isSettled = await Promise.race([settled(), patience]);
+    const isSettled = await Promise.race([settled(), closeTimeout]);
     clearTimeout(late);
     return isSettled;
   }

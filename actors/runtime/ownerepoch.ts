@@ -70,14 +70,14 @@ export class OwnerEpoch {
 
   /** Numbers a dispatch of a fact that is being applied, and keeps it. */
   number(dispatch: Omit<RecordedDispatch, 'n'>, nowMs: number): number {
-    const { t, d, to, n, ears } = this.stream.add(dispatch, nowMs);
-    this.#numbered.push(ears ? { t, d, to, n, ears } : { t, d, to, n });
+    const { t, d, to, n, filter } = this.stream.add(dispatch, nowMs);
+    this.#numbered.push(filter ? { t, d, to, n, filter } : { t, d, to, n });
     return n;
   }
 
   /** Numbers a direct notification of users. For `isForAll` see `deliveredToAll`. */
   direct(
-    dispatch: Pick<RecordedDispatch, 't' | 'd' | 'ears'>,
+    dispatch: Pick<RecordedDispatch, 't' | 'd' | 'filter'>,
     userIds: readonly UserId[],
     nowMs: number,
     isForAll: boolean,

@@ -10,7 +10,7 @@ import type { UserSession } from './user.shell.ts';
 /** A dispatch and the users it is sent to. */
 export interface DirectDispatch {
   readonly userIds: readonly UserId[];
-  readonly ears: SessionFilter;
+  readonly filter: SessionFilter;
   readonly t: DispatchName;
   readonly d: object;
 }
@@ -39,7 +39,7 @@ export interface CommitNotifier {
 /** Sends dispatches without a guild to sessions of users anywhere in the cluster, and looks users up there. */
 export interface Notifier {
   /** Sends to the sessions that receive dispatches without a guild. */
-  notify(userId: UserId, t: DispatchName, d: object, ears?: SessionFilter): void;
+  notify(userId: UserId, t: DispatchName, d: object, filter?: SessionFilter): void;
   /** Sends one body to many users. */
   notifyEach(to: readonly (readonly [UserId, SessionFilter])[], t: DispatchName, d: object): void;
   /**

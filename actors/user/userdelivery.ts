@@ -285,10 +285,11 @@ export class UserDelivery {
       ]),
     );
     return positions.flatMap((position) =>
-      (records.get(`${position.ownerId} ${position.n}`)?.dispatches ?? []).flatMap(({ t, d, n, to, ears }) =>
-        ears && to.kind === 'users' && to.userIds.includes(userId)
-          ? [{ t, d, n, ears, streamId: directStream(position.ownerId), atMs: position.atMs }]
-          : [],
+      (records.get(`${position.ownerId} ${position.n}`)?.dispatches ?? []).flatMap(
+        ({ t, d, n, to, filter }) =>
+          filter && to.kind === 'users' && to.userIds.includes(userId)
+            ? [{ t, d, n, filter, streamId: directStream(position.ownerId), atMs: position.atMs }]
+            : [],
       ),
     );
   }
@@ -305,9 +306,9 @@ export class UserDelivery {
     // A session that began rejoining during this look-up is skipped; the next look-up delivers everything to it in
     // order.
     const listeners = users.listeners(userId).filter((session) => !isLate(queue, rejoining, session));
-    for (const { t, d, n, ears, streamId, atMs } of missed) {
+    for (const { t, d, n, filter, streamId, atMs } of missed) {
       const body = new DispatchBody(t, d, clock.monotonic(), { ownerId: streamId, n });
-      for (const session of matchingSessions(listeners, t as DispatchName, ears)) {
+      for (const session of matchingSessions(listeners, t as DispatchName, filter)) {
         const cursors = rejoiners.get(session);
         const isMissing = cursors
           ? isMissed(cursors, streamId, n, atMs, cursors.get(SINCE) ?? 0, queuedFrom)
@@ -369,7 +370,7 @@ interface Lookup {
 }
 
 interface Missed extends Pick<RecordedDispatch, 't' | 'd' | 'n'> {
-  readonly ears: SessionFilter;
+  readonly filter: SessionFilter;
   readonly streamId: string;
   readonly atMs: number;
 }

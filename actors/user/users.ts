@@ -30,12 +30,12 @@ export class Users {
   constructor(
     registry: Registry<UserState, UserShell>,
     routing: Pick<Routing, 'ask'>,
-    displaced: UserListener['sessionReplaced'],
+    sessionReplaced: UserListener['sessionReplaced'],
     names: Pick<UserStore, 'usernameTaken'>,
   ) {
     this.#names = names;
     this.#registry = registry;
-    this.#onSessionReplaced = displaced;
+    this.#onSessionReplaced = sessionReplaced;
     this.update = routing.ask('users.update', (userId, change) => this.#updateHere(userId, change));
   }
 

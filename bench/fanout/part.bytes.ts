@@ -71,7 +71,7 @@ export function measureBytes(): Finding {
 function sharedBytes(bodies: readonly DispatchBody[], privateShare: number): number {
   const written: (() => void)[] = [];
   const histories = new Histories((run) => written.push(run));
-  const lanes = Array.from({ length: SHARING }, () => histories.laneOf(histories.alone));
+  const lanes = Array.from({ length: SHARING }, () => histories.laneOf(histories.independent));
   const chance = seeded(0);
   let total = 0;
   for (const [index, body] of bodies.entries()) {

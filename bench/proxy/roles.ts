@@ -2,7 +2,7 @@ import uws from 'uWebSockets.js';
 import { Pool } from 'undici';
 import { systemClock } from '../../actors/runtime/clock.ts';
 import { mappedTargets } from '../../engine/application/mappings.ts';
-import { recently } from '../../services/recently.ts';
+import { createReadCache } from '../../services/recently.ts';
 import { openActivityProxy } from '../../transports/activities/proxy.ts';
 
 /** The application whose activity is requested. */
@@ -15,7 +15,7 @@ export async function serve(role: string, target: number, bytes: number): Promis
   if (role === 'uws') return serveBare(target);
   if (role !== 'guildhall') throw new Error(`There is no part named ${role}.`);
   // As the program composes it: mappings are read again each second.
-  const mappings = recently(
+  const mappings = createReadCache(
     async (_: string) => mappedTargets([{ prefix: '/', target: `127.0.0.1:${target}` }]),
     () => performance.now(),
   );

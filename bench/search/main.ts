@@ -74,7 +74,7 @@ async function fill(): Promise<void> {
 }
 
 const EVERYTHING: MessageSearch = {
-  ...{ readable: CHANNELS, managed: [], readerId: authorOf(0), within: null, words: '', slop: 2 },
+  ...{ readable: CHANNELS, managed: [], readerId: authorOf(0), channelIds: null, words: '', slop: 2 },
   ...{ authorIds: [], authorTypes: [], mentions: [], mentionedRoles: [], repliedUsers: [] },
   ...{ repliedMessages: [], mentionsEveryone: null, has: [], hosts: [], providers: [], embedTypes: [] },
   ...{ extensions: [], filenames: [], pinned: null, minId: null, maxId: null, sortBy: 'timestamp' },
@@ -89,7 +89,7 @@ const KINDS: Readonly<Record<string, () => Partial<MessageSearch>>> = {
     authorIds: [authorOf(Math.floor(chance() * AUTHORS))],
     words: wordAt(0.3),
   }),
-  'a common word in a channel': () => ({ words: wordAt(0.2 * chance()), within: [CHANNELS[3] ?? ''] }),
+  'a common word in a channel': () => ({ words: wordAt(0.2 * chance()), channelIds: [CHANNELS[3] ?? ''] }),
 };
 
 const quantile = (sorted: readonly number[], share: number): number =>

@@ -83,7 +83,7 @@ function openCall(plane: RunningMediaPlane, callId: string, members: number, mod
   for (let member = 0; member < members; member += 1) {
     const { ssrc } = room.join({ userId: String(member), layers: [] });
     const key = randomBytes(32);
-    room.setGate(ssrc, { speaks: true, streams: false, hears: true });
+    room.setGate(ssrc, { speaks: true, streams: false, receives: true });
     room.connectUdp(ssrc, { mode, key });
     seats.push({ ssrc, key: key.toString('hex') });
   }

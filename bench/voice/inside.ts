@@ -54,7 +54,7 @@ class Inside {
   #join(ssrc: number) {
     const key = randomBytes(32);
     this.#forwarder.join('inside', { ssrc, userId: String(ssrc), layers: [] }, 0);
-    this.#forwarder.setGate(ssrc, { speaks: true, streams: false, hears: true });
+    this.#forwarder.setGate(ssrc, { speaks: true, streams: false, receives: true });
     this.#forwarder.connectUdp(ssrc, { mode: this.mode, key, claimed: null, resume: null }, 0);
     return createTransportCipher(this.mode, key);
   }

@@ -197,7 +197,7 @@ export class Matcher {
       if (apart === NONE && joined === NONE) continue;
       const end = at + 1;
       const goesOn = apart !== joined && edges.before(end - (depths[node] ?? 0));
-      if (this.#tell(goesOn ? joined : apart, end, edges.after(end), found)) return;
+      if (this.#report(goesOn ? joined : apart, end, edges.after(end), found)) return;
     }
   }
 
@@ -216,7 +216,7 @@ export class Matcher {
     return this.#ends.subarray(row * width, (row + 1) * width);
   }
 
-  #tell(row: number, end: number, goesOn: boolean, found: OnMatch): boolean {
+  #report(row: number, end: number, goesOn: boolean, found: OnMatch): boolean {
     this.#steps += this.#lists;
     const from = row * this.#lists * 2 + Number(goesOn);
     for (let list = 0; list < this.#lists; list += 1) {

@@ -10,15 +10,15 @@ export interface Rights {
 export interface Gate {
   readonly speaks: boolean;
   readonly streams: boolean;
-  readonly hears: boolean;
+  readonly receives: boolean;
 }
 
 /** The result of mute, deafen, stage suppression and permissions, all of which are in the user's rights. */
 export const gateOf = (rights: Rights): Gate => ({
   speaks: !rights.silenced,
   streams: rights.mayStream,
-  hears: !rights.deafened,
+  receives: !rights.deafened,
 });
 
 export const sameGate = (a: Gate, b: Gate): boolean =>
-  a.speaks === b.speaks && a.streams === b.streams && a.hears === b.hears;
+  a.speaks === b.speaks && a.streams === b.streams && a.receives === b.receives;

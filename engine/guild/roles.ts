@@ -274,7 +274,7 @@ function deleteRole(
 }
 
 /** Subscribed users who hold a role; everyone holds @everyone. */
-function holders(guild: Guild, roleId: string): UserId[] {
+function subscribedHolders(guild: Guild, roleId: string): UserId[] {
   const userIds = [...guild.sessionCounts.keys()];
   if (roleId === guild.id) return userIds;
   return userIds.filter((userId) => guild.members.get(userId)?.roles.includes(roleId));
@@ -339,7 +339,7 @@ export const roles: GuildTopic<RoleCommands, keyof RoleFacts> = {
       before: (guild, { role }) =>
         (changedBits(guild, role) & SIGHT) === 0n
           ? null
-          : sightOf(guild, { userIds: holders(guild, role.id) }),
+          : sightOf(guild, { userIds: subscribedHolders(guild, role.id) }),
       apply: applyRoleUpdated,
       dispatches: (guild, { role }, before) => [
         { t: 'GUILD_ROLE_UPDATE', d: { guild_id: guild.id, role }, to: { kind: 'guild' } },
@@ -348,7 +348,7 @@ export const roles: GuildTopic<RoleCommands, keyof RoleFacts> = {
     }),
     roleDeleted: noting({
       voiceMembers: 'everyone',
-      before: (guild, { roleId }) => sightOf(guild, { userIds: holders(guild, roleId) }),
+      before: (guild, { roleId }) => sightOf(guild, { userIds: subscribedHolders(guild, roleId) }),
       apply: applyRoleDeleted,
       dispatches: (guild, { roleId }, before) => [
         { t: 'GUILD_ROLE_DELETE', d: { guild_id: guild.id, role_id: roleId }, to: { kind: 'guild' } },

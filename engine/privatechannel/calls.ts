@@ -226,7 +226,7 @@ function stopRinging(
   return accepted(null, ringingFacts(call, ringing, call.ringUntilMs));
 }
 
-const tell = (owner: Callable, t: Dispatch['t'], d: object): readonly Dispatch[] => [
+const dispatchToAll = (owner: Callable, t: Dispatch['t'], d: object): readonly Dispatch[] => [
   { t, d, to: { kind: 'users', userIds: people(owner) } },
 ];
 
@@ -300,7 +300,7 @@ export const calls: Topic<CallShape, CallCommands, keyof CallFacts> = {
         owner.call = { messageId, ringing, ringUntilMs, participantIds: [userId], voiceStates };
       },
       dispatches: (owner, fact) =>
-        tell(owner, 'CALL_CREATE', {
+        dispatchToAll(owner, 'CALL_CREATE', {
           ...callObject(owner, fact),
           voice_states: [voiceStateBody(fact.voiceState)],
         }),
@@ -316,21 +316,23 @@ export const calls: Topic<CallShape, CallCommands, keyof CallFacts> = {
         const participantIds = [...new Set([...call.participantIds, userId])];
         owner.call = { ...call, voiceStates, participantIds };
       },
-      dispatches: (owner, { voiceState }) => tell(owner, 'VOICE_STATE_UPDATE', voiceStateBody(voiceState)),
+      dispatches: (owner, { voiceState }) =>
+        dispatchToAll(owner, 'VOICE_STATE_UPDATE', voiceStateBody(voiceState)),
     },
     ringingChanged: {
       durable: false,
       apply: (owner, { ringing, ringUntilMs }) => {
         if (owner.call) owner.call = { ...owner.call, ringing, ringUntilMs };
       },
-      dispatches: (owner) => (owner.call ? tell(owner, 'CALL_UPDATE', callObject(owner, owner.call)) : []),
+      dispatches: (owner) =>
+        owner.call ? dispatchToAll(owner, 'CALL_UPDATE', callObject(owner, owner.call)) : [],
     },
     callEnded: {
       durable: false,
       apply: (owner) => {
         owner.call = null;
       },
-      dispatches: (owner) => tell(owner, 'CALL_DELETE', callDelete(owner)),
+      dispatches: (owner) => dispatchToAll(owner, 'CALL_DELETE', callDelete(owner)),
     },
   },
 };

@@ -64,7 +64,7 @@ interface Inside {
 }
 
 /** Runs a rule for a recipient of a group; for anyone else the channel does not exist. */
-function within<Value>(
+function asRecipient<Value>(
   { channel, recipients }: GroupChannel,
   by: By,
   rule: (inside: Inside) => Outcome<Value, FactOf<Facts>>,
@@ -92,7 +92,7 @@ function update(
   by: By,
   env: Env,
 ): Outcome<PrivateChannelObject, FactOf<Facts>> {
-  return within(state, by, ({ user, group }) => {
+  return asRecipient(state, by, ({ user, group }) => {
     const { id: channelId, recipientIds } = state.channel;
     if (ownerId !== undefined && ownerId !== group.ownerId) {
       if (group.ownerId !== user.id) return refused(refusal('MISSING_PERMISSIONS'));
@@ -124,7 +124,7 @@ function add(
   by: By,
   env: Env,
 ): Outcome<null, FactOf<Facts>> {
-  return within(state, by, ({ user: author, group }) => {
+  return asRecipient(state, by, ({ user: author, group }) => {
     const { id: channelId, recipientIds } = state.channel;
     if (recipientIds.includes(user.id)) return accepted(null);
     if (recipientIds.length >= LIMITS.group_dm_recipients_max) return refused(refusal('MAXIMUM_RECIPIENTS'));
@@ -179,7 +179,7 @@ export const groups: Topic<GroupShape, GroupCommands, keyof GroupFacts> = {
       asks: 'nothing',
       needs: needsCall,
       decide: (state, { userId }, by, env) =>
-        within(state, by, ({ user, group }) => {
+        asRecipient(state, by, ({ user, group }) => {
           const gone = state.recipients.get(userId);
           const manages = by.bot && group.applicationId !== null && by.applicationId === group.applicationId;
           if (gone?.id !== user.id && group.ownerId !== user.id && !manages)

@@ -153,7 +153,7 @@ const PRIVATE_PERMISSIONS =
   P.PIN_MESSAGES;
 
 /** Runs a rule for one of the users, or for `from`; for anyone else the channel does not exist. */
-function within<Value>(
+function asRecipient<Value>(
   state: PrivateChannelState,
   by: By,
   env: Env,
@@ -186,7 +186,7 @@ const shown = (
   by: By,
   env: Env,
 ): Outcome<PrivateChannelObject, PrivateFact> =>
-  within(state, by, env, ({ user }) => accepted(privateChannelObject(state, user.id)));
+  asRecipient(state, by, env, ({ user }) => accepted(privateChannelObject(state, user.id)));
 
 const nullValue = (outcome: Outcome<unknown, PrivateFact>): Outcome<null, PrivateFact> =>
   outcome.ok ? accepted(null, outcome.facts) : outcome;
@@ -274,14 +274,16 @@ const conversation: Topic<PrivateShape, OwnCommands, keyof OwnFacts> = {
     startTyping: {
       asks: 'writing',
       decide: (state, { channelId }, by, env) =>
-        within(state, by, env, () =>
+        asRecipient(state, by, env, () =>
           accepted(null, [{ type: 'typingStarted', channelId, userId: by.userId, atMs: env.nowMs }]),
         ),
     },
     authorizeHistory: {
       asks: 'nothing',
       decide: (state, _, by, env) =>
-        within(state, by, env, ({ ownerId }) => accepted({ ownerId, guildId: null, canReadHistory: true })),
+        asRecipient(state, by, env, ({ ownerId }) =>
+          accepted({ ownerId, guildId: null, canReadHistory: true }),
+        ),
     },
     createMessage: {
       asks: 'writing',
@@ -292,7 +294,7 @@ const conversation: Topic<PrivateShape, OwnCommands, keyof OwnFacts> = {
         return needsMessage({ channelId, messageId });
       },
       decide: (state, input, by, env) =>
-        within(
+        asRecipient(
           state,
           by,
           env,
@@ -309,7 +311,7 @@ const conversation: Topic<PrivateShape, OwnCommands, keyof OwnFacts> = {
       notifiesGame: true,
       needs: needsMessage,
       decide: (state, input, by, env) =>
-        within(
+        asRecipient(
           state,
           by,
           env,
@@ -325,7 +327,7 @@ const conversation: Topic<PrivateShape, OwnCommands, keyof OwnFacts> = {
       notifiesGame: true,
       needs: needsMessage,
       decide: (state, { messageId, game, from }, by, env) =>
-        within(
+        asRecipient(
           state,
           by,
           env,
@@ -340,13 +342,13 @@ const conversation: Topic<PrivateShape, OwnCommands, keyof OwnFacts> = {
       asks: 'writing',
       needs: (input, state) => needsToPin(state, input, false),
       decide: (state, { messageId }, by, env) =>
-        within(state, by, env, (scope) => nullValue(pinMessage(scope, messageId, env))),
+        asRecipient(state, by, env, (scope) => nullValue(pinMessage(scope, messageId, env))),
     },
     unpinMessage: {
       asks: 'writing',
       needs: (input, state) => needsToPin(state, input, true),
       decide: (state, { messageId }, by, env) =>
-        within(state, by, env, (scope) =>
+        asRecipient(state, by, env, (scope) =>
           nullValue(unpinMessage(scope, messageId, state.channel.last_pin_ms)),
         ),
     },
@@ -354,7 +356,7 @@ const conversation: Topic<PrivateShape, OwnCommands, keyof OwnFacts> = {
       asks: 'nothing',
       needs: needsMessage,
       decide: (state, { messageId, emoji }, by, env) =>
-        within(state, by, env, (scope) => {
+        asRecipient(state, by, env, (scope) => {
           const target = reactionTarget(scope, messageId, emoji);
           return target.ok ? accepted({ ownerId: scope.ownerId, key: target.value.key }) : target;
         }),
@@ -364,13 +366,13 @@ const conversation: Topic<PrivateShape, OwnCommands, keyof OwnFacts> = {
       asks: (state, input) => (namesTarget(state, input as ReactionInput) ? 'reacting' : 'nothing'),
       needs: (input, state, by) => needsReaction(state, input, by.userId),
       decide: (state, input, by, env) =>
-        within(state, by, env, (scope) => addReaction(state, scope, by.userId, input, env)),
+        asRecipient(state, by, env, (scope) => addReaction(state, scope, by.userId, input, env)),
     },
     removeReaction: {
       asks: 'nothing',
       needs: (input, state) => needsReaction(state, input, input.userId),
       decide: (state, input, by, env) =>
-        within(state, by, env, (scope) => {
+        asRecipient(state, by, env, (scope) => {
           const target = reactionTarget(scope, input.messageId, input.emoji);
           if (!target.ok) return target;
           if (input.userId !== by.userId) return refused(refusal('CANNOT_EXECUTE_ON_DM'));

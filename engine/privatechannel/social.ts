@@ -133,8 +133,8 @@ export const social: Topic<SocialShape, SocialChannelCommands, keyof SocialChann
         const message = messages.get(messageId);
         if (message?.application_id !== applicationId) return refused(refusal('UNKNOWN_MESSAGE'));
         const { moderation_metadata: _before, ...rest } = message;
-        const says = Object.keys(metadata).length > 0;
-        const next = says ? { ...rest, moderation_metadata: metadata } : rest;
+        const isSet = Object.keys(metadata).length > 0;
+        const next = isSet ? { ...rest, moderation_metadata: metadata } : rest;
         return accepted(null, [{ type: 'messageUpdated', message: next }]);
       },
     },

@@ -22,7 +22,7 @@ interface FollowedStream {
  */
 export class StreamCursors {
   readonly #streams = new Map<string, FollowedStream>();
-  readonly #followed = new Map<number, Set<string>>();
+  readonly #subscribed = new Map<number, Set<string>>();
 
   /** The session follows the stream from here on; it has received everything up to `n`. */
   following(handle: number, ownerId: string, n: number): void {
@@ -70,7 +70,7 @@ export class StreamCursors {
 
   /** The session no longer follows the stream. */
   left(handle: number, ownerId: string): void {
-    this.#followed.get(handle)?.delete(ownerId);
+    this.#subscribed.get(handle)?.delete(ownerId);
     const stream = this.#streams.get(ownerId);
     if (!stream) return;
     stream.followers.delete(handle);
@@ -79,8 +79,8 @@ export class StreamCursors {
   }
 
   ended(handle: number): void {
-    for (const ownerId of [...(this.#followed.get(handle) ?? [])]) this.left(handle, ownerId);
-    this.#followed.delete(handle);
+    for (const ownerId of [...(this.#subscribed.get(handle) ?? [])]) this.left(handle, ownerId);
+    this.#subscribed.delete(handle);
   }
 
   /** Null when the session does not follow the stream. */
@@ -95,7 +95,7 @@ export class StreamCursors {
   }
 
   of(handle: number): Cursor[] {
-    return [...(this.#followed.get(handle) ?? [])].map((ownerId) => [
+    return [...(this.#subscribed.get(handle) ?? [])].map((ownerId) => [
       ownerId,
       this.cursor(handle, ownerId) ?? 0,
     ]);
@@ -108,10 +108,10 @@ export class StreamCursors {
       this.#streams.set(ownerId, stream);
     }
     stream.followers.add(handle);
-    let followed = this.#followed.get(handle);
+    let followed = this.#subscribed.get(handle);
     if (!followed) {
       followed = new Set();
-      this.#followed.set(handle, followed);
+      this.#subscribed.set(handle, followed);
     }
     followed.add(ownerId);
     return stream;

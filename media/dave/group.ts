@@ -218,8 +218,8 @@ class Delivery implements DaveDelivery {
       return;
     }
     this.clearGroup();
-    const told = others.filter(({ maxVersion }) => maxVersion > 0);
-    if (told.length > 0) this.prepare(told, nowMs);
+    const remaining = others.filter(({ maxVersion }) => maxVersion > 0);
+    if (remaining.length > 0) this.prepare(remaining, nowMs);
   }
 
   /** Op 21 to version 0. */
@@ -329,8 +329,8 @@ class Delivery implements DaveDelivery {
   /** Revokes the open round. `except` has started over and holds no proposals; revoking unknown ones would be an error to it. */
   private dropRound(except: Member | null): void {
     if (this.round === null) return;
-    const holders = this.committers(this.round).filter((member) => member !== except);
-    revokeRound(this.round, holders, this.outbox);
+    const receivers = this.committers(this.round).filter((member) => member !== except);
+    revokeRound(this.round, receivers, this.outbox);
     this.round = null;
   }
 

@@ -37,12 +37,12 @@ class Cursor {
   vector(): Cursor {
     const first = this.u8();
     const more = [0, 1, 3][first >> 6];
-    if (more === undefined) return this.beyond();
+    if (more === undefined) return this.missing();
     let size = first & 0x3f;
     for (let index = 0; index < more; index++) size = size * 256 + this.u8();
     const start = this.at;
     this.skip(size);
-    return this.at > this.end ? this.beyond() : new Cursor(this.bytes, start, this.at);
+    return this.at > this.end ? this.missing() : new Cursor(this.bytes, start, this.at);
   }
 
   size(): number {
@@ -61,7 +61,7 @@ class Cursor {
   }
 
   /** A cursor on missing content: it has no elements, and is never at its end. */
-  private beyond(): Cursor {
+  private missing(): Cursor {
     this.fail();
     return new Cursor(this.bytes, this.at, this.end);
   }

@@ -222,7 +222,7 @@ export class Lane implements DatagramListener {
       this.#flushing = false;
       if (this.#isClosed) return;
       this.#flushPeers();
-      if (this.#findings.length > 0 || this.#isMoved) this.#say(null);
+      if (this.#findings.length > 0 || this.#isMoved) this.#send(null);
     });
   }
 
@@ -242,16 +242,16 @@ export class Lane implements DatagramListener {
 
   #report(): void {
     this.#reports += 1;
-    this.#say(this.#reports % REPORTS_PER_METRICS === 0 ? this.#metrics() : null);
+    this.#send(this.#reports % REPORTS_PER_METRICS === 0 ? this.#metrics() : null);
   }
 
   /** Sends a report with figures now. */
   ask(question: number): void {
     this.#answerTo = question;
-    this.#say(this.#metrics());
+    this.#send(this.#metrics());
   }
 
-  #say(metrics: LaneMetrics | null): void {
+  #send(metrics: LaneMetrics | null): void {
     const findings = this.#findings;
     this.#findings = [];
     this.#isMoved = false;

@@ -115,7 +115,7 @@ class Plane implements RunningMediaPlane {
         const lane = await SupervisedLane.open(plan, start, timers, {
           finding: (finding) => this.#found(finding),
           packets: (batch) => unpack(batch, (ssrc, packet) => this.peers?.send(ssrc, packet)),
-          restored: (callIds) => this.#tell(callIds, { type: 'restored' }),
+          restored: (callIds) => this.#notify(callIds, { type: 'restored' }),
           lost: (callIds) => this.#lose(callIds),
           fault: (error) => onFault(error, `media worker ${index}`),
         });
@@ -177,7 +177,7 @@ class Plane implements RunningMediaPlane {
     }
   }
 
-  #tell(callIds: readonly string[], event: MediaEvent): void {
+  #notify(callIds: readonly string[], event: MediaEvent): void {
     for (const callId of callIds) this.#rooms.get(callId)?.events(event);
   }
 

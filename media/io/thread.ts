@@ -33,7 +33,7 @@ export function startThread(plan: LanePlan, listener: LaneListener): Promise<Run
   const workerData: ThreadStart = { plan, underway };
   // Without the program's own flags: some, such as --input-type, do not work for a thread that starts from a file.
   const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData, execArgv: [] });
-  const say = (order: ThreadOrder, memory: ArrayBuffer[] = []): void => worker.postMessage(order, memory);
+  const post = (order: ThreadOrder, memory: ArrayBuffer[] = []): void => worker.postMessage(order, memory);
   let isListening = false;
   let isStopping = false;
   const gone = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
@@ -59,18 +59,18 @@ export function startThread(plan: LanePlan, listener: LaneListener): Promise<Run
         resolve({
           port: news.port,
           sender: news.sender,
-          order: (orders) => say({ kind: 'orders', orders }),
+          order: (orders) => post({ kind: 'orders', orders }),
           packets: (batch) => {
             if (Atomics.load(underway, TO_THREAD) > UNDERWAY_BYTES_MAX) return false;
             Atomics.add(underway, TO_THREAD, batch.bytes.length);
-            say({ kind: 'packets', batch }, memoryOf(batch));
+            post({ kind: 'packets', batch }, memoryOf(batch));
             return true;
           },
-          ask: (question) => say({ kind: 'ask', question }),
+          ask: (question) => post({ kind: 'ask', question }),
           kill: () => void worker.terminate(),
           stop: async () => {
             isStopping = true;
-            say({ kind: 'stop' });
+            post({ kind: 'stop' });
             const late = setTimeout(() => void worker.terminate(), 1000);
             await gone;
             clearTimeout(late);

@@ -13,13 +13,13 @@ import {
 const port = parentPort;
 if (port) {
   const { plan, underway } = workerData as ThreadStart;
-  const say = (news: ThreadMessage, memory: ArrayBuffer[] = []): void => port.postMessage(news, memory);
+  const post = (news: ThreadMessage, memory: ArrayBuffer[] = []): void => port.postMessage(news, memory);
   const lane = await Lane.open(plan, {
-    report: (report) => say({ kind: 'report', report }),
+    report: (report) => post({ kind: 'report', report }),
     packets: (batch) => {
       if (Atomics.load(underway, FROM_THREAD) > UNDERWAY_BYTES_MAX) return;
       Atomics.add(underway, FROM_THREAD, batch.bytes.length);
-      say({ kind: 'packets', batch }, memoryOf(batch));
+      post({ kind: 'packets', batch }, memoryOf(batch));
     },
   });
   port.on('message', (order: ThreadOrder) => {
@@ -30,5 +30,5 @@ if (port) {
     } else if (order.kind === 'ask') lane.ask(order.question);
     else void lane.close().then(() => port.close());
   });
-  say({ kind: 'listening', port: lane.port, sender: lane.sender });
+  post({ kind: 'listening', port: lane.port, sender: lane.sender });
 }

@@ -16,7 +16,15 @@ import {
   writeRemb,
   writeSenderReport,
 } from '../rtp/rtcp.ts';
-import { hearersOf, hears, type Layer, type Member, type SsrcStream, sees, type Viewing } from './room.ts';
+import {
+  hearersOf,
+  type Layer,
+  type Member,
+  receivesAudio,
+  type SsrcStream,
+  sees,
+  type Viewing,
+} from './room.ts';
 import type { PacketSender } from './sender.ts';
 import type { VideoRouter } from './video.ts';
 
@@ -85,7 +93,7 @@ export class FeedbackRouter {
   #subject(from: Member, ssrc: number): { stream: SsrcStream; viewing: Viewing | null } | null {
     const stream = this.#streams.get(ssrc);
     if (stream === undefined || stream.member.room !== from.room || !stream.member.isReachable) return null;
-    if (stream.kind === 'audio') return hears(from, stream.member) ? { stream, viewing: null } : null;
+    if (stream.kind === 'audio') return receivesAudio(from, stream.member) ? { stream, viewing: null } : null;
     const viewing = stream.member.subscriptions.get(from);
     return viewing && viewing.layer !== null && sees(from, stream.member) ? { stream, viewing } : null;
   }

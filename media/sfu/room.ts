@@ -15,7 +15,7 @@ import type { Subscription } from './subscription.ts';
 const AUDIO_CLOCK_HZ = 48_000;
 const VIDEO_CLOCK_HZ = 90_000;
 
-const CLOSED: Gate = { speaks: false, streams: false, hears: false };
+const CLOSED: Gate = { speaks: false, streams: false, receives: false };
 const CANDIDATES_MAX = 4;
 
 /** The media of one call. Every change to who receives what increases `version`; cached lists of another version are stale. */
@@ -214,10 +214,10 @@ export class Member {
 export const isSame = (a: Endpoint, b: Endpoint): boolean => a.port === b.port && a.address === b.address;
 
 /** Whether `receiver` is sent the audio of `sender`, another member of its call. */
-export const hears = (receiver: Member, sender: Member): boolean =>
+export const receivesAudio = (receiver: Member, sender: Member): boolean =>
   receiver !== sender &&
   sender.gate.speaks &&
-  receiver.gate.hears &&
+  receiver.gate.receives &&
   (sender.audience === null || sender.audience.has(receiver.ssrc)) &&
   receiver.wants.get(sender.ssrc) !== 0;
 
@@ -230,7 +230,8 @@ export function hearersOf(sender: Member): readonly Member[] {
   const { room } = sender;
   if (sender.hearersVersion !== room.version) {
     const hearers: Member[] = [];
-    for (const member of room.members) if (member.isReachable && hears(member, sender)) hearers.push(member);
+    for (const member of room.members)
+      if (member.isReachable && receivesAudio(member, sender)) hearers.push(member);
     sender.hearers = hearers;
     sender.hearersVersion = room.version;
   }

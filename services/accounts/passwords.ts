@@ -26,7 +26,7 @@ const resetState = ({ passwordHash, email }: Account): string => JSON.stringify(
 
 /** Commits a password, ends all sign-ins except `keep`, and notifies the owner by e-mail. */
 async function storePassword(
-  { ports, mailQueue: post }: AccountContext,
+  { ports, mailQueue }: AccountContext,
   account: Account,
   hash: string,
   keep: string | null,
@@ -39,7 +39,7 @@ async function storePassword(
   ports.security('password_changed', { user_id: userId, by });
   if (email !== null) {
     const notice = emails.passwordChanged(email, ports.publicUrl(), loginName);
-    post.enqueue(async () => notice, NO_CLIENT);
+    mailQueue.enqueue(async () => notice, NO_CLIENT);
   }
   return { ok: true, value: null };
 }

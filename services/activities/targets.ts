@@ -1,7 +1,7 @@
 import { mappedTargets } from '../../engine/application/mappings.ts';
 import type { ApplicationId } from '../../protocol/ids.ts';
 import type { Storage } from '../../storage/ports.ts';
-import { recently } from '../recently.ts';
+import { createReadCache } from '../recently.ts';
 
 type Target = ReturnType<ReturnType<typeof mappedTargets>>;
 
@@ -18,7 +18,7 @@ export function activityTargets({
   storage,
   clock,
 }: TargetPorts): (id: ApplicationId, path: string) => Target | Promise<Target> {
-  const mappings = recently(
+  const mappings = createReadCache(
     async (id: ApplicationId) =>
       mappedTargets((await storage.applications.get(id))?.activity?.urlMappings ?? []),
     () => clock.monotonic(),

@@ -22,17 +22,17 @@ export interface CommandNotices {
 
 export function createCommandNotices({ storage, guilds, routing, onFault }: NoticePorts): CommandNotices {
   // A guild that is not resident has nobody to tell.
-  const tell = routing.tellAll('appCommands.indexChanged', (guildIds: readonly GuildId[]) => {
+  const notifyAll = routing.tellAll('appCommands.indexChanged', (guildIds: readonly GuildId[]) => {
     for (const guildId of guildIds)
       if (guilds.isResident(guildId)) guilds.call(guildId, 'noteCommandIndex', {}, SYSTEM).catch(onFault);
   });
   return {
     changed(applicationId, guildId) {
-      if (guildId !== null) return tell([guildId]);
+      if (guildId !== null) return notifyAll([guildId]);
       storage.applications
         .get(applicationId)
         .then(async (application) => {
-          if (application?.bot_id) tell(await storage.users.guildIds(application.bot_id));
+          if (application?.bot_id) notifyAll(await storage.users.guildIds(application.bot_id));
         })
         .catch(onFault);
     },

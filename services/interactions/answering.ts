@@ -38,7 +38,7 @@ interface AnsweringPorts {
   /** Launches the activity of the interaction's application where it was invoked. @returns the instance's id. */
   launch(interaction: Interaction): Promise<Reply<string>>;
   /** Tells the invoker's session. */
-  tell(interaction: Interaction, t: AnswerDispatch, d: object): void;
+  notifyInvoker(interaction: Interaction, t: AnswerDispatch, d: object): void;
 }
 
 type AnswerDispatch =
@@ -189,7 +189,7 @@ export class Answering {
     const answered: Interaction = { ...interaction, state: NO_MESSAGE };
     await this.#ports.write(answered);
     const d = { nonce: interaction.nonce, choices: localizedChoices(choices, interaction.locales) };
-    this.#ports.tell(interaction, 'APPLICATION_COMMAND_AUTOCOMPLETE_RESPONSE', d);
+    this.#ports.notifyInvoker(interaction, 'APPLICATION_COMMAND_AUTOCOMPLETE_RESPONSE', d);
     return this.#answered(answered, null);
   }
 
@@ -201,7 +201,7 @@ export class Answering {
     const answered: Interaction = { ...interaction, state: NO_MESSAGE, modal };
     await this.#ports.write(answered);
     const { id, nonce, channelId, applicationId, author, applicationName, applicationIcon } = interaction;
-    this.#ports.tell(interaction, 'INTERACTION_MODAL_CREATE', {
+    this.#ports.notifyInvoker(interaction, 'INTERACTION_MODAL_CREATE', {
       ...{ id, nonce, channel_id: channelId },
       application: { id: applicationId, name: applicationName, icon: applicationIcon, bot: author },
       ...modal,
@@ -216,7 +216,11 @@ export class Answering {
     const answered: Interaction = { ...interaction, state: NO_MESSAGE };
     await this.#ports.write(answered);
     const { id, nonce } = interaction;
-    this.#ports.tell(interaction, 'INTERACTION_SUCCESS', { id, nonce, activity_instance_id: launched.value });
+    this.#ports.notifyInvoker(interaction, 'INTERACTION_SUCCESS', {
+      id,
+      nonce,
+      activity_instance_id: launched.value,
+    });
     return resultOf(answered, null, launched.value);
   }
 
@@ -231,7 +235,7 @@ export class Answering {
   }
 
   #answered(interaction: Interaction, written: Written | null): Reply<CallbackResult> {
-    const { tell } = this.#ports;
+    const { notifyInvoker: tell } = this.#ports;
     tell(interaction, 'INTERACTION_SUCCESS', { id: interaction.id, nonce: interaction.nonce });
     return resultOf(interaction, written);
   }

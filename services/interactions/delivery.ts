@@ -14,7 +14,7 @@ export interface DeliveryPorts {
   readonly sender: Pick<EndpointSender, 'post'>;
   /** Signs the attachment URLs of a dispatch. */
   sign(t: string, d: object): object;
-  notify(userId: UserId, t: DispatchName, d: object, ears: SessionFilter): void;
+  notify(userId: UserId, t: DispatchName, d: object, filter: SessionFilter): void;
 }
 
 /** The result of sending an interaction: answered in the response, answered later, or failed. */

@@ -22,7 +22,7 @@ interface EphemeralPorts {
   commitAsOwner(ownerId: string, facts: readonly InteractionFact[]): Promise<void>;
   /** Commits a change of an interaction with further facts. */
   write(interaction: Interaction, facts: readonly InteractionFact[]): Promise<void>;
-  notify(userId: UserId, t: DispatchName, d: object, ears: SessionFilter): void;
+  notify(userId: UserId, t: DispatchName, d: object, filter: SessionFilter): void;
   /** Signs the attachment URLs of a dispatch. */
   readonly sign: (t: string, d: object) => object;
 }

@@ -201,9 +201,9 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
   const tokens = readOnce(async () => createInteractionTokens(await ports.secret()));
   const places = createPlaces({ ...ports, env: () => ({ nowMs: nowMs(), nextId }) });
   const lookups = createLookups(storage, nowMs);
-  const notify: Notifier['notify'] = (userId, t, d, ears) => {
+  const notify: Notifier['notify'] = (userId, t, d, filter) => {
     ports.tap.see(t, d, userId);
-    notifier.notify(userId, t, d, ears);
+    notifier.notify(userId, t, d, filter);
   };
   const notifySession: Notifier['notifySession'] = (userId, sessionId, t, d) => {
     ports.tap.see(t, d, userId);
@@ -219,7 +219,7 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
     remember: (interaction) => owner.remember(interaction),
     forSale: (applicationId) => skusForSale(storage.premium, applicationId),
     launch: (interaction) => launched(ports, interaction),
-    tell: ({ userId, sessionId }, t, d) => notifySession(userId, sessionId, t, d),
+    notifyInvoker: ({ userId, sessionId }, t, d) => notifySession(userId, sessionId, t, d),
   });
   const fileBytesMax = (tier: number, userId: UserId): Promise<number> =>
     personalBytesMax({ premium: ports, config: ports.config }, tier, userId);

@@ -12,7 +12,7 @@ import {
 import type { APIUser } from '../../protocol/objects.ts';
 import type { Entitlement } from '../../protocol/premium.ts';
 import type { Storage } from '../../storage/ports.ts';
-import { recently } from '../recently.ts';
+import { createReadCache } from '../recently.ts';
 
 /** An application as interactions need it. */
 export interface InvokableApplication {
@@ -56,8 +56,8 @@ export function createLookups(
   { applications, appCommands, users, premium }: Stores,
   nowMs: () => number,
 ): Lookups {
-  const skus = recently((id: ApplicationId) => premium.skus(id), nowMs);
-  const application = recently(async (id: ApplicationId): Promise<InvokableApplication | null> => {
+  const skus = createReadCache((id: ApplicationId) => premium.skus(id), nowMs);
+  const application = createReadCache(async (id: ApplicationId): Promise<InvokableApplication | null> => {
     const found = await applications.get(id);
     if (!found) return null;
     const [bot = null] = found.bot_id === null ? [] : await users.get([found.bot_id]);
@@ -70,11 +70,11 @@ export function createLookups(
       installations: Object.values(INSTALLATION).filter((type) => configured.includes(String(type))),
     };
   }, nowMs);
-  const command = recently(
+  const command = createReadCache(
     (applicationId: ApplicationId, commandId: CommandId) => appCommands.get(applicationId, commandId),
     nowMs,
   );
-  const permissions = recently(
+  const permissions = createReadCache(
     (applicationId: ApplicationId, guildId: GuildId) => appCommands.permissions(applicationId, guildId),
     nowMs,
   );

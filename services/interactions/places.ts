@@ -130,7 +130,7 @@ async function contactRefusal(
 
 /** Applies the message rules of the place without writing. */
 function preparing({ storage, guilds, env }: PlacePorts): Pick<Places, 'compose' | 'revise'> {
-  async function within(
+  async function inPlace(
     place: InteractionLocation,
     from: Sender,
     needs: (guild: Guild) => Needs,
@@ -151,7 +151,7 @@ function preparing({ storage, guilds, env }: PlacePorts): Pick<Places, 'compose'
 
   return {
     compose: (place, sent) =>
-      within(
+      inPlace(
         place,
         sent.from,
         (guild) => guildRules.needs(guild, 'createMessage', { ...sent, channelId: place.channelId }, SYSTEM),
@@ -159,7 +159,7 @@ function preparing({ storage, guilds, env }: PlacePorts): Pick<Places, 'compose'
       ),
     revise(place, message, changed) {
       const input = { ...changed, channelId: place.channelId, messageId: message.id };
-      return within(
+      return inPlace(
         place,
         changed.from,
         (guild) => guildRules.needs(guild, 'updateMessage', input, SYSTEM),

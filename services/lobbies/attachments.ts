@@ -78,7 +78,7 @@ export class Attachments {
   /** Reports of lobbies that wait for the end of a join under way, by application and user id: they may be about that join. */
   readonly #joins = new Map<string, (() => void)[]>();
   /** Number of changes of ownership. */
-  #moves = 0;
+  #lateTakeovers = 0;
   /** The latest changes of ownership, with the time until which sessions of the moved users may be reopened, monotonic. */
   #lateMoves: { readonly untilMs: number; readonly moved: (id: string) => boolean }[] = [];
   /** Notifications from lobbies to the owners of users. */
@@ -173,7 +173,7 @@ export class Attachments {
    * to lobbies that another shard now owns, including their voice states.
    */
   moved(moved: (id: string) => boolean): void {
-    this.#moves += 1;
+    this.#lateTakeovers += 1;
     const untilMs = this.#ports.clock.monotonic() + REOPENING_MS;
     this.#lateMoves = [...this.#lateMoves.slice(-LATE_MOVES_MAX), { untilMs, moved }];
     for (const attached of [...this.#byId.values()]) {
@@ -202,7 +202,12 @@ export class Attachments {
       const wish = attached.voice.get(id);
       const { session } = attached;
       if (wish && !session.over)
-        this.#tell(id, 'setVoice', { ...wish, sessionId: session.sessionId }, authorityOf(session.principal));
+        this.#command(
+          id,
+          'setVoice',
+          { ...wish, sessionId: session.sessionId },
+          authorityOf(session.principal),
+        );
     }, again);
   }
 
@@ -225,13 +230,14 @@ export class Attachments {
     const open = [...(this.#byUser.get(key) ?? [])].map(({ session }) => session);
     const reports: (() => void)[] = [];
     this.#joins.set(key, reports);
-    const moves = this.#moves;
+    const moves = this.#lateTakeovers;
     return {
       sessions: open.map(refOf),
       areAll: !this.#isReopening(userId),
       end: (outcome) => {
         this.#joins.delete(key);
-        if (outcome.kind === 'joined') this.#entered(outcome.lobbyId, userId, open, moves !== this.#moves);
+        if (outcome.kind === 'joined')
+          this.#entered(outcome.lobbyId, userId, open, moves !== this.#lateTakeovers);
         if (outcome.kind === 'unknown') this.#lookUpLater(applicationId, userId, open);
         for (const report of reports) report();
       },
@@ -309,16 +315,16 @@ export class Attachments {
     const byId = new Map(here.slice(0, LIMITS.lobbies_per_user_max).map((each) => [each.lobbyId, each]));
     const { sessionId } = session;
     for (const id of attached.voice.keys())
-      if (!byId.has(id)) this.#tell(id, 'leaveVoice', { sessionId }, authority);
+      if (!byId.has(id)) this.#command(id, 'leaveVoice', { sessionId }, authority);
     const wishes = [...byId].map(([id, { lobbyId: _, ...wish }]) => [id, wish] as const);
-    for (const [id, wish] of wishes) this.#tell(id, 'setVoice', { ...wish, sessionId }, authority);
+    for (const [id, wish] of wishes) this.#command(id, 'setVoice', { ...wish, sessionId }, authority);
     attached.voice = new Map(wishes);
   }
 
   voiceServerPing(session: LiveSession, lobbyId: ChannelId): void {
     const { sessionId } = session;
     if (this.#byId.get(sessionId)?.lobbies.has(lobbyId))
-      this.#tell(lobbyId, 'repeatVoice', { sessionId }, authorityOf(session.principal));
+      this.#command(lobbyId, 'repeatVoice', { sessionId }, authorityOf(session.principal));
   }
 
   /** Dispatches to the session in voice. Clients wait for another update while the endpoint is null. */
@@ -349,7 +355,7 @@ export class Attachments {
     return null;
   }
 
-  readonly #tell: (...args: Parameters<LobbyOperations['call']>) => void = (id, ...command) => {
+  readonly #command: (...args: Parameters<LobbyOperations['call']>) => void = (id, ...command) => {
     this.#ports.call(id, ...command).catch(this.#fault(id));
   };
 

@@ -41,7 +41,7 @@ export interface LobbyExtensions {
   /** Sends a message to the game of a lobby, or to its members. It is not stored. */
   speak(lobbyId: ChannelId, type: string, data: unknown, authority: Authority): Promise<Reply<null>>;
   /** Creates a lobby with these players, for the server itself. If any player cannot join, the lobby is deleted. */
-  gather(
+  createWith(
     applicationId: ApplicationId,
     input: {
       readonly metadata: Metadata | null;

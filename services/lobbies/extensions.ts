@@ -55,7 +55,7 @@ export function extensionOperations(context: LobbyContext): LobbyExtensions {
       return { ok: true, value: await storage.lobbies.search({ ...search, applicationId: own.value }) };
     },
     speak,
-    gather: (applicationId, input) => gather(context, applicationId, input),
+    createWith: (applicationId, input) => createWith(context, applicationId, input),
   };
 }
 
@@ -119,7 +119,7 @@ async function withPasswordHash(
 }
 
 /** Creates a lobby with all of these players, or none; reports the missing ones. */
-async function gather(
+async function createWith(
   context: LobbyContext,
   applicationId: ApplicationId,
   {

@@ -10,7 +10,7 @@ import { type ApplicationId, type ChannelId, snowflakeAt, type UserId } from '..
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Mergeable } from '../players/ports.ts';
-import { recently } from '../recently.ts';
+import { createReadCache } from '../recently.ts';
 import { Attachments, type DetachSession } from './attachments.ts';
 import {
   applicationOf,
@@ -62,7 +62,7 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
     if (registry.peek(id)) call(id, 'detachSession', { userId, sessionId }, SYSTEM).catch(fault);
   };
   const attachments = new Attachments({ ...common, writer: storage.writer, detach });
-  const applications = recently(
+  const applications = createReadCache(
     (id: ApplicationId) => storage.applications.get(id),
     () => clock.monotonic(),
     APPLICATIONS,
@@ -90,7 +90,7 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
   const lobbies: Lobbies = {
     ...operations(context),
     ...merging(context),
-    beyond: extensionOperations(context),
+    extensions: extensionOperations(context),
     opened: (session, isBack) => attachments.opened(session, isBack),
     ended: (session) => attachments.ended(session),
     voiceStates: (session, wanted) => attachments.voiceStates(session, wanted),

@@ -75,7 +75,7 @@ export interface LobbyOperations {
 
 /** Lobbies, for the rest of the server. */
 export interface Lobbies extends LobbyOperations, Mergeable {
-  readonly beyond: LobbyExtensions;
+  readonly extensions: LobbyExtensions;
   /**
    * An OAuth2 session opened: lobbies of its user in its application count it as connected. Returns those lobbies for
    * READY. `isBack`: the session was open at another owner of its user, or through another link.

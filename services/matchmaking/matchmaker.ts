@@ -23,7 +23,7 @@ import type {
 import { type Queue, queueOf } from './queue.ts';
 
 interface MatchmakerPorts {
-  readonly lobbies: Pick<Lobbies, 'call' | 'beyond'>;
+  readonly lobbies: Pick<Lobbies, 'call' | 'extensions'>;
   readonly notifier: Pick<Notifier, 'notify'>;
   readonly routing: Pick<Routing, 'owns' | 'onMoved'>;
   readonly clock: Clock;
@@ -66,7 +66,7 @@ interface Pool {
 }
 
 /** The lobby of a match, with the players who could not join it. */
-type MatchLobby = Awaited<ReturnType<Lobbies['beyond']['gather']>>;
+type MatchLobby = Awaited<ReturnType<Lobbies['extensions']['createWith']>>;
 
 const keyOf = (applicationId: string, of: string): string => `${applicationId}:${of}`;
 
@@ -254,7 +254,7 @@ export class Matchmaker implements Matchmaking {
     const { metadata = null, game = null, hostGraceSeconds = null } = queue.lobby?.(match) ?? {};
     const settings = { game, host_grace_seconds: hostGraceSeconds };
     const players = match.flatMap((ticket) => ticket.players);
-    return this.#ports.lobbies.beyond.gather(applicationId, { metadata, settings, players });
+    return this.#ports.lobbies.extensions.createWith(applicationId, { metadata, settings, players });
   }
 
   /** `made` is null after a fault. Tickets that caused the failure fail; the others return to the queue. */
@@ -282,8 +282,8 @@ export class Matchmaker implements Matchmaking {
     this.#ended.set(ticket.id, clock.monotonic());
     for (const userId of ticket.players) {
       this.#players.delete(keyOf(pool.applicationId, userId));
-      const ears = applicationSessions(pool.applicationId);
-      notifier.notify(userId, 'GUILDHALL_MATCHMAKING_UPDATE', objectOf(entry), ears);
+      const filter = applicationSessions(pool.applicationId);
+      notifier.notify(userId, 'GUILDHALL_MATCHMAKING_UPDATE', objectOf(entry), filter);
     }
     this.#forget();
   }

@@ -9,7 +9,7 @@ import type { Mergeable } from './ports.ts';
 import { isProvisionalUser } from './publishers.ts';
 
 interface AccountMergePorts {
-  readonly identities: Pick<IdentityStore, 'moves' | 'some' | 'bannedUntil'>;
+  readonly identities: Pick<IdentityStore, 'merges' | 'some' | 'bannedUntil'>;
   readonly users: Pick<UserStore, 'get'>;
   readonly routing: Pick<Routing, 'owns' | 'onMoved'>;
   /** Resolves when the facts are durable. */
@@ -88,7 +88,7 @@ export class AccountMerges {
   async #resume(moved: (id: string) => boolean): Promise<void> {
     const { identities, routing } = this.#ports;
     const isOurs = (move: Move): boolean => moved(ownerOf(move)) && routing.owns(ownerOf(move));
-    const found = await identities.moves();
+    const found = await identities.merges();
     const taken = found.filter((move) => isOurs(move) && !this.#running.has(move.id));
     await Promise.allSettled(taken.map((move) => this.run(move)));
   }

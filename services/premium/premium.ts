@@ -76,7 +76,7 @@ export function createPremium(ports: PremiumPorts): Premium {
       const { facts } = outcome;
       if (facts.length > 0)
         await ports.commitAsOwner(applicationId, [...facts, ...eventsOf(application, facts, env)]);
-      tell(application, facts, notifier);
+      notifyParties(application, facts, notifier);
       await applyPerks(ports, facts, command);
       return { ok: true, value: changeOf(facts) };
     });
@@ -185,7 +185,7 @@ const eventsOf = (application: Application, facts: readonly PremiumFact[], env: 
   );
 
 /** The application's bot hears of everything, and the receiver's own sessions of what the receiver gets and loses. */
-function tell(
+function notifyParties(
   { bot_id: botId }: Application,
   facts: readonly PremiumFact[],
   { notify }: PremiumPorts['notifier'],

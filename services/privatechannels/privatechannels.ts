@@ -160,7 +160,7 @@ const shownTo = (channel: PrivateChannel, users: readonly APIUser[], hiddenFrom:
     .happen(privateState(channel, users, null), opening(channel))
     .flatMap(({ t, d, to }): DirectDispatch[] =>
       to.kind === 'users' && !to.userIds.some((userId) => userId === hiddenFrom)
-        ? [{ userIds: to.userIds, ears: ALL_SESSIONS, t, d }]
+        ? [{ userIds: to.userIds, filter: ALL_SESSIONS, t, d }]
         : [],
     );
 
@@ -172,10 +172,10 @@ async function show(
   hiddenFrom: UserId | null,
 ): Promise<void> {
   await ports.commit(channel.id, [opening(channel)]);
-  for (const { userIds, ears, t, d } of shownTo(channel, users, hiddenFrom)) {
+  for (const { userIds, filter, t, d } of shownTo(channel, users, hiddenFrom)) {
     ports.hooks.tap.see(t, d, channel.id);
     ports.notifier.notifyEach(
-      userIds.map((userId) => [userId, ears]),
+      userIds.map((userId) => [userId, filter]),
       t,
       d,
     );

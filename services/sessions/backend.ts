@@ -98,7 +98,7 @@ const noting =
       sessionId: session.sessionId,
       status: presence.status,
       platform: session.bot ? 'web' : session.authorization ? 'embedded' : 'desktop',
-      activities: features().social.acting(session, presence.activities),
+      activities: features().social.visibleActivities(session, presence.activities),
       changedMs: clock.monotonic(),
     });
 

@@ -48,8 +48,8 @@ export function createFriends(ports: FriendPorts): Pick<Social, 'opened' | 'pres
     async introduce(userId, friendId, applicationId) {
       const presence = (await notifier.presencesOf([friendId])).get(friendId);
       if (!presence) return;
-      const ears = applicationId === null ? ALL_SESSIONS : applicationSessions(applicationId);
-      notifier.notify(userId, 'PRESENCE_UPDATE', presenceObject(friendId, presence), ears);
+      const filter = applicationId === null ? ALL_SESSIONS : applicationSessions(applicationId);
+      notifier.notify(userId, 'PRESENCE_UPDATE', presenceObject(friendId, presence), filter);
     },
 
     presented(userId, presence) {

@@ -60,7 +60,7 @@ export const joinSecretLookup = (joinSecrets: JoinSecrets, routing: Routing): Jo
 
 /** Stores the joinable activities in what a session reports; a session that has ended has none. */
 export const recordActivities =
-  (joinSecrets: JoinSecrets, nowMs: () => number): Social['acting'] =>
+  (joinSecrets: JoinSecrets, nowMs: () => number): Social['visibleActivities'] =>
   (session, sent) => {
     const { sessionId, bot } = session;
     const source = { sessionId, applicationId: session.authorization?.applicationId ?? null };

@@ -31,7 +31,7 @@ export interface Social extends Mergeable {
    * Returns the visible activities in untrusted input of a session's client. Their secrets are kept here for users who
    * accept an invite. Applies to bots and users.
    */
-  acting(session: LiveSession, sent: unknown): readonly GatewayActivity[];
+  visibleActivities(session: LiveSession, sent: unknown): readonly GatewayActivity[];
   /** The presence of a user changed; friends are notified. Null means offline. */
   presented(userId: UserId, presence: Presence | null): void;
   blocks(userId: UserId, other: UserId): Promise<boolean>;

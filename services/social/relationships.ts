@@ -144,13 +144,13 @@ function committing(ports: RelationshipPorts) {
       noticeOf(fact, relationBefore(fact, before), users.get(fact.peerId) ?? null),
     );
     const notifications = news.flatMap((each) => each.notifications);
-    const tell = await ports.commitAndNotify(userIds[0] ?? '0', facts, notifications);
+    const notifyOthers = await ports.commitAndNotify(userIds[0] ?? '0', facts, notifications);
     const settled = await invalidate(pairsOf(facts)).then(
       () => null,
       (fault: unknown) => ({ fault }),
     );
     for (const { userId, shown } of news) if (shown) ports.tap.see(shown.t, shown.d, userId);
-    tell();
+    notifyOthers();
     for (const { userId, peerId, applicationId } of facts.filter((fact) => isNewFriend(fact, before)))
       await ports.introduce(userId, peerId, applicationId);
     // The change is stored, but the caller must retry: a blocked user may still be delivered to.
@@ -195,11 +195,11 @@ function requestOperations(
     request,
     async requestNamed(by, username, applicationId) {
       const [peer, another] = await users.peopleNamed(username);
-      const nobody = failure(refusal('NO_USERS_WITH_TAG'));
-      if (!peer || another) return nobody;
+      const unknownName = failure(refusal('NO_USERS_WITH_TAG'));
+      if (!peer || another) return unknownName;
       const reply = await request(by, peer.id, applicationId);
       // By name, an unknown user and one who cannot be reached get the same refusal.
-      return !reply.ok && reply.refusal.code === refusal('UNKNOWN_USER').code ? nobody : reply;
+      return !reply.ok && reply.refusal.code === refusal('UNKNOWN_USER').code ? unknownName : reply;
     },
   };
 }
@@ -228,8 +228,8 @@ interface Notice {
 function noticeOf(fact: RelationChanged, before: StoredRelation | null, peer: APIUser | null): Notice {
   const { userId, applicationId } = fact;
   const { own, friends, game } = relationTold(fact, before, peer);
-  const notify = (what: SideDispatch | undefined, ears: SessionFilter): DirectDispatch[] =>
-    what ? [{ userIds: [userId], ears, ...what }] : [];
+  const notify = (what: SideDispatch | undefined, filter: SessionFilter): DirectDispatch[] =>
+    what ? [{ userIds: [userId], filter, ...what }] : [];
   return {
     userId,
     shown: own ?? game,

@@ -77,7 +77,7 @@ export function assembleSocial(ports: SocialPorts): Social {
     roleConnections: createRoleConnections({ ...storage, commit }),
     settings: createUserSettings({ ...storage, commit }),
 
-    acting: recordActivities(joinSecrets, () => clock.now()),
+    visibleActivities: recordActivities(joinSecrets, () => clock.now()),
     ended: ({ sessionId }) => joinSecrets.end(sessionId),
 
     blocks: (userId, other) => friendCache.blocks(userId, other),

@@ -35,11 +35,11 @@ export class LostFiles {
 
   listen(listener: FilesListener): void {
     this.#listener = listener;
-    void this.tell(this.#held.splice(0));
+    void this.notify(this.#held.splice(0));
   }
 
   /** Passes on files. Resolves when the listener is done with them. */
-  async tell(files: readonly GoneFile[]): Promise<void> {
+  async notify(files: readonly GoneFile[]): Promise<void> {
     if (files.length === 0) return;
     if (!this.#listener) {
       this.#held.push(...files.slice(0, HELD_MAX - this.#held.length));

@@ -1,3 +1,4 @@
+import type { SessionFilter } from '../../engine/fanout/direct.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { type Driver, isStale, rowText, type Sql, StaleEpoch } from '../database/driver.ts';
 import { rows, type Statement, upsert } from '../database/statement.ts';
@@ -39,32 +40,41 @@ interface RecordRow {
   readonly data: string;
 }
 
+/** A dispatch as stored. The key of its filter, `ears`, is that of rows which older versions have written and may read. */
+type StoredDispatch = Omit<RecordedDispatch, 'filter'> & { readonly ears?: SessionFilter };
+
 interface RecordData {
   readonly reply: unknown;
-  readonly dispatches: readonly RecordedDispatch[];
+  readonly dispatches: readonly StoredDispatch[];
 }
+
+const storedOf = ({ filter, ...rest }: RecordedDispatch): StoredDispatch =>
+  filter ? { ...rest, ears: filter } : rest;
+const recordedOf = ({ ears, ...rest }: StoredDispatch): RecordedDispatch =>
+  ears ? { ...rest, filter: ears } : rest;
 
 /** Statements for the record, and for a pointer to it for each user with a direct notification in it. */
 export function recordStatements(ownerId: string, record: CommandRecord): Statement[] {
   const { n, atMs, commandKey, reply, dispatches } = record;
-  const data = JSON.stringify({ reply, dispatches } satisfies RecordData);
+  const data = JSON.stringify({ reply, dispatches: dispatches.map(storedOf) } satisfies RecordData);
   const row = { owner_id: ownerId, n, at_ms: atMs, command_key: commandKey, data };
   const userIds = new Set(
-    dispatches.flatMap(({ ears, to }) => (ears && to.kind === 'users' ? to.userIds : [])),
+    dispatches.flatMap(({ filter, to }) => (filter && to.kind === 'users' ? to.userIds : [])),
   );
-  const told = [...userIds].map((userId) => ({
+  const pointers = [...userIds].map((userId) => ({
     sql: WRITE_TOLD,
     row: { user_id: userId, owner_id: ownerId, n, at_ms: atMs },
   }));
-  return [{ sql: WRITE_RECORD, row }, ...told];
+  return [{ sql: WRITE_RECORD, row }, ...pointers];
 }
 
-const recordOf = ({ n, at_ms, command_key, data }: RecordRow): CommandRecord => ({
-  n: Number(n),
-  atMs: Number(at_ms),
-  commandKey: command_key,
-  ...(JSON.parse(data) as RecordData),
-});
+function recordOf({ n, at_ms, command_key, data }: RecordRow): CommandRecord {
+  const { reply, dispatches } = JSON.parse(data) as RecordData;
+  return {
+    ...{ n: Number(n), atMs: Number(at_ms), commandKey: command_key, reply },
+    dispatches: dispatches.map(recordedOf),
+  };
+}
 
 /** The ids of this shard, which continue after all ids ever written. */
 interface RaisedMarks {

@@ -11,7 +11,7 @@ export interface RecordedDispatch {
   /** Its sequence number in the aggregate's stream. */
   readonly n: number;
   /** Set for a direct notification of users (named in `to`) through their owners; absent for subscribers of the aggregate. */
-  readonly ears?: SessionFilter;
+  readonly filter?: SessionFilter;
 }
 
 /** Points to the record that contains a user's direct notification. */

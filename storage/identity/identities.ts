@@ -107,7 +107,7 @@ export const identityStore = (sql: Sql): IdentityStore => ({
     const text = `${SELECT} WHERE application_id = $1 ORDER BY key LIMIT $2`;
     return (await sql.query<IdentityRow>(text, [applicationId, limit])).map(({ data }) => data);
   },
-  moves: async () => {
+  merges: async () => {
     const found = await sql.query<{ data: Move }>('SELECT data FROM account_moves ORDER BY id');
     return found.map(({ data }) => data);
   },

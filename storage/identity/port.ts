@@ -20,7 +20,7 @@ export interface IdentityStore {
   /** Any identities of an application, at most `limit`. */
   some(applicationId: ApplicationId, limit: number): Promise<Identity[]>;
   /** Account merges in progress, oldest first. */
-  moves(): Promise<Move[]>;
+  merges(): Promise<Move[]>;
   /** End of the user's ban; null for a permanent ban, undefined for none. */
   bannedUntil(userId: UserId, nowMs: number): Promise<number | null | undefined>;
   parentOf(childId: ApplicationId): Promise<ApplicationId | null>;

@@ -56,7 +56,7 @@ const filesOf = ({ interactions, messages }: EndedInteractions): GoneFile[] => [
   ),
 ];
 
-export function interactionStore(sql: Sql, files: Pick<LostFiles, 'tell'>): InteractionStore {
+export function interactionStore(sql: Sql, files: Pick<LostFiles, 'notify'>): InteractionStore {
   const select = async <Row>(text: string, values: readonly unknown[]): Promise<Row[]> =>
     (await sql.query<{ data: Row }>(text, values)).map(({ data }) => data);
   return {
@@ -75,7 +75,7 @@ export function interactionStore(sql: Sql, files: Pick<LostFiles, 'tell'>): Inte
         interactions: await select<Interaction>(END, [beforeId, limit]),
         messages: await select<EphemeralMessage>(END_EPHEMERAL, [beforeId, limit]),
       };
-      void files.tell(filesOf(ended));
+      void files.notify(filesOf(ended));
       return ended;
     },
   };

@@ -79,7 +79,7 @@ export interface MessageSearch {
   readonly managed: readonly ChannelId[];
   readonly readerId: UserId;
   /** Only of these channels and threads; null for all. */
-  readonly within: readonly string[] | null;
+  readonly channelIds: readonly string[] | null;
   /** All of them are in the text, whole. */
   readonly words: string;
   /** Most other words between two of them, in the order of the search. */

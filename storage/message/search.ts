@@ -91,7 +91,7 @@ const ORDERS = {
 } as const;
 
 async function find(sql: Sql, guildId: GuildId, wanted: MessageSearch): Promise<SearchHits> {
-  const { readable, managed, readerId, within, pinned, repliedUsers, minId, maxId } = wanted;
+  const { readable, managed, readerId, channelIds: within, pinned, repliedUsers, minId, maxId } = wanted;
   const words = await wordQuery(sql, wanted.words, wanted.slop);
   if (!words) return { hits: [], total: 0 };
   const query = [termQuery(guildId, wanted), ...words].join(' & ');

@@ -7,7 +7,7 @@ import { createEngine } from '../../main.ts';
 import { openPglite } from '../../storage/database/pglite.ts';
 import { run } from './arrange.ts';
 
-const PATIENCE_MS = 240_000;
+const TIMEOUT_MS = 240_000;
 const QUIET = ['listen_port=0', 'admin_port=0', 'voice=false', 'log_level=silent'].flatMap((one) => [
   ...['--set', one],
 ]);
@@ -32,7 +32,7 @@ beforeAll(async () => {
       whileOpen = await run(['import', 'harbour.ndjson', '--data', 'data'], { cwd });
     },
   });
-}, PATIENCE_MS);
+}, TIMEOUT_MS);
 afterAll(() => rm(cwd, { recursive: true, force: true }));
 
 const linesOf = async (file: string) =>
@@ -100,7 +100,7 @@ describe('export and import', () => {
       expect([exitCode, err.join('\n')]).toEqual([1, expect.stringContaining(message)]);
       await expect(access(join(cwd, 'x.ndjson'))).rejects.toThrow('ENOENT');
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 });
 

@@ -137,7 +137,7 @@ describe('replay', () => {
 
   test('compares the requests of a bot', async () => {
     let bot: ReturnType<typeof pingBot> | null = null;
-    const argv = ['replay', 'run.jsonl', '--bot', '1', '--json', '--patience', '1000'];
+    const argv = ['replay', 'run.jsonl', '--bot', '1', '--json', '--timeout', '1000'];
     const { exitCode, out } = await run(argv, {
       ...{ cwd: folder, createEngine, stop: new Promise<void>(() => {}) },
       onErr(text) {

@@ -33,12 +33,12 @@ afterAll(() => instance.close());
 
 async function room(player: Player, settings: SettingsChange, password?: string) {
   const input = { change: {}, settings, member: {}, ...(password !== undefined && { password }) };
-  return must(await instance.lobbies.beyond.create(input, player.authority));
+  return must(await instance.lobbies.extensions.create(input, player.authority));
 }
 const enter = (id: ChannelId, player: Player, password: string | null = null) =>
-  instance.lobbies.beyond.enter(id, { password, member: {} }, player.authority);
+  instance.lobbies.extensions.enter(id, { password, member: {} }, player.authority);
 const say = (id: ChannelId, player: Player, type: string, data: unknown = null) =>
-  instance.lobbies.beyond.speak(id, type, data, player.authority);
+  instance.lobbies.extensions.speak(id, type, data, player.authority);
 const shown = async (id: ChannelId) => must(await instance.lobbies.call(id, 'getBeyond', {}, instance.bot));
 
 type Connection = Awaited<ReturnType<Player['connect']>>;
@@ -74,13 +74,15 @@ describe('joining', () => {
     expect(JSON.stringify(await shown(id))).not.toContain('password_hash');
     await instance.lobbies.call(id, 'leaveLobby', {}, guest.authority);
     const configure = (change: SettingsChange) =>
-      instance.lobbies.beyond.configure(id, { change, password: null }, host.authority);
+      instance.lobbies.extensions.configure(id, { change, password: null }, host.authority);
     must(await configure({ locked: true }));
     expect(codeOf(await enter(id, guest))).toBe(900_001);
     must(await configure({ locked: false, invited: [late.userId] }));
     expect(codeOf(await enter(id, guest))).toBe(900_002);
     must(await enter(id, late));
-    expect(codeOf(await instance.lobbies.beyond.configure(id, { change: {} }, late.authority))).toBe(900_004);
+    expect(codeOf(await instance.lobbies.extensions.configure(id, { change: {} }, late.authority))).toBe(
+      900_004,
+    );
   });
 
   test('is counted at once in search results, which omit a deleted lobby', async () => {
@@ -90,7 +92,7 @@ describe('joining', () => {
     const find = async () => {
       const search = { filters: [], game: 'only-here', openOnly: true, limit: 10 };
       const sort = { by: 'created', descending: true } as const;
-      return must(await instance.lobbies.beyond.search({ ...search, sort }, guest.authority));
+      return must(await instance.lobbies.extensions.search({ ...search, sort }, guest.authority));
     };
     expect(await find()).toEqual([expect.objectContaining({ id, members: 1 })]);
     must(await enter(id, guest));
@@ -185,7 +187,7 @@ describe('a game', () => {
     const ticks: { tick: number; elapsedMs: number; skipped: number }[] = [];
     own.features.games.define('clockwork', { tickMs: 100, onTick: (_, tick) => void ticks.push(tick) });
     const input = { change: {}, settings: { game: 'clockwork' }, member: {} };
-    must(await own.lobbies.beyond.create(input, a.authority));
+    must(await own.lobbies.extensions.create(input, a.authority));
     for (let step = 0; step < 100; step += 1) clock.advance(10);
     expect(ticks.map(({ tick }) => tick)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10].slice(0, ticks.length));
     expect(ticks.length).toBeGreaterThanOrEqual(9);

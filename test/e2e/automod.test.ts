@@ -17,7 +17,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { P } from '../../protocol/permissions.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 const { Guilds, GuildMembers, GuildMessages, GuildModeration, MessageContent } = GatewayIntentBits;
 const { AutoModerationConfiguration, AutoModerationExecution } = GatewayIntentBits;
 const HEARING = [Guilds, GuildMessages, AutoModerationConfiguration, AutoModerationExecution];
@@ -42,7 +42,7 @@ async function online(token: string, intents: readonly GatewayIntentBits[]): Pro
 
 function heard<E extends keyof ClientEvents>(client: Client, event: E): Promise<ClientEvents[E]> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`${event} did not come.`)), PATIENCE_MS);
+    const timer = setTimeout(() => reject(new Error(`${event} did not come.`)), TIMEOUT_MS);
     client.once(event as string, (...args) => {
       clearTimeout(timer);
       resolve(args as ClientEvents[E]);

@@ -22,7 +22,7 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startServer, type TestServer } from '../support/server.ts';
 
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 const PICTURE = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAQAAAADCAIAAAA7ljmRAAAAEElEQVR4nGNgwAAKCgoABSAAweMFVR0AAAAASUVORK5CYII=',
   'base64',
@@ -47,7 +47,7 @@ async function online(token: string): Promise<Client<true>> {
 
 const next = (client: Client, event: Events.MessageCreate | Events.MessageUpdate) =>
   new Promise<Message>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`${event} did not come.`)), PATIENCE_MS);
+    const timer = setTimeout(() => reject(new Error(`${event} did not come.`)), TIMEOUT_MS);
     client.once(event as Events.MessageCreate, (...messages: Message[]) => {
       clearTimeout(timer);
       resolve(messages.at(-1)!);

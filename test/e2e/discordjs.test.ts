@@ -22,7 +22,7 @@ import { type NewBot, startServer, type TestServer } from '../support/server.ts'
 const INTENTS = Object.values(GatewayIntentBits).filter(
   (bit): bit is GatewayIntentBits => typeof bit === 'number',
 );
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 let server: TestServer;
 /** Administrator. */
@@ -52,7 +52,7 @@ function heard<E extends keyof ClientEvents>(
   matches: (...args: ClientEvents[E]) => boolean = () => true,
 ): Promise<ClientEvents[E]> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`${event} did not come.`)), PATIENCE_MS);
+    const timer = setTimeout(() => reject(new Error(`${event} did not come.`)), TIMEOUT_MS);
     const listener = (...args: ClientEvents[E]) => {
       if (!matches(...args)) return;
       clearTimeout(timer);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { animation, dataUri, gifPixel, mp3Of, oggOf, pngOf } from '../support/media.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 let server: TestServer;
 let bot: Client<true>;
@@ -26,7 +26,7 @@ async function online(token: string): Promise<Client<true>> {
 
 /** Waits until a client knows of something. */
 async function known<T>(look: () => T | undefined | null | false): Promise<T> {
-  const untilMs = Date.now() + PATIENCE_MS;
+  const untilMs = Date.now() + TIMEOUT_MS;
   for (;;) {
     const found = look();
     if (found) return found;

@@ -15,7 +15,7 @@ import { read } from '../support/source.ts';
 import { toneFrames } from '../support/tone.ts';
 import { VoiceBot } from '../support/voicebot.ts';
 
-const PATIENCE_MS = 25_000;
+const TIMEOUT_MS = 25_000;
 /** One of each library for all failures, and one for each fatal close code. */
 const CHAT_BOTS = 3 + 3 * 6;
 const BOTS = CHAT_BOTS + 2;
@@ -176,7 +176,7 @@ const say = (content: string) =>
   });
 
 /** Writes until the bot receives it, as people do; a dead connection loses what is written before it is noticed. */
-async function isReached(bot: Bot, content: string, patienceMs = PATIENCE_MS): Promise<boolean> {
+async function isReached(bot: Bot, content: string, patienceMs = TIMEOUT_MS): Promise<boolean> {
   const received = bot.receives(content);
   for (let tried = 0; tried < patienceMs / 1000; tried += 1) {
     await say(content);
@@ -196,7 +196,7 @@ async function outcomesOf(name: string, index: number): Promise<ReadonlyMap<stri
       () => (title.includes('latency') ? 'waits' : 'waits and sends again'),
       () => 'reports an error',
     );
-    const outcome = await within(sent, PATIENCE_MS);
+    const outcome = await within(sent, TIMEOUT_MS);
     outcomes.set(title, outcome === 'late' ? 'waits for ever' : outcome);
   }
   for (const [title, action] of GATEWAY) {
@@ -208,7 +208,7 @@ async function outcomesOf(name: string, index: number): Promise<ReadonlyMap<stri
           await say(`strike ${name}`);
           return (await strikes())[id];
         },
-        { timeout: PATIENCE_MS, interval: 300, message: `${name}, ${title}` },
+        { timeout: TIMEOUT_MS, interval: 300, message: `${name}, ${title}` },
       )
       .toBe(1);
     const isBack = await isReached(bot, `${name}, are you back after ${title}?`);
@@ -220,7 +220,7 @@ async function outcomesOf(name: string, index: number): Promise<ReadonlyMap<stri
   const early = await within(late, 1000);
   outcomes.set(
     'a delayed message',
-    early === 'late' && (await within(late, PATIENCE_MS)) !== 'late' ? 'gets it late' : 'differs',
+    early === 'late' && (await within(late, TIMEOUT_MS)) !== 'late' ? 'gets it late' : 'differs',
   );
   await inject({ on: 'gateway', do: 'drop', user, times: 1, event: 'MESSAGE_CREATE' });
   const lost = bot.receives(`lost for ${name}`);
@@ -320,7 +320,7 @@ class VoicePair {
   async closed(code: number): Promise<string> {
     const sinceMs = Date.now();
     const id = await inject({ on: 'voice', do: 'close', code, at: 0, user: this.listenerId });
-    await expect.poll(async () => (await strikes())[id], { timeout: PATIENCE_MS }).toBe(1);
+    await expect.poll(async () => (await strikes())[id], { timeout: TIMEOUT_MS }).toBe(1);
     await server.admin('/chaos/remove', { id });
     // The close frame is on its way.
     await sleep(500);

@@ -22,7 +22,7 @@ import { type Caller, callerOf } from '../support/callers.ts';
 import { GatewayClient } from '../support/gateway-client.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 const HOUR_MS = 3_600_000;
 const PNG =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
@@ -48,7 +48,7 @@ async function online(token: string, intents: number[]): Promise<Client<true>> {
 
 function patient<T>(what: string, listen: (resolve: (value: T) => void) => void): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`${what} did not come.`)), PATIENCE_MS);
+    const timer = setTimeout(() => reject(new Error(`${what} did not come.`)), TIMEOUT_MS);
     listen((value) => {
       clearTimeout(timer);
       resolve(value);
@@ -242,7 +242,7 @@ test('an event that was due while the server was down begins and ends after a re
   other = await startServer({ dataDir });
   await expect
     .poll(async () => (await does()<{ status: number }>(`GET ${path}/${id}`)).status, {
-      timeout: PATIENCE_MS,
+      timeout: TIMEOUT_MS,
     })
     .toBe(Status.Completed);
   await other.finish();

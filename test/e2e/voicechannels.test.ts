@@ -11,7 +11,7 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startServer, type TestServer } from '../support/server.ts';
 
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 const { Guilds, GuildVoiceStates, GuildModeration } = GatewayIntentBits;
 
 let server: TestServer;
@@ -34,7 +34,7 @@ async function online(token: string): Promise<Client<true>> {
 
 function patient<T>(what: string, listen: (resolve: (value: T) => void) => void): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`${what} did not come.`)), PATIENCE_MS);
+    const timer = setTimeout(() => reject(new Error(`${what} did not come.`)), TIMEOUT_MS);
     listen((value) => {
       clearTimeout(timer);
       resolve(value);

@@ -27,7 +27,7 @@ async function online(bot: number): Promise<GatewayClient> {
   return gateway;
 }
 
-const seated = async (bot: number): Promise<VoiceTicket> =>
+const isJoined = async (bot: number): Promise<VoiceTicket> =>
   joinChannel(await online(bot), guildId(), channelId());
 
 async function connect(ticket: VoiceTicket, v = 8): Promise<VoiceClient> {
@@ -47,7 +47,7 @@ const codeOf = async (client: VoiceClient) => (await client.closed).code;
 
 describe('a ticket', () => {
   test('is rejected for another user, token or server', async () => {
-    const [mine, theirs] = [await seated(0), await seated(1)];
+    const [mine, theirs] = [await isJoined(0), await isJoined(1)];
     const wrong: [Partial<VoiceTicket>, number][] = [
       [{ token: theirs.token }, 4004],
       [{ token: '' }, 4004],
@@ -66,7 +66,7 @@ describe('a ticket', () => {
   });
 
   test('admits one of two connections that present it at once', async () => {
-    const ticket = await seated(0);
+    const ticket = await isJoined(0);
     const both = [await connect(ticket), await connect(ticket)] as const;
     for (const client of both) client.identify(ticket);
     const lost = await Promise.race(both.map(async (client, at) => ({ at, code: await codeOf(client) })));
@@ -108,8 +108,8 @@ describe('a client of version', () => {
   test.each([4, 5, 6, 7])(
     '%i beats with a bare number, sees no numbers, and resumes without any',
     async (v) => {
-      const ticket = await seated(0);
-      const other = await identified(await seated(1));
+      const ticket = await isJoined(0);
+      const other = await identified(await isJoined(1));
       const client = await identified(ticket, v);
       client.send(VOICE_OP.HEARTBEAT, 1_501_184_119_561);
       expect((await client.waitFor(VOICE_OP.HEARTBEAT_ACK)).d).toBe(1_501_184_119_561);
@@ -128,8 +128,8 @@ describe('a client of version', () => {
   );
 
   test('8 receives the frames that it had not acknowledged, and none twice', async () => {
-    const ticket = await seated(0);
-    const other = await identified(await seated(1));
+    const ticket = await isJoined(0);
+    const other = await identified(await isJoined(1));
     const client = await identified(ticket);
     other.speak(1);
     await client.waitFor(VOICE_OP.SPEAKING, ({ d }) => d.speaking === 1);
@@ -153,7 +153,7 @@ describe('a client of version', () => {
   test('8 that missed a group change receives binary and JSON frames in one order', async () => {
     const dialect = { caFile: server.info.ca_file };
     const inCall = async (bot: number): Promise<Caller> => {
-      const joined = await callIn(await seated(bot), dialect);
+      const joined = await callIn(await isJoined(bot), dialect);
       closers.push(() => joined.close());
       return joined;
     };

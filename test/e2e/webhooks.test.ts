@@ -16,7 +16,7 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startServer, type TestServer } from '../support/server.ts';
 
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 let server: TestServer;
 let bot: Client<true>;
@@ -25,7 +25,7 @@ let hook: WebhookClient;
 
 const heard = <Value>(start: (resolve: (value: Value) => void) => void): Promise<Value> =>
   new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error('It did not come.')), PATIENCE_MS);
+    const timer = setTimeout(() => reject(new Error('It did not come.')), TIMEOUT_MS);
     start((value) => {
       clearTimeout(timer);
       resolve(value);

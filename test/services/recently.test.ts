@@ -1,12 +1,12 @@
 // Goal: a short memory of reads answers fresh values without reading, and forgets failures, old values and what it is told to forget.
 import { expect, test } from 'vitest';
-import { recently } from '../../services/recently.ts';
+import { createReadCache } from '../../services/recently.ts';
 
 function arrange() {
   const at = { ms: 0 };
   const asked: string[] = [];
   const failing = new Set<string>();
-  const cache = recently(
+  const cache = createReadCache(
     async (...key: readonly string[]) => {
       const name = key.join(' ');
       asked.push(name);

@@ -190,8 +190,8 @@ export class Database {
     const records = this.records.get(ownerId);
     if (records) records.push(record);
     else this.records.set(ownerId, [record]);
-    const userIds = record.dispatches.flatMap(({ ears, to }) =>
-      ears && to.kind === 'users' ? to.userIds : [],
+    const userIds = record.dispatches.flatMap(({ filter, to }) =>
+      filter && to.kind === 'users' ? to.userIds : [],
     );
     for (const userId of new Set(userIds))
       this.told.push({ userId, ownerId, n: record.n, atMs: record.atMs });

@@ -8,7 +8,7 @@ import type { Host, World } from './world.ts';
 const WAY_MS = { from: 0.5, to: 6 };
 const SLOW = { chance: 0.02, fromMs: 50, toMs: 500 };
 /** Time-out of a request. */
-const PATIENCE_MS = 1_500;
+const TIMEOUT_MS = 1_500;
 
 interface Member {
   info: ShardInfo;
@@ -289,7 +289,7 @@ export class SimDirectory implements Directory {
         }
       });
       world.after(
-        PATIENCE_MS,
+        TIMEOUT_MS,
         () => {
           if (!open) return;
           open = false;

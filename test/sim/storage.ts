@@ -198,7 +198,7 @@ export function simStorage(
     relationships: relationshipStore(line),
     accounts: storeOf<Storage['accounts']>(line, 'accounts', { get: () => null, signIns: never }),
     identities: storeOf<Storage['identities']>(line, 'identities', {
-      moves: never,
+      merges: never,
       ofUsers: never,
       ofUser: never,
       parentOf: () => null,

@@ -36,7 +36,7 @@ interface WorkloadPorts {
 
 const TRIES_MAX = 4;
 /** Time-out of a caller without an answer. */
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 
 const WORK = { direct: DirectWork, lobbies: LobbyWork, groups: GroupWork, reads: ReadWork } as const;
 
@@ -304,6 +304,6 @@ export class Workload {
       );
       shard.onKilled(() => answer('unknown', 'the connection broke'));
     });
-    world.after(PATIENCE_MS, () => settle('unknown', 'no answer'));
+    world.after(TIMEOUT_MS, () => settle('unknown', 'no answer'));
   }
 }

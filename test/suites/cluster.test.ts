@@ -161,17 +161,17 @@ describe.each(databases())('fences on $name', (kind) => {
     const [fence] = await taken();
     const { writer, cluster } = fresh.storage;
     const base = fence.epoch * 2 ** 32;
-    const telling = (n: number, userIds: string[], ears: { own: true; applications: 'all' } | null) =>
+    const telling = (n: number, userIds: string[], filter: { own: true; applications: 'all' } | null) =>
       recordAt(base + n, {
         dispatches: [
           {
-            ...{ t: 'MESSAGE_CREATE', d: { content: `${n}` }, n: base + n, ...(ears && { ears }) },
+            ...{ t: 'MESSAGE_CREATE', d: { content: `${n}` }, n: base + n, ...(filter && { filter }) },
             to: { kind: 'users', userIds: userIds as UserId[] },
           },
         ],
       });
-    const ears = { own: true, applications: 'all' } as const;
-    const records = [telling(1, ['31', '32'], ears), telling(2, ['32'], ears), telling(3, ['31'], null)];
+    const filter = { own: true, applications: 'all' } as const;
+    const records = [telling(1, ['31', '32'], filter), telling(2, ['32'], filter), telling(3, ['31'], null)];
     for (const record of records)
       expect(await fenced(writer, { ownerId: '30', facts: [], fence, record })).toBeNull();
     const at = (userId: string, index: number) => {

@@ -91,9 +91,9 @@ describe.each(databases())('identities on $name', (kind) => {
     const first: Move = { kind: 'merge', id: '70', applicationId: APP, fromId: USER, toId: id('11') };
     const second: Move = { kind: 'adoption', id: '600', childId: OTHER };
     await write({ type: 'moveBegun', move: second }, { type: 'moveBegun', move: first });
-    expect(await store().moves()).toEqual([first, second]);
+    expect(await store().merges()).toEqual([first, second]);
     await write({ type: 'moveEnded', moveId: '70' });
-    expect(await store().moves()).toEqual([second]);
+    expect(await store().merges()).toEqual([second]);
   });
 
   test('a ban ends at its time, or never, or when it is lifted', async () => {

@@ -370,7 +370,14 @@ describe.each(databases())('messages on $name', (kind) => {
     });
     const find = async (wanted: Partial<MessageSearch>) => {
       const { hits, total } = await fresh.storage.search.find(guildId, {
-        ...{ readable: [parent], managed: [], readerId: id<UserId>('10'), within: null, words: '', slop: 2 },
+        ...{
+          readable: [parent],
+          managed: [],
+          readerId: id<UserId>('10'),
+          channelIds: null,
+          words: '',
+          slop: 2,
+        },
         ...{ authorIds: [], authorTypes: [], mentions: [], mentionedRoles: [], repliedUsers: [] },
         ...{ repliedMessages: [], mentionsEveryone: null, has: [], hosts: [], providers: [], embedTypes: [] },
         ...{ extensions: [], filenames: [], pinned: null, minId: null, maxId: null, sortBy: 'timestamp' },
@@ -403,10 +410,10 @@ describe.each(databases())('messages on $name', (kind) => {
       ['people, and no bots', { authorTypes: ['-bot'] }, [1, 3]],
       ['links, and their host', { has: ['link'], hosts: ['example.org'] }, [3]],
       ['ids between two bounds', { minId: at(1), maxId: at(3) }, [2]],
-      ['a channel with its threads', { within: [parent], words: 'boats' }, [3]],
-      ['a thread by itself', { within: [open] }, [3]],
+      ['a channel with its threads', { channelIds: [parent], words: 'boats' }, [3]],
+      ['a thread by itself', { channelIds: [open] }, [3]],
       ['nothing without readable channels', { readable: [] }, []],
-      ['no private thread of others, not even by name', { within: [secret], words: 'secret' }, []],
+      ['no private thread of others, not even by name', { channelIds: [secret], words: 'secret' }, []],
       ['a private thread of the reader', { words: 'secret', readerId: id('11') }, [4]],
       ['private threads where the reader manages', { words: 'secret', managed: [parent] }, [4]],
       ['no private thread of a hidden channel', { readable: [], managed: [parent], readerId: id('11') }, []],

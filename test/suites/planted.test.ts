@@ -10,7 +10,7 @@ import { type SeedReport, seedsFrom, seedsOn, seedsThere } from '../sim/pool.ts'
 const SEEDS = 60;
 const JOBS = 2;
 /** Time limit on a machine that is busy with other work. */
-const PATIENCE_MS = 600_000;
+const TIMEOUT_MS = 600_000;
 
 let main: URL;
 /** Seeds that pass while all bugs are asleep. */
@@ -38,7 +38,7 @@ beforeAll(async () => {
     for (const bug of waiting) await hunt(bug);
   };
   await Promise.all(Array.from({ length: JOBS }, huntOn));
-}, PATIENCE_MS);
+}, TIMEOUT_MS);
 
 describe('a planted bug', () => {
   it.each(BUGS)('is found: $name', ({ name, about }) => {

@@ -11,12 +11,12 @@ const PREEMPTED = 100;
 const REPEATED = 20;
 const JOBS = 2;
 /** Time limit on a machine that is busy with other work. */
-const PATIENCE_MS = 600_000;
+const TIMEOUT_MS = 600_000;
 
 let main: URL;
 beforeAll(async () => {
   main = pathToFileURL(await bundle('seeds'));
-}, PATIENCE_MS);
+}, TIMEOUT_MS);
 
 async function reportsOf(count: number, variant: Variant = {}): Promise<SeedReport[]> {
   const reports: SeedReport[] = [];
@@ -31,7 +31,7 @@ const failures = (reports: readonly SeedReport[], options = ''): string[] =>
     first ? [`npm run sim -- --seed ${seed}${options}   # ${first.rule}: ${first.what}`] : [],
   );
 
-it(`a cluster breaks no rule in ${SEEDS} seeds`, { timeout: PATIENCE_MS }, async () => {
+it(`a cluster breaks no rule in ${SEEDS} seeds`, { timeout: TIMEOUT_MS }, async () => {
   const startedMs = performance.now();
   const reports = await reportsOf(SEEDS);
   const tookMs = performance.now() - startedMs;
@@ -42,14 +42,14 @@ it(`a cluster breaks no rule in ${SEEDS} seeds`, { timeout: PATIENCE_MS }, async
 });
 
 it(`a cluster breaks no rule in ${PREEMPTED} seeds of a machine that stops within turns`, {
-  timeout: PATIENCE_MS,
+  timeout: TIMEOUT_MS,
 }, async () => {
   const reports = await reportsOf(PREEMPTED, { preempted: true });
   expect(failures(reports, ' --preempted')).toEqual([]);
   expect(reports).toHaveLength(PREEMPTED);
 });
 
-it('a simulation of one seed has the same result each time', { timeout: PATIENCE_MS }, async () => {
+it('a simulation of one seed has the same result each time', { timeout: TIMEOUT_MS }, async () => {
   const fingerprints = async () => (await reportsOf(REPEATED)).map(({ fingerprint }) => fingerprint);
   const first = await fingerprints();
   expect(await fingerprints()).toEqual(first);

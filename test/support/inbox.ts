@@ -6,7 +6,7 @@ interface Closed {
   readonly reason: string;
 }
 
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 /** A connection without comfort: it keeps all that came, in order, and lets a test wait for some of it. */
 export abstract class Inbox<T extends object> {
@@ -82,7 +82,7 @@ export abstract class Inbox<T extends object> {
   }
 
   /** The first that matches and was not asked for before: already here, or yet to come. */
-  next(matches: (item: T) => boolean, wanted = 'a payload', patienceMs = PATIENCE_MS): Promise<T> {
+  next(matches: (item: T) => boolean, wanted = 'a payload', patienceMs = TIMEOUT_MS): Promise<T> {
     return new Promise((resolve, reject) => {
       const stop = () => {
         clearTimeout(timer);

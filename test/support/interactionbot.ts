@@ -10,7 +10,7 @@ import {
 } from 'discord.js';
 import type { TestServer } from './server.ts';
 
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 /** Commands of every kind, with every kind of option. */
 const BUILDERS = [
@@ -60,7 +60,7 @@ interface MadeCommand {
 /** The value that `start` resolves with. @throws after ten seconds. */
 export const heard = <Value>(start: (resolve: (value: Value) => void) => void): Promise<Value> =>
   new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error('It did not come.')), PATIENCE_MS);
+    const timer = setTimeout(() => reject(new Error('It did not come.')), TIMEOUT_MS);
     start((value) => {
       clearTimeout(timer);
       resolve(value);

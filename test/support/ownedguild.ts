@@ -179,7 +179,7 @@ class Owner {
     const { rows, clock, wheel } = world;
     rows.epoch += 1;
     this.fence = { partition: 7, epoch: rows.epoch };
-    const aggregateOwnership = this.#tenure(world);
+    const aggregateOwnership = this.#ownership(world);
     const listener = {
       memberJoined: () => undefined,
       memberLeft: () => undefined,
@@ -248,7 +248,7 @@ class Owner {
 
   readonly #rows: Rows;
 
-  #tenure(world: OwnedGuild): AggregateOwnership {
+  #ownership(world: OwnedGuild): AggregateOwnership {
     const { rows, clock } = world;
     return {
       fenceOf: () => (this.serves ? this.fence : null),

@@ -148,7 +148,7 @@ export async function startApi(
 }
 
 /** Writes raw bytes to a server and answers what came back once `enough` says so, or the connection closed. */
-export function talk(
+export function exchange(
   server: HttpServer,
   parts: readonly (string | Uint8Array)[],
   enough: (text: string) => boolean = () => false,

@@ -30,7 +30,7 @@ const TAG_BYTES = 16;
 const COUNTER_BYTES = 4;
 const AES_NONCE_BYTES = 12;
 const XCHACHA_NONCE_BYTES = 24;
-const PATIENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
 /** One side's transport encryption, written apart from the server's so that each checks the other. */
 export class TransportCipher {
@@ -227,15 +227,12 @@ export class VoiceUdp {
   }
 
   /** The first packet that matches, here already or yet to come. */
-  nextRtp(
-    matches: (packet: RtpPacket) => boolean = () => true,
-    patienceMs = PATIENCE_MS,
-  ): Promise<RtpPacket> {
+  nextRtp(matches: (packet: RtpPacket) => boolean = () => true, patienceMs = TIMEOUT_MS): Promise<RtpPacket> {
     return this.#until(() => this.rtp.find(matches), 'an RTP packet', patienceMs);
   }
 
   /** Resolves when at least so many packets have come. */
-  async rtpCount(count: number, patienceMs = PATIENCE_MS): Promise<void> {
+  async rtpCount(count: number, patienceMs = TIMEOUT_MS): Promise<void> {
     await this.#until(() => (this.rtp.length >= count ? true : undefined), `${count} packets`, patienceMs);
   }
 
@@ -258,7 +255,7 @@ export class VoiceUdp {
     for (const check of [...this.#waiting]) check();
   }
 
-  #until<T>(find: () => T | undefined, wanted: string, patienceMs = PATIENCE_MS): Promise<T> {
+  #until<T>(find: () => T | undefined, wanted: string, patienceMs = TIMEOUT_MS): Promise<T> {
     return new Promise((resolve, reject) => {
       const stop = () => {
         clearTimeout(timer);

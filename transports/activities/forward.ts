@@ -18,7 +18,7 @@ interface Forwarded {
   readonly inbound: Inbound;
   readonly asked: RequestTarget;
   readonly body: Readable | null;
-  readonly site: ProxyTarget;
+  readonly proxyTarget: ProxyTarget;
   /** The path at the target, without the query. */
   readonly path: string;
   /** The origin of the activity. */
@@ -38,7 +38,7 @@ const WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
 
 /** Forwards a request to the target and the answer to the browser, each while it is being read. */
 export function forward(forwarded: Forwarded): void {
-  const { inbound, asked, body, site, path } = forwarded;
+  const { inbound, asked, body, proxyTarget: site, path } = forwarded;
   // The browser left while the mapping was looked up: a body would never end, and hold its connection to the target.
   if (inbound.isOver) return;
   const { method, headers } = inbound;
@@ -180,14 +180,14 @@ class Exchange implements Carried {
 
   /** Ends the exchange at both ends, also while it waits for a connection. @returns false */
   #abort(): false {
-    this.#forwarded.site.pool.forget(this);
+    this.#forwarded.proxyTarget.pool.forget(this);
     this.#connection?.destroy();
     this.onBroken();
     return false;
   }
 
   #redirect(location: string, isRedirect: boolean): string | null {
-    const { site, path, asked, self } = this.#forwarded;
+    const { proxyTarget: site, path, asked, self } = this.#forwarded;
     // Assigns the path, because a parser would take one that begins with two slashes for a host, or for no URL.
     const target = new URL(site.url);
     if (isRedirect) [target.pathname, target.search] = [path, asked.search];

@@ -191,7 +191,16 @@ class Requests {
     const site = this.#siteOf(inbound, target, this.#exchanges, id, own);
     const { answerBytesMax = ANSWER_BYTES_MAX } = this.#options;
     if (site)
-      forward({ inbound, asked, body, site, path: target.path, self: policy.self, own, answerBytesMax });
+      forward({
+        inbound,
+        asked,
+        body,
+        proxyTarget: site,
+        path: target.path,
+        self: policy.self,
+        own,
+        answerBytesMax,
+      });
     return null;
   }
 
@@ -207,7 +216,15 @@ class Requests {
     const site = this.#siteOf(inbound, target, this.#openSockets, page.id, null);
     if (!site) return;
     const refused = (status: number) => refuse(inbound, status, TARGET_REASON);
-    this.sockets.open({ inbound, context, asked, site, path: target.path, refuse: refused, upgraded });
+    this.sockets.open({
+      inbound,
+      context,
+      asked,
+      proxyTarget: site,
+      path: target.path,
+      refuse: refused,
+      upgraded,
+    });
   }
 
   /** The site of a target, with a share of the application for the request; null when it has been refused. */

@@ -10,7 +10,7 @@ interface Opening {
   readonly inbound: Inbound;
   readonly context: us_socket_context_t;
   readonly asked: RequestTarget;
-  readonly site: ProxyTarget;
+  readonly proxyTarget: ProxyTarget;
   /** The path at the target, without the query. */
   readonly path: string;
   /** Refuses the request with a status. */
@@ -86,7 +86,10 @@ export class Sockets {
 }
 
 /** Asks the target for a WebSocket; null when what the page asks for is malformed. */
-function targetSocket({ inbound, asked, site, path }: Opening, timeoutMs: number): TargetSocket | null {
+function targetSocket(
+  { inbound, asked, proxyTarget: site, path }: Opening,
+  timeoutMs: number,
+): TargetSocket | null {
   const { url, connect } = site;
   const protocols = inbound.headers.get('sec-websocket-protocol')?.split(',') ?? [];
   try {

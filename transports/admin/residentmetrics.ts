@@ -23,7 +23,7 @@ export const residentMetrics = (
 /** Registers metrics. The bounds of those that have one are a metric of their own. */
 export function addMetrics(register: Registry, metrics: readonly Metric[]): void {
   const byName = new Map<string, Metric[]>();
-  for (const figure of metrics) byName.set(figure.name, [...(byName.get(figure.name) ?? []), figure]);
+  for (const metric of metrics) byName.set(metric.name, [...(byName.get(metric.name) ?? []), metric]);
   for (const rows of byName.values()) addGauge(register, rows);
   const bounds = [...byName].flatMap(([figure, [first]]) =>
     first?.max === undefined ? [] : [{ labels: { figure }, max: first.max }],

@@ -23,11 +23,11 @@ export function processChannel(port: MessagePort): Channel {
     // The error of a send reports a closed channel, which `disconnect` reports as well.
     send: (message) => void (port.connected && port.send?.(message, () => undefined)),
     onMessage(run) {
-      const hear = (message: unknown) => {
+      const receive = (message: unknown) => {
         if (typeof message === 'object' && message !== null) run(message);
       };
-      port.on('message', hear);
-      return () => void port.off('message', hear);
+      port.on('message', receive);
+      return () => void port.off('message', receive);
     },
     onClosed(run) {
       if (port.connected) port.once('disconnect', run);

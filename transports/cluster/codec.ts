@@ -132,7 +132,7 @@ export function createCodec(extensions: readonly LinkExtension[] = [SECRETS]): C
     },
     packAnswer: (value) => packed([0, values.flatten(value, 1)]),
     packFault: (fault) => packed(faultParts(fault)),
-    encodeAnswer: (value) => within(packr.pack([0, values.flatten(value, 1)])),
+    encodeAnswer: (value) => checkedSize(packr.pack([0, values.flatten(value, 1)])),
     encodeFault: (fault) => packr.pack(faultParts(fault)),
     unpackAnswer(payload) {
       const [outcome, ...rest] = listOf(parsed(payload));
@@ -141,7 +141,7 @@ export function createCodec(extensions: readonly LinkExtension[] = [SECRETS]): C
     },
     encodeFrame: (frame) => encodedFrameOf(frame, (args) => packr.pack(values.flatten(args, 0))),
     encodeQuestion(streamId, id, question) {
-      const bytes = within(packr.pack(questionParts(question, values)));
+      const bytes = checkedSize(packr.pack(questionParts(question, values)));
       return { parts: [KINDS.question, streamId, id, bytes], bytes: FRAME_BYTES + bytes.length };
     },
     packBatch,
@@ -194,7 +194,7 @@ function unpackReplies(payload: Buffer): { readonly taken: number; readonly repl
 }
 
 /** @throws RangeError when a packet has no room for these bytes. */
-function within(bytes: Buffer): Buffer {
+function checkedSize(bytes: Buffer): Buffer {
   if (bytes.length > CONTENT_BYTES_MAX)
     throw new RangeError(`A value of ${bytes.length} bytes is too large for a link.`);
   return bytes;

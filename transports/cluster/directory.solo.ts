@@ -25,12 +25,12 @@ export class SoloDirectory implements Directory {
   async enter(self: ShardInfo, listener: DirectoryListener): Promise<void> {
     this.#self = self;
     this.#listener = listener;
-    this.#tell();
+    this.#notify();
   }
 
   async update(change: Partial<Pick<ShardInfo, 'draining' | 'weight'>>): Promise<void> {
     if (this.#self) this.#self = { ...this.#self, ...change };
-    this.#tell();
+    this.#notify();
   }
 
   async claim(partitions: readonly number[]): Promise<readonly number[]> {
@@ -38,7 +38,7 @@ export class SoloDirectory implements Directory {
     if (!self) return [];
     const { id: shardId, instance } = self;
     for (const partition of partitions) this.#owners[partition] = { shardId, instance, epoch: 0 };
-    this.#tell();
+    this.#notify();
     return partitions;
   }
 
@@ -47,12 +47,12 @@ export class SoloDirectory implements Directory {
       const owner = this.#owners[partition];
       if (owner) this.#owners[partition] = { ...owner, epoch };
     }
-    this.#tell();
+    this.#notify();
   }
 
   async release(partitions: readonly number[]): Promise<void> {
     for (const partition of partitions) this.#owners[partition] = null;
-    this.#tell();
+    this.#notify();
   }
 
   async leave(): Promise<void> {
@@ -69,7 +69,7 @@ export class SoloDirectory implements Directory {
     this.#listener = null;
   }
 
-  #tell(): void {
+  #notify(): void {
     this.#revision += 1;
     const shards = this.#self ? [this.#self] : [];
     const view: ClusterView = { revision: this.#revision, shards, owners: [...this.#owners] };

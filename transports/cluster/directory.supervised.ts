@@ -63,7 +63,7 @@ class SupervisedDirectory implements Directory {
     this.#leaseTtlMs = leaseTtlMs;
     this.#clock = clock;
     this.#stop = channel.onMessage((word) => {
-      if (!this.#closed) this.#hear(word as DirectoryMessage);
+      if (!this.#closed) this.#receive(word as DirectoryMessage);
     });
     channel.onClosed(() => this.#shut());
   }
@@ -140,7 +140,7 @@ class SupervisedDirectory implements Directory {
     this.#settle(n, ({ reject }) => reject(late));
   }
 
-  #hear(word: DirectoryMessage): void {
+  #receive(word: DirectoryMessage): void {
     switch (word.kind) {
       case 'view':
         this.#show(word.view);

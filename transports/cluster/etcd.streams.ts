@@ -95,7 +95,7 @@ export function watchKeys(
   etcd: Etcd3,
   range: { readonly key: Buffer; readonly range_end: Buffer },
   fromRevision: number,
-  hear: (response: IWatchResponse) => void,
+  onResponse: (response: IWatchResponse) => void,
   ended: (reason: Error) => void,
 ): () => void {
   let stream: Watch | null = null;
@@ -117,7 +117,7 @@ export function watchKeys(
       if (response.canceled)
         end(new Error(`The watch was cancelled: ${response.cancel_reason || 'compacted'}.`));
       // The creation response carries etcd's current revision, although the changes up to it have not been sent.
-      else if (!response.created) hear(response);
+      else if (!response.created) onResponse(response);
     });
     opened.write({ create_request: { ...range, start_revision: fromRevision, progress_notify: true } });
   }, end);

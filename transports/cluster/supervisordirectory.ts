@@ -239,7 +239,7 @@ export function runSupervisorDirectory(
   const supervisorDirectory = new DirectoryState(settings);
   const channels = new Map<number, Channel>();
   let seats = 0;
-  const say = (out: readonly AddressedMessage[]) => {
+  const sendAll = (out: readonly AddressedMessage[]) => {
     for (const { to, message } of out) channels.get(to)?.send(message);
   };
   const everyMs = settings.leaseTtlMs / LOOKS;
@@ -248,7 +248,7 @@ export function runSupervisorDirectory(
     const nowMs = clock.monotonic();
     // The process was stopped or suspended: requests sent meanwhile are still unread, so leases are extended by that time.
     if (nowMs - dueMs > everyMs) supervisorDirectory.grant(nowMs - dueMs);
-    say(supervisorDirectory.tick(nowMs));
+    sendAll(supervisorDirectory.tick(nowMs));
     dueMs = nowMs + everyMs;
     timer = clock.setTimer(look, everyMs);
   };
@@ -261,11 +261,11 @@ export function runSupervisorDirectory(
       const seat = seats++;
       channels.set(seat, channel);
       const stop = channel.onMessage((request) => {
-        say(supervisorDirectory.requested(seat, request as DirectoryRequest, clock.monotonic()));
+        sendAll(supervisorDirectory.requested(seat, request as DirectoryRequest, clock.monotonic()));
       });
       const gone = () => {
         stop();
-        if (channels.delete(seat)) say(supervisorDirectory.gone(seat));
+        if (channels.delete(seat)) sendAll(supervisorDirectory.gone(seat));
       };
       channel.onClosed(gone);
       return { gone };

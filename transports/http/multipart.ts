@@ -117,7 +117,7 @@ function collect(boy: BusboyInstance, refuse: (no: Refusal) => void): FormParts 
     const position = parts.files.length;
     const file = { field: name ?? '', filename: named(filename), contentType: type, bytes: NOTHING };
     parts.files.push(file);
-    gather(stream, refuse, (bytes) => {
+    collectFile(stream, refuse, (bytes) => {
       parts.files[position] = { ...file, bytes };
     });
     if (name === undefined) refuse(malformed('A part of the form has no name.'));
@@ -129,7 +129,7 @@ function collect(boy: BusboyInstance, refuse: (no: Refusal) => void): FormParts 
 
 const NOTHING = new Uint8Array(0);
 
-function gather(
+function collectFile(
   stream: BusboyFileStream,
   refuse: (no: Refusal) => void,
   done: (bytes: Uint8Array) => void,

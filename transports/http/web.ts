@@ -27,8 +27,9 @@ export function webRoutes(folder: string, { frames, isHome }: WebOptions): Insta
   const pages = readWebFiles(folder, safe);
   return (app, state) => {
     if (pages.size === 0) return;
-    const home = isHome ? pages.get(HOME_PAGE) : undefined;
-    if (home !== undefined) app.any('/', (res, req) => serveHome(new Exchange(res, req, state), home));
+    const homePage = isHome ? pages.get(HOME_PAGE) : undefined;
+    if (homePage !== undefined)
+      app.any('/', (res, req) => serveHome(new Exchange(res, req, state), homePage));
     app.any(ROOM_PATH.slice(0, -1), (res, req) => {
       new Exchange(res, req, state).send(308, { ...safe, Location: ROOM_PATH }, '');
     });

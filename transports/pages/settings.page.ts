@@ -123,8 +123,8 @@ function browserName(agent: string): string {
 }
 
 async function browsersPart(call: SignedInCall): Promise<Html> {
-  const visits = await call.deps.accounts.browserSessions(call.browserSession.userId);
-  return html`<ul class="list">${visits.map(
+  const sessions = await call.deps.accounts.browserSessions(call.browserSession.userId);
+  return html`<ul class="list">${sessions.map(
     ({ id, agent, address, startedMs, seenMs }) => html`<li class="panel">
 <p><strong>${browserName(agent)}</strong>${id === call.browserSession.signInId && ' (this one)'}<br>
 ${address}, since ${time(startedMs)}, last seen ${time(seenMs)}</p>

@@ -20,7 +20,7 @@ export function known(kind: string, name: string, names: ReadonlySet<string>, ne
 }
 
 /** The listener of a dispatch, whatever its payload: as a method, its parameter may be narrower. */
-type Listener = { hear(d: unknown, where: { guildId: GuildId | null }): void }['hear'];
+type Listener = { call(d: unknown, where: { guildId: GuildId | null }): void }['call'];
 
 type ListenerOf<Name extends DispatchName> = (
   d: DispatchPayloads[Name],

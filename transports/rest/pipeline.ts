@@ -100,7 +100,7 @@ export interface Pipeline {
 
 export function createPipeline(deps: PipelineDeps): Pipeline {
   const { catalog, limits } = deps;
-  const within: PipelineContext = { ...deps, factors: createSecondFactors(deps.services) };
+  const pipelineContext: PipelineContext = { ...deps, factors: createSecondFactors(deps.services) };
 
   function entryOf(operationId: string): CatalogEntry {
     const entry = catalog.get(operationId);
@@ -137,7 +137,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     const entry = entryOf(operationId);
     const { operation } = entry;
     if (!operation) return resultOf(notBuilt(operationId), headers);
-    return seen(call.address, await perform(entry, operation, call, headers, within));
+    return seen(call.address, await perform(entry, operation, call, headers, pipelineContext));
   }
 
   return {

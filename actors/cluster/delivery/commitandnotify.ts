@@ -46,9 +46,9 @@ export const commitNotifierHere = ({
   async commitAndNotify(ownerId, facts, notifications) {
     await written(writer, { ownerId, facts });
     return () => {
-      for (const { userIds, ears, t, d } of notifications)
+      for (const { userIds, filter, t, d } of notifications)
         notifier.notifyEach(
-          userIds.map((userId) => [userId, ears]),
+          userIds.map((userId) => [userId, filter]),
           t,
           d,
         );
@@ -68,11 +68,11 @@ export function createCommitNotifier(ports: CommitAndNotifyPorts): CommitNotifie
   const send = (
     ownerId: string,
     userId: UserId,
-    { ears, t, d, n }: NumberedDispatch,
+    { filter, t, d, n }: NumberedDispatch,
     after: number,
   ): void => {
     const origin = { ownerId: directStream(ownerId), n, after };
-    notifier.recipientOf([[userId, ears]]).deliver(new DispatchBody(t, d, clock.monotonic(), origin));
+    notifier.recipientOf([[userId, filter]]).deliver(new DispatchBody(t, d, clock.monotonic(), origin));
   };
   const commitAndNotify: CommitNotifier['commitAndNotify'] = async (ownerId, facts, notifications) => {
     // A commit for an id of another shard would carry that one's epoch, and a number that it may have given as well.
@@ -105,14 +105,14 @@ export function createCommitNotifier(ports: CommitAndNotifyPorts): CommitNotifie
       const [first, later] = await ports.store.records(ownerId, clock.now() - ports.recordAgeMs, 2);
       if (!first || later) return;
       // The owner of a user who has not received the one before it reads both from the database.
-      for (const { ears, to, ...rest } of first.dispatches)
-        if (ears && to.kind === 'users')
-          for (const userId of to.userIds) send(ownerId, userId, { ...rest, ears }, rest.n - 1);
+      for (const { filter, to, ...rest } of first.dispatches)
+        if (filter && to.kind === 'users')
+          for (const userId of to.userIds) send(ownerId, userId, { ...rest, filter }, rest.n - 1);
     },
   };
 }
 
-type NumberedDispatch = Pick<DirectDispatch, 'ears' | 'd'> & { readonly t: string; readonly n: number };
+type NumberedDispatch = Pick<DirectDispatch, 'filter' | 'd'> & { readonly t: string; readonly n: number };
 
 function recordOf(
   notifications: readonly (DirectDispatch & { readonly n: number })[],
@@ -120,8 +120,8 @@ function recordOf(
 ): CommandRecord | null {
   const n = notifications.at(-1)?.n;
   if (n === undefined) return null;
-  const dispatches = notifications.map(({ userIds, ears, t, d, n: own }) => ({
-    ...{ t, d, ears, n: own },
+  const dispatches = notifications.map(({ userIds, filter, t, d, n: own }) => ({
+    ...{ t, d, filter, n: own },
     to: { kind: 'users', userIds } as const,
   }));
   return { n, atMs, commandKey: null, reply: null, dispatches };
@@ -137,8 +137,8 @@ function lastNotifiedOf({ store, clock, recordAgeMs }: CommitAndNotifyPorts) {
       if (found?.epoch === epoch) return found;
       const byUser = new Map<string, number>();
       for (const { dispatches } of await store.records(ownerId, clock.now() - recordAgeMs, RECORDS_MAX))
-        for (const { ears, to, n } of dispatches)
-          if (ears && to.kind === 'users') for (const userId of to.userIds) byUser.set(userId, n);
+        for (const { filter, to, n } of dispatches)
+          if (filter && to.kind === 'users') for (const userId of to.userIds) byUser.set(userId, n);
       const last = { epoch, byUser };
       known.delete(ownerId);
       known.set(ownerId, last);

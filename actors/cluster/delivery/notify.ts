@@ -42,7 +42,7 @@ export function createNotifier(ports: NotifierPorts): Notifier {
   return {
     ...userQueries(ports),
     sessionOpened,
-    notify: (userId, t, d, ears = ALL_SESSIONS) => send([[userId, ears]], bodyOf(t, d)),
+    notify: (userId, t, d, filter = ALL_SESSIONS) => send([[userId, filter]], bodyOf(t, d)),
     notifyEach: (to, t, d) => send(to, bodyOf(t, d)),
     notifySession: (userId, sessionId, t, d) => send([[userId, sessionId]], bodyOf(t, d)),
     listeners: (userId) =>

@@ -74,9 +74,9 @@ describe('gates', () => {
     const world = arrange();
     world.connect('1', { silenced: true });
     const gate = () => world.room().of('1').gate;
-    expect(gate()).toEqual({ speaks: false, streams: true, hears: true });
+    expect(gate()).toEqual({ speaks: false, streams: true, receives: true });
     world.calls.voiceJoined(seatOf('1', { deafened: true, mayStream: false }));
-    expect(gate()).toEqual({ speaks: true, streams: false, hears: false });
+    expect(gate()).toEqual({ speaks: true, streams: false, receives: false });
   });
 
   it('are sent to media only when they change', () => {

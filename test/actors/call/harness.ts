@@ -75,7 +75,7 @@ class RecordingRoom implements MediaRoom {
 
   join({ userId, layers }: Parameters<MediaRoom['join']>[0]): ReturnType<MediaRoom['join']> {
     const ssrc = this.#allot();
-    const gate = { speaks: false, streams: false, hears: false };
+    const gate = { speaks: false, streams: false, receives: false };
     this.members.set(ssrc, { userId, gate, audience: null, streams: [], udp: null, codecs: [] });
     return {
       ssrc,

@@ -43,7 +43,7 @@ function arrange() {
     calls,
     nextId: () => String(ids++) as FreshId,
     region: 'local',
-    tell: ({ userId, sessionId }, t, d) => {
+    deliver: ({ userId, sessionId }, t, d) => {
       expect(sessionId).toBe(`session of ${userId}`);
       const { reason } = d as { reason?: string };
       log.push(`${userId} ${t.slice('STREAM_'.length)}${reason ? ` ${reason}` : ''}`);

@@ -77,17 +77,17 @@ describe('an owner', () => {
 
   it('records a notification with the sessions that it is for, so that the next owner repeats it to them alone', () => {
     const epoch = epochOf(2);
-    const ears = { kind: 'application', applicationId: '3' } as never;
-    const origin = epoch.direct({ t: 'LOBBY_CREATE', d: {}, ears }, ['10' as UserId], NOW_MS, false);
+    const filter = { kind: 'application', applicationId: '3' } as never;
+    const origin = epoch.direct({ t: 'LOBBY_CREATE', d: {}, filter }, ['10' as UserId], NOW_MS, false);
     const dispatches = epoch.takeNumbered();
     expect(dispatches).toEqual([
-      { t: 'LOBBY_CREATE', d: {}, to: { kind: 'users', userIds: ['10'] }, n: origin.n, ears },
+      { t: 'LOBBY_CREATE', d: {}, to: { kind: 'users', userIds: ['10'] }, n: origin.n, filter },
     ]);
     const reply = { ok: true, value: null } as const;
     const { record: written } = epoch.recording({ nowMs: NOW_MS, commandKey: null, reply }, dispatches);
     const next = epochOf(3);
     next.restore({ records: [written as CommandRecord], cut: false });
-    expect(next.stream.since(0)).toMatchObject([{ n: origin.n, ears }]);
+    expect(next.stream.since(0)).toMatchObject([{ n: origin.n, filter }]);
     expect(epoch.takeNumbered()).toEqual([]);
   });
 });

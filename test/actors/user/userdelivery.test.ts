@@ -26,7 +26,11 @@ const sessionOf = (sessionId: string): UserSession => ({
 
 function recordOf({ ownerId, n }: Pick<DeliveryPosition, 'ownerId' | 'n'>) {
   const to = { kind: 'users' as const, userIds: [USER] };
-  return { ownerId, n, dispatches: [{ t: 'MESSAGE_CREATE', d: { n }, to, n, ears: ALL_SESSIONS }] } as never;
+  return {
+    ownerId,
+    n,
+    dispatches: [{ t: 'MESSAGE_CREATE', d: { n }, to, n, filter: ALL_SESSIONS }],
+  } as never;
 }
 
 /**

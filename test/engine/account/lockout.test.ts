@@ -18,13 +18,13 @@ test.each([
   ['everywhere', OF_EVERYWHERE, 135],
   ['factor', OF_FACTOR, 40],
   ['address', OF_ADDRESS, 70],
-])('guessing by %s as fast as allowed gives few guesses a day', (_, patience, dailyMax) => {
+])('guessing by %s as fast as allowed gives few guesses a day', (_, limit, dailyMax) => {
   let failures: Failures | undefined;
   let nowMs = 0;
   let guesses = 0;
   for (; nowMs < 86_400_000; guesses += 1) {
-    failures = failed(failures, patience, nowMs);
-    nowMs += waitMs(failures, patience, nowMs);
+    failures = failed(failures, limit, nowMs);
+    nowMs += waitMs(failures, limit, nowMs);
   }
   expect(guesses).toBeLessThan(dailyMax);
 });

@@ -14,7 +14,7 @@ const audience = fc.option(fc.subarray(USERS));
 
 /** Media as the dispatches set them. */
 class Media {
-  readonly gates = new Map<number, { speaks: boolean; hears: boolean }>();
+  readonly gates = new Map<number, { speaks: boolean; receives: boolean }>();
   readonly audiences = new Map<number, readonly number[] | null>();
   encryptedOnly = false;
 

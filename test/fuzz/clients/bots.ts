@@ -23,7 +23,7 @@ const KNOWN_DEFECTS: readonly { readonly library: Library; readonly fault: RegEx
 export const defectsMet = new Map<string, number>();
 
 const PROGRAM = join(ROOT, 'test/fuzz/clients/bot.mjs');
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 type Received = { readonly ready: true } | { readonly fault: string } | { readonly saw: string };
 
@@ -67,7 +67,7 @@ export class Bot {
   /** Waits for a sentinel; a bot that does not see it has a fault. */
   async sees(sentinel: string): Promise<void> {
     if (!(await this.#until(() => this.#seen.delete(sentinel))))
-      this.#faults.push(`${this.library}: did not see "${sentinel}" within ${PATIENCE_MS} ms`);
+      this.#faults.push(`${this.library}: did not see "${sentinel}" within ${TIMEOUT_MS} ms`);
   }
 
   takeFaults(): string[] {
@@ -95,7 +95,7 @@ export class Bot {
   }
 
   async #until(holds: () => boolean): Promise<boolean> {
-    const deadlineMs = performance.now() + PATIENCE_MS;
+    const deadlineMs = performance.now() + TIMEOUT_MS;
     while (!holds()) {
       const leftMs = deadlineMs - performance.now();
       if (leftMs <= 0 || !this.isAlive) return false;

@@ -19,7 +19,7 @@ const udp = (ssrc: number): LaneOrder => ({
 const gate = (ssrc: number, speaks: boolean): LaneOrder => ({
   type: 'gate',
   ssrc,
-  gate: { speaks, streams: false, hears: true },
+  gate: { speaks, streams: false, receives: true },
 });
 const told = (...orders: LaneOrder[]): Ledger => {
   const ledger = new Ledger();

@@ -7,7 +7,7 @@ import type { PeerEvents } from '../../../media/webrtc/ports.ts';
 import { builtAddon } from './addon.build.ts';
 import { UdpClient } from './client.ts';
 
-const OPEN_GATE = { speaks: true, streams: true, hears: true };
+const OPEN_GATE = { speaks: true, streams: true, receives: true };
 const WAIT = { timeout: 3000, interval: 5 };
 
 const closers: (() => unknown)[] = [];

@@ -46,7 +46,7 @@ describe('audio', () => {
     const speaker = arranged.client();
     const hearer = arranged.client();
     arranged.client(GCM, { callId: 'other' });
-    const deaf = arranged.client(GCM, { gate: { ...OPEN, hears: false } });
+    const deaf = arranged.client(GCM, { gate: { ...OPEN, receives: false } });
     const turnedAway = arranged.client();
     forwarder.setSinkWants(turnedAway.ssrc, 100, new Map([[speaker.ssrc, 0]]), arranged.nowMs);
     arranged.forget();

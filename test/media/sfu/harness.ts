@@ -10,7 +10,7 @@ import type { TransportMode } from '../../../protocol/voice.ts';
 
 const sodium = createRequire(import.meta.url)('sodium-native');
 export const [GCM, XCHACHA] = ['aead_aes256_gcm_rtpsize', 'aead_xchacha20_poly1305_rtpsize'] as const;
-export const OPEN: Gate = { speaks: true, streams: true, hears: true };
+export const OPEN: Gate = { speaks: true, streams: true, receives: true };
 
 /** The key and the nonce with which a client encrypts, as @discordjs/voice uses them. */
 export function seal(

@@ -26,15 +26,15 @@ const pick = <T>(from: readonly T[], index: number): T | undefined => from[index
 type Step = (world: World) => void;
 const index = fc.nat({ max: 7 });
 const some = fc.array(index, { maxLength: 4 });
-const gate = fc.record({ speaks: fc.boolean(), streams: fc.boolean(), hears: fc.boolean() });
-const open = fc.constant({ speaks: true, streams: true, hears: true });
+const gate = fc.record({ speaks: fc.boolean(), streams: fc.boolean(), receives: fc.boolean() });
+const open = fc.constant({ speaks: true, streams: true, receives: true });
 
 const join = fc.tuple(fc.constantFrom(...CALLS), fc.constantFrom(GCM, XCHACHA, 'peer' as const)).map(
   ([callId, mode]): Step =>
     ({ arranged, members }) => {
       if (members.length >= 8) return;
       const client = arranged.client(mode, { callId });
-      const opened: Gate = { speaks: true, streams: true, hears: true };
+      const opened: Gate = { speaks: true, streams: true, receives: true };
       members.push({ client, callId, gate: opened, audience: null, refused: [], reachable: true });
     },
 );
@@ -92,7 +92,7 @@ const speak = index.map((at) =>
         other !== known &&
         other.callId === known.callId &&
         known.gate.speaks &&
-        other.gate.hears &&
+        other.gate.receives &&
         (known.audience?.includes(other.client.ssrc) ?? true) &&
         !other.refused.includes(known.client.ssrc);
       expect(heard.map((one) => [one.ssrc, one.payload])).toEqual(

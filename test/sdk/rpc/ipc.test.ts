@@ -59,7 +59,7 @@ function fakeTimers(): void {
 }
 
 /** Sends bytes and collects the answers until the server ends the connection. */
-async function talk(path: string, ...parts: readonly Uint8Array[]): Promise<RpcFrame[]> {
+async function exchange(path: string, ...parts: readonly Uint8Array[]): Promise<RpcFrame[]> {
   const socket = createConnection(path);
   const reader = new FrameReader();
   const frames: RpcFrame[] = [];
@@ -142,7 +142,7 @@ describe('the local socket', () => {
     ['broken JSON', Buffer.from([1, 0, 0, 0, 1, 0, 0, 0, 0x7b])],
   ])('closes a stream with %s by code 1003', async (_, bytes) => {
     const { path } = await serve();
-    expect(await talk(path, bytes)).toMatchObject([{ op: RPC_OP.CLOSE, data: { code: 1003 } }]);
+    expect(await exchange(path, bytes)).toMatchObject([{ op: RPC_OP.CLOSE, data: { code: 1003 } }]);
   });
 
   test('ends a connection that has sent nothing for ten seconds', async () => {
@@ -162,7 +162,7 @@ describe('the local socket', () => {
   test('closes a handshake of another version by code 4004', async () => {
     const { path } = await serve();
     const shake = encodeFrame(RPC_OP.HANDSHAKE, { v: 2, client_id: APPLICATION });
-    expect(await talk(path, shake.subarray(0, 5), shake.subarray(5))).toMatchObject([
+    expect(await exchange(path, shake.subarray(0, 5), shake.subarray(5))).toMatchObject([
       { op: RPC_OP.CLOSE, data: { code: 4004 } },
     ]);
   });
@@ -191,7 +191,7 @@ describe('frames for a game that reads each chunk as one frame', () => {
   test('are all received before the end of a connection, and when more than a few wait', async () => {
     const { path } = await serve();
     const many = Array.from({ length: 200 }, (_, n) => ping(n));
-    const told = await talk(path, Buffer.concat([...many, Buffer.alloc(8, 9)]));
+    const told = await exchange(path, Buffer.concat([...many, Buffer.alloc(8, 9)]));
     expect(told.slice(0, -1).map(({ data }) => data)).toEqual(many.map((_, n) => ({ n })));
     expect(told.at(-1)).toMatchObject({ op: RPC_OP.CLOSE, data: { code: 1003 } });
   });

@@ -32,7 +32,7 @@ const completed = (userId: UserId) =>
 async function through(): Promise<void> {
   let left = 1;
   for (let turn = 0; left > 0 && turn < 500; turn += 1) {
-    left = (await at.instance.storage.identities.moves()).length;
+    left = (await at.instance.storage.identities.merges()).length;
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
   expect(left).toBe(0);
@@ -115,7 +115,7 @@ describe('a ban', () => {
     await at.start().resume();
     expect(await oauth.grants(ada.userId)).toEqual([]);
     expect(await linkedTo('p1')).not.toBe(ada.userId);
-    expect(await at.instance.storage.identities.moves()).toEqual([]);
+    expect(await at.instance.storage.identities.merges()).toEqual([]);
   });
 
   test('lifted before the next start is not resumed', async () => {
@@ -124,7 +124,7 @@ describe('a ban', () => {
     await at.instance.commit(ada.userId, [{ type: 'moveBegun', move }]);
     await at.start().resume();
     expect(await at.instance.features.oauth.authenticate(ada.token)).not.toBeNull();
-    expect(await at.instance.storage.identities.moves()).toEqual([]);
+    expect(await at.instance.storage.identities.merges()).toEqual([]);
   });
 
   test('is retried until it succeeds while the user is being merged', async () => {

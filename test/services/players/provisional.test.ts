@@ -128,7 +128,7 @@ describe('a merge', () => {
     expect(await at.instance.features.oauth.authenticate(player.token)).toBeNull();
     expect(await at.instance.features.oauth.authenticate(ada.token)).not.toBeNull();
     expect(await linkedTo('p1')).toBe(ada.userId);
-    expect(await at.instance.storage.identities.moves()).toEqual([]);
+    expect(await at.instance.storage.identities.merges()).toEqual([]);
     expect(at.told.find(({ t }) => t === 'USER_MERGE_OPERATION_COMPLETED')?.d).toEqual({
       merge_operation_id: expect.any(String),
       source_user_id: player.userId,
@@ -237,7 +237,7 @@ describe('a merge', () => {
     await completed(ada.userId);
     expect(at.part.moves).toEqual([`merge ${player.userId} ${ada.userId}`]);
     expect(await userOf(player.userId)).toBeUndefined();
-    expect(await at.instance.storage.identities.moves()).toEqual([]);
+    expect(await at.instance.storage.identities.merges()).toEqual([]);
   });
 });
 
@@ -275,7 +275,7 @@ describe('an unmerge', () => {
     expect(await at.instance.features.oauth.deauthorize(ada.userId, game.id)).toBe(true);
     await until(() => true);
     expect(await linkedTo('p1')).not.toBe(ada.userId);
-    expect(await at.instance.storage.identities.moves()).toEqual([]);
+    expect(await at.instance.storage.identities.merges()).toEqual([]);
   });
 });
 
@@ -337,7 +337,7 @@ describe('a publisher', () => {
       expect(await at.instance.features.oauth.authenticate(token)).toBeNull();
     expect(await linkedTo('p1')).toBeNull();
     expect(at.part.moves).toEqual([`forget ${child.id}`]);
-    expect(await at.instance.storage.identities.moves()).toEqual([]);
+    expect(await at.instance.storage.identities.merges()).toEqual([]);
   });
 
   test('has two generations of equal confidentiality', async () => {

@@ -10,7 +10,7 @@ import { type ActivityProxy, openActivityProxy } from '../../../transports/activ
 
 const [APP, OTHER] = ['1574520440439701504', '1574520440439701505'];
 /** Below the timeout of a test, so that what does not answer is named. */
-const PATIENCE_MS = 25_000;
+const TIMEOUT_MS = 25_000;
 
 let target: Server;
 let sockets: WebSocketServer;
@@ -51,7 +51,7 @@ const statusOf = (
   { agent = false, headers = {} }: { readonly agent?: http.Agent | false; readonly headers?: object } = {},
 ): Promise<number> =>
   new Promise((resolve, reject) => {
-    const to = { host: '127.0.0.1', port: at.port, agent, timeout: PATIENCE_MS };
+    const to = { host: '127.0.0.1', port: at.port, agent, timeout: TIMEOUT_MS };
     const sent = http.get({ ...to, headers: { host: hostOf(at), ...headers } }, (answer) => {
       answer.resume().on('end', () => resolve(answer.statusCode ?? 0));
       answer.on('error', reject);
@@ -64,7 +64,7 @@ const statusOf = (
 function openSocket(at: ActivityProxy, app = APP) {
   const host = `${app}.localhost:${at.port}`;
   const headers = { host, origin: `http://${host}` };
-  const socket = new WebSocket(`ws://127.0.0.1:${at.port}/`, { headers, handshakeTimeout: PATIENCE_MS });
+  const socket = new WebSocket(`ws://127.0.0.1:${at.port}/`, { headers, handshakeTimeout: TIMEOUT_MS });
   const outcome = new Promise<string>((resolve) => {
     socket.on('open', () => resolve('open'));
     socket.on('error', ({ message }) => resolve(message));
@@ -107,7 +107,7 @@ test('the proxy accepts connections up to its bound, and another one after one h
 test('a network has at most 256 requests under way, and another one once they have ended', async () => {
   const { held, open } = holding();
   const many = Array.from({ length: 256 }, () => statusOf(proxy));
-  await expect.poll(() => held.length, { timeout: PATIENCE_MS }).toBe(256);
+  await expect.poll(() => held.length, { timeout: TIMEOUT_MS }).toBe(256);
   expect(await statusOf(proxy)).toBe(503);
   open();
   expect(new Set(await Promise.all(many))).toEqual(new Set([200]));
@@ -121,8 +121,8 @@ test('an application has at most 400 requests under way, and another one once th
     statusOf(behind, { headers: { 'x-forwarded-for': `203.0.113.${network}` } });
   const many = Array.from({ length: 400 }, (_, at) => asked(at % 4));
   // The proxy has at most 256 connections to one target; the other requests wait for them.
-  await expect.poll(() => held.length, { timeout: PATIENCE_MS }).toBe(256);
-  await expect.poll(() => Promise.race([asked(9), sleep(500)]), { timeout: PATIENCE_MS }).toBe(503);
+  await expect.poll(() => held.length, { timeout: TIMEOUT_MS }).toBe(256);
+  await expect.poll(() => Promise.race([asked(9), sleep(500)]), { timeout: TIMEOUT_MS }).toBe(503);
   open();
   expect((await Promise.all(many)).filter((status) => status === 200).length).toBeGreaterThanOrEqual(399);
   expect(await asked(9)).toBe(200);
@@ -153,7 +153,7 @@ test('each network that a trusted proxy names has at most 256 requests under way
   const asked = (forwarded: string) => statusOf(behind, { agent, headers: { 'x-forwarded-for': forwarded } });
   // The client's own forwarding header precedes the entry that the proxy appends.
   const many = Array.from({ length: 256 }, (_, at) => asked(`9.9.9.${at % 200}, 203.0.113.7`));
-  await expect.poll(() => held.length, { timeout: PATIENCE_MS }).toBe(256);
+  await expect.poll(() => held.length, { timeout: TIMEOUT_MS }).toBe(256);
   expect(await asked('8.8.8.8, 203.0.113.7')).toBe(503);
   isOpen = true;
   // All of these connections are of one address; the proxy to the target has no free one, so this waits for them.

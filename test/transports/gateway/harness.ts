@@ -95,7 +95,7 @@ export function arrange(
     onGone: (socket) => gone.push(socket),
   };
   const connect = (encoding: 'json' | 'etf' = 'json') => {
-    const lane = histories?.alone ?? laneFor(encoding, '');
+    const lane = histories?.independent ?? laneFor(encoding, '');
     if (!lane) throw new Error('no lane');
     const dialect: Dialect = { version: 10, encoding, lane };
     const socket = new GatewaySocket('127.0.0.1', dialect, host);

@@ -5,7 +5,7 @@ import { LinkFault, NotServed } from '../../../protocol/faults.ts';
 import { Arr, Bool, Obj, Optional, Snowflake, Str } from '../../../protocol/schemas/request.ts';
 import { anything, none } from '../../../protocol/schemas/schema.ts';
 import { op, resource } from '../../../transports/rest/operation.ts';
-import { request, startApi, talk } from '../../support/rest.ts';
+import { exchange, request, startApi } from '../../support/rest.ts';
 
 const bucket = { per: null, limit: 1_000, windowMs: 1_000 } as const;
 
@@ -175,7 +175,7 @@ test('the id of the caller in a path stands for @me, and the id of another user 
 });
 
 test('HEAD returns the length without the body, and OPTIONS returns the allowed headers', async () => {
-  const head = await talk(api.server, [request('HEAD /api/v10/users/@me', AUTH)], (text) =>
+  const head = await exchange(api.server, [request('HEAD /api/v10/users/@me', AUTH)], (text) =>
     text.includes('\r\n\r\n'),
   );
   expect(head).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
@@ -187,7 +187,7 @@ test('HEAD returns the length without the body, and OPTIONS returns the allowed 
 });
 
 test('a 204 response has no Content-Length', async () => {
-  const text = await talk(api.server, [request('DELETE /api/v10/users/@me/guilds/5', AUTH)], (all) =>
+  const text = await exchange(api.server, [request('DELETE /api/v10/users/@me/guilds/5', AUTH)], (all) =>
     all.includes('\r\n\r\n'),
   );
   expect(text).toMatch(/^HTTP\/1\.1 204 No Content\r\n/);
@@ -200,7 +200,7 @@ test.each([
   ['GET /api/v10/nowhere', 404],
   ['OPTIONS /api/v10/users/@me', 204],
 ])('%s with Connection: close is answered with exactly one Connection: close', async (line, status) => {
-  const text = await talk(api.server, [request(line, { ...AUTH, Connection: 'close' })], (all) =>
+  const text = await exchange(api.server, [request(line, { ...AUTH, Connection: 'close' })], (all) =>
     all.includes('\r\n\r\n'),
   );
   expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
@@ -314,7 +314,7 @@ test('a body is rejected with 413 for a too large Content-Length before it is se
     ...JSON_AUTH,
     'Content-Length': String(26 << 20),
   });
-  const text = await talk(api.server, [announced], (all) => all.includes('40005'));
+  const text = await exchange(api.server, [announced], (all) => all.includes('40005'));
   expect(text).toMatch(/^HTTP\/1\.1 413 /);
   expect(text).toContain('"code":40005');
   const chunk = `100000\r\n${'x'.repeat(0x100000)}\r\n`;
@@ -322,7 +322,7 @@ test('a body is rejected with 413 for a too large Content-Length before it is se
     ...JSON_AUTH,
     'Transfer-Encoding': 'chunked',
   });
-  const endless = await talk(api.server, [chunked, ...Array.from({ length: 30 }, () => chunk)], (all) =>
+  const endless = await exchange(api.server, [chunked, ...Array.from({ length: 30 }, () => chunk)], (all) =>
     all.includes('40005'),
   );
   expect(endless).toMatch(/^HTTP\/1\.1 413 /);
@@ -356,7 +356,7 @@ test('a request whose owner ends while it runs is answered with 503', async () =
 
 test('answers to pipelined requests are never swapped', async () => {
   const both = request('GET /api/v10/users/1', AUTH) + request('GET /api/v10/users/2', AUTH);
-  const text = await talk(api.server, [both], (all) => all.includes('"id":"2"'));
+  const text = await exchange(api.server, [both], (all) => all.includes('"id":"2"'));
   expect(text.indexOf('"id":"1"')).toBeLessThanOrEqual(Math.max(0, text.indexOf('"id":"2"')));
 });
 
@@ -383,7 +383,7 @@ test.each([
   ],
   ['bytes that are not HTTP', '\x00\x01\x02\r\n\r\n', /^HTTP\/1\.1 (400|505) /],
 ])('a request with %s ends only its own connection', async (_name, bytes, expected) => {
-  expect(await talk(api.server, [bytes])).toMatch(expected);
+  expect(await exchange(api.server, [bytes])).toMatch(expected);
   expect((await call('/api/v10/users/@me', { headers: AUTH })).status).toBe(200);
 });
 
@@ -401,7 +401,7 @@ test('a body that is incomplete at its time-out is ended with 408', async () => 
     { ...JSON_AUTH, 'Content-Length': '100' },
     '{"con',
   );
-  const answer = talk(slow.server, [head]);
+  const answer = exchange(slow.server, [head]);
   await begun;
   slow.clock.advance(5_000);
   expect(await answer).toMatch(/^HTTP\/1\.1 408 [\s\S]*"message":"408: Request Timeout"/);
@@ -485,7 +485,7 @@ async function talkAndLeave(head: string): Promise<void> {
 
 test('a server that stops accepting rejects new connections', async () => {
   const other = await startApi(operations);
-  const socket = talk(other.server, [request('GET /api/v10/users/@me', AUTH)], (text) =>
+  const socket = exchange(other.server, [request('GET /api/v10/users/@me', AUTH)], (text) =>
     text.includes('\r\n\r\n'),
   );
   expect(await socket).toMatch(/^HTTP\/1\.1 200 /);

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { Any, Obj, Optional, Str } from '../../../protocol/schemas/request.ts';
 import { anything } from '../../../protocol/schemas/schema.ts';
 import { op, resource } from '../../../transports/rest/operation.ts';
-import { request, startApi, talk } from '../../support/rest.ts';
+import { exchange, request, startApi } from '../../support/rest.ts';
 
 const bucket = { per: null, limit: 100_000, windowMs: 1_000 } as const;
 const KIB = 1024;
@@ -176,13 +176,13 @@ test('a connection serves the next request after a 413 to a body of 200 KiB', as
     tooLarge,
   );
   const second = request('GET /api/v10/users/@me', { Authorization: 'Bearer good' });
-  const text = await talk(api.server, [first, second], (all) => all.includes('"id"'));
+  const text = await exchange(api.server, [first, second], (all) => all.includes('"id"'));
   expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 413', 'HTTP/1.1 200']);
 });
 
 test('a client that sends Expect: 100-continue receives the 413 before it sends the body', async () => {
   const headers = { ...JSON_TYPE, 'Content-Length': String(30 << 20), Expect: '100-continue' };
-  const text = await talk(api.server, [request('POST /api/v10/open', headers)], isWhole);
+  const text = await exchange(api.server, [request('POST /api/v10/open', headers)], isWhole);
   expect(text).toMatch(/HTTP\/1\.1 413 [\s\S]*40005}/);
 });
 
@@ -335,7 +335,7 @@ test('a body with too little progress in ten seconds is ended with 408 before it
     };
   });
   const head = request('POST /api/v10/plain', { ...SIGNED_IN, 'Content-Length': '60000' }, '{"text":"');
-  const answer = talk(slow.server, [head]);
+  const answer = exchange(slow.server, [head]);
   await begun;
   for (let turn = 0; turn < 20; turn += 1) await setImmediate();
   slow.clock.advance(10_000);

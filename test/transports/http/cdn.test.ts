@@ -16,7 +16,7 @@ import { attachmentKey, imageKey, saveImage } from '../../../transports/rest/ima
 import { readImage } from '../../../transports/rest/picture.ts';
 import { readSound } from '../../../transports/rest/soundfile.ts';
 import { pngPixel } from '../../support/media.ts';
-import { request, talk } from '../../support/rest.ts';
+import { exchange, request } from '../../support/rest.ts';
 
 /** A store in memory that hands files out in small chunks. */
 function memoryBlobs(): Blobs & { readonly files: Map<string, { bytes: Uint8Array; type: string }> } {
@@ -119,7 +119,7 @@ test('a large file is received whole by a reader that starts late', async () => 
 });
 
 test('a client that disconnects during a download does not affect other requests', async () => {
-  const text = await talk(server, [request('GET /attachments/1/3/large.mp4', {})], () => true);
+  const text = await exchange(server, [request('GET /attachments/1/3/large.mp4', {})], () => true);
   expect(text).toMatch(/^HTTP\/1\.1 200 /);
   expect((await get('/attachments/1/2/a%20b.txt')).status).toBe(200);
 });

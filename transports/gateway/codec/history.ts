@@ -122,7 +122,7 @@ class HistoryGroup {
 /** Makes the histories of one gateway's connections. */
 export class Histories {
   /** Encodes frames that refer to nothing. */
-  readonly alone: Lane;
+  readonly independent: Lane;
   readonly #plain: Lane;
   readonly #shared = new WeakMap<DispatchBody, Shared>();
   /** The groups that have carried a dispatch in this flush. */
@@ -134,13 +134,13 @@ export class Histories {
     this.#afterFlush = afterFlush;
     const [alone, plain] = [laneFor('json', 'zlib-stream'), laneFor('json', '')];
     if (!alone || !plain) throw new Error('The gateway has no lane for zlib-stream.');
-    this.alone = alone;
+    this.independent = alone;
     this.#plain = plain;
   }
 
   /** The lane for a new connection: a shared history where it can have one. */
   laneOf(lane: Lane): Lane {
-    return lane === this.alone ? new HistoryLane(this) : lane;
+    return lane === this.independent ? new HistoryLane(this) : lane;
   }
 
   readonly #flushed = (): void => {
@@ -154,7 +154,7 @@ export class Histories {
     const shared = this.of(body);
     const window = group.window(shared.topic);
     const prefix = shared.text.subarray(0, shared.text.length - JSON_TAIL.length);
-    const frame = window ? spliceAfter(window, prefix, JSON_TAIL) : this.alone.dispatch(body, 0);
+    const frame = window ? spliceAfter(window, prefix, JSON_TAIL) : this.independent.dispatch(body, 0);
     const step: Step = { body, shared, frame };
     group.add(step);
     if (this.#active.size === 0) this.#afterFlush(this.#flushed);
@@ -188,24 +188,24 @@ class HistoryLane implements Lane {
   }
 
   get header(): Uint8Array {
-    return this.#histories.alone.header;
+    return this.#histories.independent.header;
   }
 
   get ack(): Uint8Array {
-    return this.#histories.alone.ack;
+    return this.#histories.independent.ack;
   }
 
   dispatch(body: DispatchBody, seq: number): Uint8Array {
     let frame: Uint8Array | null = null;
     if (body.recipients < GROUP_MIN) this.leave();
     else frame = this.#inGroup(body);
-    if (frame === null) return this.#histories.alone.dispatch(body, seq);
+    if (frame === null) return this.#histories.independent.dispatch(body, seq);
     stampDigits(frame, frame.length - TAIL_FROM_END, seq);
     return frame;
   }
 
   control(op: number, d: unknown): Uint8Array {
-    return this.#histories.alone.control(op, d);
+    return this.#histories.independent.control(op, d);
   }
 
   isBinary(): boolean {

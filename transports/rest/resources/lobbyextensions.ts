@@ -157,7 +157,7 @@ export const beyondLobbies = resource({
         limit: body.limit ?? LIMITS.lobby_search_page_default,
       };
       return owned(authority, async () => {
-        const found = await lobbies.beyond.search(search, authority);
+        const found = await lobbies.extensions.search(search, authority);
         return found.ok ? { ok: true, value: { lobbies: found.value.map(listed) } } : found;
       });
     },
@@ -183,7 +183,7 @@ export const beyondLobbies = resource({
       const change = { metadata, idle_timeout_seconds };
       const member = member_metadata ? { metadata: member_metadata } : {};
       const input = { change, settings, member, ...(password !== undefined && { password }) };
-      return owned(authority, () => lobbies.beyond.create(input, authority));
+      return owned(authority, () => lobbies.extensions.create(input, authority));
     },
   }),
 
@@ -207,7 +207,7 @@ export const beyondLobbies = resource({
     status: 200,
     reply: OpenLobby,
     handle: ({ params, body, authority }, { lobbies }) =>
-      owned(authority, () => lobbies.beyond.configure(params.lobby_id, changeOf(body), authority)),
+      owned(authority, () => lobbies.extensions.configure(params.lobby_id, changeOf(body), authority)),
   }),
 
   join_open_lobby: op({
@@ -221,7 +221,7 @@ export const beyondLobbies = resource({
     handle: ({ params, body, authority }, { lobbies }) => {
       const member = body.metadata === undefined ? {} : { metadata: body.metadata };
       const input = { password: body.password ?? null, member };
-      return owned(authority, () => lobbies.beyond.enter(params.lobby_id, input, authority));
+      return owned(authority, () => lobbies.extensions.enter(params.lobby_id, input, authority));
     },
   }),
 
@@ -292,7 +292,7 @@ export const beyondLobbies = resource({
       if (!isSmall(body.data))
         return wrong(['data'], `Must be ${LIMITS.lobby_game_message_bytes_max} bytes or fewer of JSON.`);
       return owned(authority, () =>
-        lobbies.beyond.speak(params.lobby_id, body.type, body.data ?? null, authority),
+        lobbies.extensions.speak(params.lobby_id, body.type, body.data ?? null, authority),
       );
     },
   }),

@@ -26,7 +26,7 @@ const Wanted = Obj({ type: Optional(Nullable(Int(-1, 6))) });
 const done = (reply: Reply<null>): Answer => (reply.ok ? { ok: true } : reply);
 
 /** Runs an operation on friendships of a game, which only a game's token may call. */
-function within(
+function asGame(
   { authorization }: Caller,
   run: (applicationId: ApplicationId) => Promise<Answer>,
 ): Promise<Answer> | Answer {
@@ -114,7 +114,7 @@ const ofGame = resource({
     status: 200,
     reply: list(GameRelationship),
     handle: ({ caller }, { social }) =>
-      within(caller, async (applicationId) => ({
+      asGame(caller, async (applicationId) => ({
         ok: true,
         value: await social.relationships.listOfGame(caller, applicationId),
       })),
@@ -129,7 +129,7 @@ const ofGame = resource({
     status: 204,
     reply: none,
     handle: ({ caller, body }, { social }) =>
-      within(caller, async (applicationId) =>
+      asGame(caller, async (applicationId) =>
         done(await social.relationships.requestNamed(caller, body.username, applicationId)),
       ),
   }),
@@ -143,7 +143,7 @@ const ofGame = resource({
     status: 204,
     reply: none,
     handle: ({ caller, params }, { social }) =>
-      within(caller, async (applicationId) =>
+      asGame(caller, async (applicationId) =>
         done(await social.relationships.request(caller, params.user_id, applicationId)),
       ),
   }),
@@ -156,7 +156,7 @@ const ofGame = resource({
     status: 204,
     reply: none,
     handle: ({ caller, params }, { social }) =>
-      within(caller, async (applicationId) =>
+      asGame(caller, async (applicationId) =>
         done(await social.relationships.remove(caller, params.user_id, applicationId)),
       ),
   }),

@@ -75,7 +75,7 @@ function wantedBy(
 ): MessageSearch {
   return {
     ...{ ...may, readerId },
-    within: query.channel_id ?? null,
+    channelIds: query.channel_id ?? null,
     words: query.content ?? '',
     slop: query.slop ?? LIMITS.search_slop_default,
     authorIds: query.author_id ?? [],

@@ -26,8 +26,8 @@ function arrange(owns: boolean) {
     clock: new VirtualClock(),
     recordAgeMs: 1_000,
   });
-  const ears = { own: true, applications: [] } as const;
-  const told = { userIds: ['1' as UserId], ears, t: 'RELATIONSHIP_REMOVE', d: {} } as const;
+  const filter = { own: true, applications: [] } as const;
+  const told = { userIds: ['1' as UserId], filter, t: 'RELATIONSHIP_REMOVE', d: {} } as const;
   const again = () => notifyAgain('1');
   return { commits, origins, faults, again, run: () => commitAndNotify('1', [], [told]) };
 }

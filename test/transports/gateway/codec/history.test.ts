@@ -31,7 +31,7 @@ class Streams {
   readonly #queued = new Map<number, ((at: number) => void)[]>();
 
   join(): void {
-    const lane = this.histories.laneOf(this.histories.alone);
+    const lane = this.histories.laneOf(this.histories.independent);
     this.places.push({ lane, frames: [lane.header], texts: [], seq: 0 });
   }
 
