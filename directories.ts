@@ -1,6 +1,9 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 
+/** The mode of a directory that only its owner can read. */
+export const PRIVATE_MODE = 0o700;
+
 /**
  * Creates a directory and its missing parents. Node's own `recursive` option never returns on file systems that report
  * ENOENT for an existing parent, such as /proc and the mount points of an automounter.

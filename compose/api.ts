@@ -3,6 +3,7 @@ import type { Routing } from '../actors/placement/routing.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
 import type { Users } from '../actors/user/users.ts';
 import type { Config } from '../config/config.ts';
+import { GLOBAL_WINDOW_MS, LIMIT_ENTRIES_MAX } from '../config/fixed.ts';
 import { nearest } from '../config/nearest.ts';
 import { SYSTEM } from '../engine/kernel/authority.ts';
 import { INVALID_CALLS, type InvalidCalls, watchInvalidCalls } from '../engine/ratelimit/invalid.ts';
@@ -49,9 +50,6 @@ import { operations, unlisted } from '../transports/rest/resources/index.ts';
 import type { Services } from '../transports/rest/services.ts';
 import type { Features } from './context.ts';
 
-/** Most rate-limit windows kept; the emptiest are evicted first. */
-const LIMIT_ENTRIES_MAX = 200_000;
-
 /** Counts invalid requests of each network across all endpoints. */
 export const watchAddresses = (security: SecurityTrail): InvalidCalls =>
   watchInvalidCalls(LIMIT_ENTRIES_MAX, INVALID_CALLS, (network, forMs) =>
@@ -74,7 +72,7 @@ interface ApiPorts {
 export function createApi(ports: ApiPorts) {
   const { config, clock, services, hooks } = ports;
   const catalog = createCatalog({ ...operations, ...unlisted });
-  const global = { limit: config.global_requests_per_sec, windowMs: 1_000 };
+  const global = { limit: config.global_requests_per_sec, windowMs: GLOBAL_WINDOW_MS };
   const limits = config.rate_limits
     ? createLimits(
         {

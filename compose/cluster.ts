@@ -6,9 +6,10 @@ import { Lifetime } from '../actors/runtime/clock.ts';
 import { VERSION } from '../actors/runtime/version.ts';
 import { directoryKind, hasExposedLinks, shardNameOf } from '../config/choices.ts';
 import type { Config } from '../config/config.ts';
+import { INSTANCE_BYTES } from '../config/fixed.ts';
 import type { EngineOptions } from '../embedding.ts';
 import * as lease from '../engine/placement/lease.ts';
-import { chanceOf } from '../protocol/chance.ts';
+import { chancesFrom } from '../protocol/chance.ts';
 import type { Metric } from '../protocol/metrics.ts';
 import { openJournals } from '../storage/journal/openjournals.ts';
 import type { Storage } from '../storage/ports.ts';
@@ -37,8 +38,6 @@ export interface OpenCluster extends Cluster {
 interface ClusterPorts {
   readonly storage: Pick<Storage, 'cluster'>;
 }
-
-const INSTANCE_BYTES = 8;
 
 /**
  * Opens the cluster of the configured directory, or a standalone one. The shard becomes a member by `enter`.
@@ -74,7 +73,7 @@ async function openShard(
     numbered(number) {
       worker.number = number;
     },
-    random: () => chanceOf(randomBytes(4)),
+    random: chancesFrom(randomBytes),
     handoverTimeoutMs: config.handover_timeout_ms,
     deadlineMs: config.command_deadline_ms,
   });
@@ -139,7 +138,7 @@ async function etcdOf({ config, clock, randomBytes, onFault }: Foundation, urls:
     },
     {
       ...{ clock, lease },
-      random: () => chanceOf(randomBytes(4)),
+      random: chancesFrom(randomBytes),
       onFault: (error, what) => onFault(error, `etcd: ${what}`),
     },
   );

@@ -7,9 +7,10 @@ import { Registry } from '../actors/runtime/registry.ts';
 import { TimerWheel } from '../actors/runtime/wheel.ts';
 import { isRegistrationOpen } from '../config/choices.ts';
 import { isPublic } from '../config/config.ts';
+import { ENDPOINT_TIMEOUT_MS, GAME_TICK_MS, PROVIDER_REQUESTS } from '../config/fixed.ts';
 import type { LobbyState } from '../engine/lobby/lobby.ts';
 import { createPasswordHasher } from '../media/crypto/passwords.ts';
-import { chanceOf } from '../protocol/chance.ts';
+import { chancesFrom } from '../protocol/chance.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
 import { assembleAccounts } from '../services/accounts/accounts.ts';
 import { withoutBanned } from '../services/accounts/bans.ts';
@@ -138,8 +139,6 @@ export function createOAuth(context: ServiceContext): OAuth {
   return context.routing.service(oauth, oauthRoutes(applications));
 }
 
-const ENDPOINT_TIMEOUT_MS = 3_000;
-
 /** The URLs of applications: webhook events, and tests of interactions endpoints. */
 export function createEndpoints(context: ServiceContext): Endpoints {
   const { config, clock, identity, onFault } = context;
@@ -185,20 +184,13 @@ export function createEndpoints(context: ServiceContext): Endpoints {
 export const extraCaOf = ({ identity_ca_file: file }: ServiceContext['config']): string | null =>
   file === null ? null : readFileSync(file, 'utf8');
 
-/** Largest response read from an identity provider; its documents are small. */
-const ANSWER_BYTES_MAX = 256 << 10;
-const ANSWER_TIMEOUT_MS = 10_000;
-const REQUESTS_MAX = 64;
-
 /** Provisional accounts. Moves that an earlier run left unfinished are resumed once the engine is assembled. */
 export function createProvisional(context: ServiceContext): Provisional {
   const { config, storage, clock, notifier, onFault } = context;
   const outgoing = createOutgoing({
     privateOrigins: originsOf(config.identity_issuers_private),
     extraCa: extraCaOf(config),
-    timeoutMs: ANSWER_TIMEOUT_MS,
-    bytesMax: ANSWER_BYTES_MAX,
-    requestsMax: REQUESTS_MAX,
+    ...PROVIDER_REQUESTS,
   });
   const provisional = startProvisional({
     storage,
@@ -320,9 +312,6 @@ export function createInteractions(context: ServiceContext, { sender }: Endpoint
   return interactions;
 }
 
-/** Shortest interval of game ticks, and how late a tick may run. */
-const GAME_TICK_MS = 10;
-
 const gamesOf = (
   { clock, randomBytes, onFault }: ServiceContext,
   { wheel, lobbies }: Pick<GamePorts, 'wheel' | 'lobbies'>,
@@ -331,7 +320,7 @@ const gamesOf = (
     ...{ wheel, lobbies },
     monotonic: () => clock.monotonic(),
     nowMs: () => clock.now(),
-    random: () => chanceOf(randomBytes(4)),
+    random: chancesFrom(randomBytes),
     onFault: (error) => onFault(error, 'game'),
   });
 

@@ -50,9 +50,6 @@ export interface Foundation {
   readonly onFault: (error: unknown, where: string, details?: object) => void;
 }
 
-/** How long a socket may take to close after it was asked to. */
-export const CLOSE_GRACE_MS = 5_000;
-
 export function foundationOf(options: EngineOptions): Foundation {
   const config = configOf(options.config);
   const lifetime = new Lifetime(options.clock ?? systemClock);

@@ -5,6 +5,7 @@ import { VERSION } from '../actors/runtime/version.ts';
 import type { Principal } from '../actors/session/ports.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import { activitiesOf, baseUrlsOf, servesWeb, socketUrlOf, stripeOf } from '../config/choices.ts';
+import { CLOSE_GRACE_MS } from '../config/fixed.ts';
 import type { Addresses } from '../embedding.ts';
 import { Allowance } from '../engine/session/allowance.ts';
 import type { ApplicationId } from '../protocol/ids.ts';
@@ -37,7 +38,7 @@ import { openApi } from '../transports/rest/openapi.ts';
 import type { createApi } from './api.ts';
 import type { Features } from './context.ts';
 import { extraCaOf } from './features.ts';
-import { CLOSE_GRACE_MS, type Foundation } from './foundation.ts';
+import type { Foundation } from './foundation.ts';
 import type { Voice } from './voice.ts';
 
 interface NetworkPorts extends Foundation {

@@ -2,7 +2,7 @@ import type { Lifetime } from '../actors/runtime/clock.ts';
 import { clockBehind, raisedByStores } from '../actors/runtime/snowflakes.ts';
 import { s3Of } from '../config/choices.ts';
 import type { Config } from '../config/config.ts';
-import { makeDirectory } from '../directories.ts';
+import { makeDirectory, PRIVATE_MODE } from '../directories.ts';
 import type { EngineOptions } from '../embedding.ts';
 import { serverSecret } from '../services/identity/serversecret.ts';
 import { reportMigration } from '../services/operator/migrationreport.ts';
@@ -29,7 +29,7 @@ export async function openStores(
 ): Promise<Stores> {
   const { config, onFault, logger, ids, clock, worker } = foundation;
   // Attachments, e-mails and certificates are written later; a directory that cannot be created is reported now.
-  if (config.data_dir !== null) await makeDirectory(config.data_dir, 0o700);
+  if (config.data_dir !== null) await makeDirectory(config.data_dir, PRIVATE_MODE);
   const storage =
     given.storage ??
     (await openStorage({

@@ -15,6 +15,7 @@ import {
   webrtcHostOf,
 } from '../config/choices.ts';
 import type { Config } from '../config/config.ts';
+import { CLOSE_GRACE_MS } from '../config/fixed.ts';
 import { mediaHost, voiceGatewayHost, voiceHost } from '../config/voice.ts';
 import type { CallControl, VoiceAddresses } from '../embedding.ts';
 import { VoiceAllowance } from '../engine/ratelimit/flood.ts';
@@ -39,7 +40,6 @@ import { voiceRoutes } from '../transports/voice/routes.ts';
 import { voiceTls } from '../transports/voice/tls.ts';
 import type { Features } from './context.ts';
 import type { Foundation } from './foundation.ts';
-import { CLOSE_GRACE_MS } from './foundation.ts';
 
 interface VoicePorts extends Foundation {
   readonly supervisor: Supervisor;

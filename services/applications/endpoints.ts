@@ -2,7 +2,7 @@ import type { Routing } from '../../actors/placement/routing.ts';
 import type { Lifetime } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { Application } from '../../engine/user/facts.ts';
-import { chanceOf } from '../../protocol/chance.ts';
+import { chancesFrom } from '../../protocol/chance.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { EVENTS_STATUS } from '../../protocol/webhookevents.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
@@ -68,7 +68,7 @@ export function startEndpoints(ports: EndpointPorts): Endpoints {
     return updated;
   };
   const notices = createNotices({ ...ports, message: createSystemMessages(ports) });
-  const random = (): number => chanceOf(randomBytes(4));
+  const random = chancesFrom(randomBytes);
   const delivery = new EventDelivery({
     ...{ events: storage.webhookEvents, applications, sender, routing, wheel, scope, nowMs, random, onFault },
     async disable(application) {

@@ -82,7 +82,7 @@ interface CountedDriver extends Driver {
 }
 
 /** Bound of `idle`: a caller that never stops must not keep the database open. */
-const PATIENCE_MS = 10_000;
+const IDLE_TIMEOUT_MS = 10_000;
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -112,7 +112,7 @@ export function counted(driver: Driver): CountedDriver {
     transaction: (body, opening) => count(() => driver.transaction(body, opening)),
     copy: () => count(() => driver.copy()),
     async idle() {
-      const untilMs = performance.now() + PATIENCE_MS;
+      const untilMs = performance.now() + IDLE_TIMEOUT_MS;
       for (let seen = -1; underWay.size > 0 || seen !== asked; ) {
         if (performance.now() > untilMs) return;
         seen = asked;

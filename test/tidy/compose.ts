@@ -9,7 +9,7 @@ const ROOM = 'compose/';
  * Decisions that are left there. A timer, a refusal, a query, a commit or a loop belongs to the room of what it decides:
  * actors, services, storage or transports; what settings mean together belongs to config/choices.ts. A condition may only
  * ask whether a part or a setting is there, to choose which part to make; what it takes to compute a number, or to ask for
- * one setting or another, belongs to config/choices.ts too. The numbers only shrink; the goal is a dozen files and nothing else.
+ * one setting or another, belongs to config/choices.ts too, and a number that no operator sets to config/fixed.ts. The numbers only shrink; the goal is a dozen files and nothing else.
  */
 const DECISIONS: Counts = {
   files: 12,
@@ -215,10 +215,18 @@ function decisionOf(node: Node, parents: readonly Node[], stores: ReadonlySet<st
   if (node.type === 'ThrowStatement') return 'throws';
   if (node.type === 'SwitchStatement' || compares(node)) return 'comparisons';
   if (node.type === 'Literal' && node.regex != null) return 'patterns';
+  if (isBareNumber(node)) return 'numbers';
   if (node.type === 'TaggedTemplateExpression') return 'queries';
   if (isUse(node, parents[0]) && rearms(node, parents)) return 're-arming';
   return node.type === 'CallExpression' ? decisionOfCall(node.callee as Node, stores) : null;
 }
+
+/** A bound, a time or a rate written out. 0 and 1 are none: nothing, a first index, one of something. */
+const isBareNumber = ({ type, value }: Node): boolean =>
+  type === 'Literal' &&
+  (typeof value === 'number' || typeof value === 'bigint') &&
+  value !== 0 &&
+  value !== 1;
 
 const isNothing = (node: Node): boolean =>
   (node.type === 'Literal' && node.value === null && node.regex == null) || nameOf(node) === 'undefined';
@@ -290,11 +298,14 @@ const SAMPLES: readonly (readonly [text: string, expected: Counts])[] = [
   // Conditions ask only whether a part or a setting is there.
   ['const a = given ?? make(); if (b === null) c(); const d = config.voice ? e() : undefined;', {}],
   ["const a = config.journal === 'on' ? b() : c; if (port < 1) d(); switch (e) {}", { comparisons: 3 }],
-  ["const a = ['b', 'c'].includes(config.d) ? 3 : 4; names.some((name) => name === e);", { comparisons: 3 }],
+  [
+    "const a = ['b', 'c'].includes(config.d) ? 3 : 4; names.some((name) => name === e);",
+    { comparisons: 3, numbers: 2 },
+  ],
   ["f(config.url.startsWith('http:')); kinds.has(config.kind); list.every(Boolean);", { comparisons: 3 }],
   [
     'const a = { max: config.sockets_max * 2, all: config.a + config.b }; f(parts.length + 1);',
-    { arithmetic: 3 },
+    { arithmetic: 3, numbers: 1 },
   ],
   ['const { a, b: c } = config; f(a - d, c / d); const g = ({ a }: Config) => a % d;', { arithmetic: 3 }],
   [
@@ -302,6 +313,12 @@ const SAMPLES: readonly (readonly [text: string, expected: Counts])[] = [
     { conditions: 4 },
   ],
   ['f({ ...(config.a && { b }), ...(config.c !== null && { d }) }); const e = proxy && open(proxy);', {}],
+  // Numbers that nobody can change are in config/fixed.ts.
+  ['const MAX = 64; f({ timeoutMs: 3_000, max: 256 << 10, n: -5, big: 7n });', { numbers: 6 }],
+  [
+    'f({ port: 0, lagMs: () => 0, first: list[0], once: 1 }); g(CLOSE_GRACE_MS, 300 as never);',
+    { numbers: 1 },
+  ],
   ["const a = b + ':' + c; f(b.max + c.max, config.d ?? e);", {}],
   ["if (!a) throw new Error('b'); const c = d.replace(/^http/, 'ws');", { throws: 1, patterns: 1 }],
 ];
