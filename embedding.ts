@@ -318,8 +318,8 @@ export interface MemberMedia {
 export interface CallControl {
   list(): Promise<CallListing[]>;
   /**
-   * Restricts who hears a user to the given users, whether in the call now or later, as for proximity voice; null removes the
-   * restriction. It ends when the user leaves the call, or the call moves to another shard.
+   * Restricts the receivers of a user's audio to the given users, whether in the call now or later, as for proximity
+   * voice; null removes the restriction. It ends when the user leaves the call, or the call moves to another shard.
    *
    * @returns false when the user is not in that call, or another shard has it; a call has the id of its channel.
    * @throws RangeError for more listeners than a call may have members.

@@ -34,7 +34,7 @@ const isCredentials = (value: unknown): value is Credentials =>
   'token' in value &&
   typeof value.token === 'string';
 
-/** The stored credentials; null when nobody is signed in. */
+/** The stored credentials; null when no account is signed in. */
 export async function readCredentials(world: World): Promise<Credentials | null> {
   const path = join(folderOf(world), FILE);
   try {

@@ -108,7 +108,7 @@ function packageRoot(): string {
   return basename(above) === 'dist' ? dirname(above) : above;
 }
 
-/** This version from the registry where it was installed from one; the clone where it runs in a clone. */
+/** The version of the registry if it was installed from one; the clone if it runs in a clone. */
 function ownSpec(version: string): string {
   const root = packageRoot();
   const isClone = existsSync(join(root, 'tsconfig.build.json'));

@@ -39,7 +39,7 @@ export class ReplayConnection {
     if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify({ op, d: resumed }));
   }
 
-  /** Takes the first dispatch of this name that nobody has taken. @returns null when none arrives in time. */
+  /** Takes the first dispatch of this name that was not taken yet. @returns null when none arrives in time. */
   async take(t: string, timeoutMs: number): Promise<Arrived | null> {
     let timer: NodeJS.Timeout | null = null;
     const late = new Promise<'late'>((resolve) => {

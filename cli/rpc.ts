@@ -133,7 +133,7 @@ export async function serveRpc(
   }
 }
 
-/** Without a terminal nobody can be asked, so consent is refused. */
+/** Without a terminal no person can answer, so consent is refused. */
 async function asked(world: World, question: string): Promise<boolean> {
   if (world.confirm !== null) return world.confirm(question);
   world.err(`Refused, because there is no terminal to ask at: ${question.replaceAll(/\p{C}/gu, ' ')}`);

@@ -9,7 +9,7 @@ let stopRequested: Promise<void> | null = null;
  * Installs the signal handlers at the first call; every call returns the same promise.
  *
  * @param isShard For a shard, SIGINT is ignored: Ctrl-C reaches it too, but its supervisor decides when it ends.
- * @returns a promise that resolves when the process is first told to stop.
+ * @returns a promise that resolves at the first signal to stop.
  */
 export function untilToldToStop(isShard: boolean): Promise<void> {
   stopRequested ??= new Promise((resolve) => {

@@ -83,7 +83,7 @@ interface VoiceAddressSettings {
   readonly public_url: string | null;
 }
 
-/** Addresses to listen on at which nobody can connect. */
+/** Wildcard addresses: a server listens on them, but no client can connect to them. */
 const UNSPECIFIED: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
 /** Host of the voice gateway as announced to clients, without a port. */

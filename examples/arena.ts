@@ -42,7 +42,7 @@ engine.lobbies.defineQueue('race', {
 const { api } = await engine.listen();
 const { bot } = await engine.admin.createApplication({ name: 'Arena' });
 
-/** A player whom the game's server vouches for, with a client of the library. */
+/** A player authenticated by the game's server, with a client of the library. */
 async function player(name: string, rating: number, speed: number): Promise<string> {
   const body = { external_user_id: name, preferred_global_name: name };
   const issued = await engine.api.bot_partner_sdk_token!({ body }, { as: bot.id });

@@ -20,7 +20,7 @@ function stop(sentence: string): never {
   process.exit(1);
 }
 
-/** The game's server: vouches for a player whom it knows, and gives their game a token. */
+/** The game's server: authenticates a player, and gives their game a token. */
 async function tokenOf(playerName: string): Promise<string> {
   const response = await fetch(`${api}/v10/partner-sdk/token/bot`, {
     method: 'POST',

@@ -82,7 +82,7 @@ export interface Gate {
   readonly speaks: boolean;
   /** Others may see this member's video. */
   readonly streams: boolean;
-  /** This member hears the others. */
+  /** This member receives the others' audio. */
   readonly receives: boolean;
 }
 

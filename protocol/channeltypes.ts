@@ -96,7 +96,7 @@ export const MESSAGE = {
 
 export type MessageTypeName = keyof typeof MESSAGE;
 
-/** System messages that nobody may delete. */
+/** System messages that may not be deleted. */
 export const UNDELETABLE: ReadonlySet<number> = new Set([
   MESSAGE.RECIPIENT_ADD,
   MESSAGE.RECIPIENT_REMOVE,

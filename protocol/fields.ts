@@ -52,7 +52,7 @@ export const ids = <T extends string>(kind: string, max: number): Value<readonly
   link: link.list(link.id<T>(kind)),
 });
 
-/** Everyone who sees the object, the application's server only, or nobody. */
+/** Everyone who sees the object, the application's server only, or no client. */
 type Audience = 'everyone' | 'server' | 'nobody';
 
 /** One field of an object that clients may set. */

@@ -228,7 +228,7 @@ const isEscape = (bytes: Uint8Array, at: number): boolean =>
 const isSurrogate = (bytes: Uint8Array, at: number): boolean =>
   ((bytes[at + 2] as number) | LOWER_CASE) === LETTER_D && (bytes[at + 3] as number) >= EIGHT;
 
-/** The third digit tells the halves apart: 8 to b for the high, c to f for the low one. */
+/** The third digit distinguishes the halves: 8 to b for the high, c to f for the low one. */
 const isHigh = (digit: number): boolean => (digit | LOWER_CASE) < LETTER_C;
 
 /** The integer of 16 to 20 digits. Null when a double holds it exactly, or when it exceeds 64 bits. */

@@ -182,7 +182,7 @@ const titleOf = (shape: Shape): string =>
 const exampleOf = (shape: Shape): object =>
   Object.fromEntries(Object.entries(shape).map(([name, { example }]) => [name, example]));
 
-/** Tells whether an object has these fields. Cost: O(fields), without allocation. */
+/** Returns whether an object has these fields. Cost: O(fields), without allocation. */
 function checkOf(shape: Shape): (value: unknown) => boolean {
   const named = Object.entries(shape).map(([name, each]) => ({ name, accepts: each.accepts }));
   return (value) => {
@@ -215,7 +215,7 @@ type VariantsOf<Tag extends string, S extends Readonly<Record<string, Shape>>> =
   [K in keyof S]: Flat<{ readonly [T in Tag]: K } & FieldsOf<S[K]>>;
 }[keyof S];
 
-/** One of several objects, told apart by the field `tag`. Cost: O(fields) of that one. */
+/** One of several objects, distinguished by the field `tag`. Cost: O(fields) of that one. */
 export const variants = <const Tag extends string, const S extends Readonly<Record<string, Shape>>>(
   tag: Tag,
   shapes: S,

@@ -36,7 +36,7 @@ export interface Sku {
   readonly name: string;
   readonly slug: string;
   readonly flags: number;
-  /** Absent: nobody can buy it; the operator gives it by hand. */
+  /** Absent: it is not for sale; the operator grants it by hand. */
   readonly price?: Price | null;
   readonly perks?: Perks;
 }
@@ -96,7 +96,7 @@ export interface Entitlement {
   readonly startsMs: number | null;
   /** The end that the application knows. */
   readonly endsMs: number | null;
-  /** When access ends; known before the application is told, from the cancellation of a subscription on. */
+  /** When access ends; known from the cancellation of a subscription on, before the application receives it. */
   readonly untilMs: number | null;
   readonly deleted: boolean;
   readonly consumed: boolean;

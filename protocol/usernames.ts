@@ -119,7 +119,7 @@ export function usernameKeys(username: string): readonly string[] {
 }
 
 /**
- * Names that nobody may take, because they would appear to speak for the server.
+ * Reserved names: their users would appear to speak for the server.
  *
  * @source https://docs.discord.com/developers/resources/user#usernames-and-nicknames; `everyone` and `here`, the others
  * are ours

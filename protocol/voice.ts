@@ -74,7 +74,7 @@ export const VOICE_CLOSE = {
   DISCONNECTED: close(4014, 'Disconnected.', false),
   SERVER_CRASHED: close(4015, 'Voice server crashed.', true),
   UNKNOWN_ENCRYPTION_MODE: close(4016, 'Unknown encryption mode.', false),
-  /** Tells users what to do, for clients that show the reason of a close frame, which is at most 123 bytes long. */
+  /** Instructions for users, for clients that show the reason of a close frame, which is at most 123 bytes long. */
   E2EE_REQUIRED: close(
     4017,
     'E2EE/DAVE protocol required: use a voice library with DAVE, such as @discordjs/voice 0.19 or newer.',

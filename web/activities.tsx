@@ -11,7 +11,7 @@ interface Running {
   readonly participants: number;
 }
 
-/** Channels that are asked for running activities when the page opens; later ones are told by the gateway. */
+/** Channels whose running activities are read when the page opens; the gateway reports later ones. */
 const CHANNELS_MAX = 10;
 
 function runningOf(d: Json): Running | null {

@@ -3,7 +3,7 @@ import { GameControl, keptInvitation } from './gamecontrol.ts';
 import type { Session } from './session.ts';
 import { useStore } from './store.ts';
 
-/** Tells the person that games of this machine act on this page, and ends it. */
+/** Shows the person that games of this machine act on this page, and ends it. */
 export function GameControlCard({ session }: { session: Session }) {
   const [helper, setHelper] = useState<GameControl | null>(null);
   useEffect(() => {

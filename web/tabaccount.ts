@@ -40,7 +40,7 @@ export function keep(signedIn: SignedIn | null): void {
 export const signInWithCode = (code: string): Promise<SignedIn> =>
   asked('/playground/code', { authorization: `Code ${code}` });
 
-/** Signs in as the account of this browser; null when nobody is signed in. */
+/** Signs in as the account of this browser; null when no account is signed in. */
 export const signInWithAccount = (): Promise<SignedIn | null> =>
   asked('/playground/session', {}).catch(() => null);
 

@@ -195,7 +195,7 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
 
   /**
    * Clients stay connected here until they receive the new endpoint, and then leave by themselves. A client that is
-   * disconnected before would reconnect here; a client told to wait (VOICE_SERVER_UPDATE without an endpoint) would be
+   * disconnected before would reconnect here; a client that received VOICE_SERVER_UPDATE without an endpoint would be
    * silent meanwhile, and bots written as the published guide shows give up after five seconds of that.
    */
   #goElsewhere(call: CallActor): void {

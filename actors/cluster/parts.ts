@@ -8,7 +8,7 @@ import { fencedWriter } from './membership/commits.ts';
 import { keepCalls } from './membership/keptcalls.ts';
 import { createClusterControl, standaloneControl } from './membership/status.ts';
 
-/** The same function, which may create nothing. */
+/** As above, but it may create nothing. */
 type OrNull<F extends (...args: never) => object> = (...args: Parameters<F>) => ReturnType<F> | null;
 
 /**

@@ -12,7 +12,7 @@ export interface GamePorts {
   readonly nowMs: () => number;
   /** At least 0, below 1. */
   readonly random: () => number;
-  /** The resident lobbies: those that wait for a game begin it when it is defined. */
+  /** The resident lobbies. A lobby that waits for a game starts it when the game is defined. */
   readonly lobbies: () => Iterable<{ play(): void }>;
   /** Receives what a handler threw. */
   readonly onFault: (error: unknown, lobbyId: string) => void;

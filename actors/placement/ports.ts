@@ -73,7 +73,10 @@ export interface Ownership {
   /** This shard; null in standalone mode. */
   readonly self: ShardInfo | null;
   readonly state: ShardState;
-  /** Whether `view` tells which shards have ended: this shard is a member that serves or drains, and its lease is safe. */
+  /**
+   * Whether `view` shows which shards have ended: this shard is a member that serves or drains, and its lease is
+   * safe.
+   */
   readonly knowsMembers: boolean;
   partitionOf(id: string): number;
   /** Whether this shard owns the aggregate and its lease is safe. */

@@ -109,7 +109,7 @@ export interface Routing {
   readonly inFlightMs: number;
   /** Whether this shard owns the id. */
   owns(id: string): boolean;
-  /** Calls `run` after a change of ownership; its argument tells whether an id's partition moved. */
+  /** Calls `run` after a change of ownership; its argument returns whether an id's partition moved. */
   onMoved(run: (moved: (id: string) => boolean) => void): void;
 }
 

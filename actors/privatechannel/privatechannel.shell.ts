@@ -346,7 +346,7 @@ export class PrivateChannelShell extends AggregateShell<
     if (!state.call) return;
     this.#ports.voiceListener().ended(this.id, ending === 'moved' ? 'private' : undefined);
     if (ending === 'moved') return;
-    // The next owner must not restore a call that clients have been told is over.
+    // The next owner must not restore a call whose end clients have received.
     this.ownership?.dropSnapshot(this.id, written).catch(this.ownership.onFault);
     const body = this.body('CALL_DELETE', callDelete(state, true));
     const sessions = callAudience(state).flatMap((userId) => this.#ports.listeners(userId));

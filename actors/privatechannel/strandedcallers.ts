@@ -17,8 +17,8 @@ interface StrandedCallerPorts {
 const REOPENED_MS = 5_000;
 
 /**
- * Removes callers whose session nobody has: when its shard and the owner of its user are lost together, nothing else ends its
- * part in the call.
+ * Removes callers whose session no shard has: when the session's shard and its user's owner are lost together,
+ * nothing else ends the session's part in the call.
  */
 export class StrandedCallers {
   readonly #ports: StrandedCallerPorts;

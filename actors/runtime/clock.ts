@@ -54,7 +54,7 @@ const NEVER: Timer = { cancel: () => undefined };
 const CLOSE_TIMEOUT_MS = 10_000;
 
 /**
- * A scope for background work: timers, watches, loops, listeners and promises that nobody awaits. It is passed down
+ * A scope for background work: timers, watches, loops, listeners and promises that no caller awaits. It is passed down
  * like the clock, and is one: everything begun with it ends with it, `close` resolves when all of it has ended, and
  * nothing of it runs after that.
  *

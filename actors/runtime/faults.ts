@@ -18,7 +18,7 @@ export function createFaults(log: FaultLog, lifetime: Pick<Lifetime, 'over'>): F
   return {
     faults,
     onFault(error, where, details) {
-      // Once the engine closes it serves nothing more, as its background work was told by this fault.
+      // Once the engine closes it serves nothing more; this fault ended its background work.
       if (lifetime.over && error instanceof NotServed) return;
       faults.set(where, (faults.get(where) ?? 0) + 1);
       log.error({ ...details, err: error, where }, 'Something failed that nobody waited for.');

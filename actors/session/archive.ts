@@ -172,7 +172,7 @@ export class ClusterArchive implements SessionArchive {
   }
 
   async #takeLocal(request: ClaimRequest): Promise<Answer> {
-    // The journal of this shard has the session, and nobody can take it from there yet.
+    // The journal of this shard has the session, and no other shard can claim it yet.
     if (this.#closed) return BUSY;
     const { claim, key } = request;
     const answer = this.#ports.transferOut(claim, key);

@@ -30,7 +30,7 @@ interface PersistencePorts {
   readonly logger: { warn(about: object, line: string): void; error(about: object, line: string): void };
   readonly metrics: Metric[];
   readonly onFault: (error: unknown, where: string) => void;
-  /** A single process with a journal: no directory tells whether an earlier run has ended. */
+  /** A single process with a journal: no directory reports whether an earlier run has ended. */
   readonly isSolo: boolean;
 }
 

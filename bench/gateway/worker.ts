@@ -56,6 +56,6 @@ if (port) {
     if (order.kind === 'plan') obey = run(order.plan, say, () => process.disconnect());
     else obey?.(order);
   });
-  // When the parent process has exited, nobody else would end this one.
+  // When the parent process has exited, no other process would end this one.
   process.on('disconnect', () => process.exit());
 }

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 
-/** One kind of request, as bytes, and how many requests a connection makes before it is told to stop. */
+/** One kind of request, as bytes, and how many requests a connection makes before it stops. */
 export interface LoadOrder {
   readonly port: number;
   readonly request: string;

@@ -54,7 +54,7 @@ async function openDgram(size: Size): Promise<void> {
   say({ kind: 'opened', port: socket.address().port, seal: 'plain', seats: plainSeats(size) });
 }
 
-/** The same with the batches of the addon. */
+/** Receives packets in batches of the addon. */
 async function openNative(size: Size): Promise<void> {
   const calls = new PlainCalls<Endpoint>(size);
   const nothing = Buffer.alloc(0);

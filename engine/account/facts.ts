@@ -1,7 +1,7 @@
 import type { UserId } from '../../protocol/ids.ts';
 import type { FactOf } from '../kernel/aggregate.ts';
 
-/** A person's credentials. Nobody can sign in without a password, as with accounts that an operator made. */
+/** A person's credentials. An account without a password, such as one that an operator made, cannot sign in. */
 export interface Account {
   readonly userId: UserId;
   /** The login name: the username in lower case. Unrelated to the display name. */

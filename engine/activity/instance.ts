@@ -115,7 +115,7 @@ export function leaveActivity(
   );
 }
 
-/** Ends connections that their clients have not renewed. Null when there are none. */
+/** Ends connections that their clients have not renewed. Null without any. */
 export const lapseActivity = (before: ActivityInstance, nowMs: number): Decision<ActivityChange | null> =>
   without(before, ({ untilMs }) => untilMs <= nowMs);
 

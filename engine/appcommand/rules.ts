@@ -33,7 +33,7 @@ const draftScope = ({ guildId, installations }: CommandScope): DraftScope => ({
   installations,
 });
 
-/** Creates a command, or replaces the one of the same name and type. `created` tells which. */
+/** Creates a command, or replaces the one of the same name and type. `created` is true for a new one. */
 export function writeCommand(
   scope: CommandScope,
   raw: unknown,

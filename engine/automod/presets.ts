@@ -1,8 +1,9 @@
 /**
- * Word lists of our own for the trigger KEYWORD_PRESET: short, and turned by thirteen letters, so that nobody has to read
- * them who only reads the code. A guild adds what it misses by keywords of its own.
+ * Word lists of our own for the trigger KEYWORD_PRESET: short, and turned by thirteen letters, so that readers of the
+ * code need not read them. A guild adds what it misses by keywords of its own.
  *
- * @source https://docs.discord.com/developers/resources/auto-moderation#auto-moderation-rule-object-keyword-preset-types
+ * @source
+ * https://docs.discord.com/developers/resources/auto-moderation#auto-moderation-rule-object-keyword-preset-types
  */
 const TURNED = {
   /** Profanity. */

@@ -6,7 +6,7 @@ export interface Rights {
   readonly mayPrioritize: boolean;
 }
 
-/** One user's input to audibility; `hears` of `media/sfu/room.ts` combines those of all users. */
+/** One user's input to audibility; `receivesAudio` of `media/sfu/room.ts` combines the inputs of two users. */
 export interface Gate {
   readonly speaks: boolean;
   readonly streams: boolean;

@@ -42,7 +42,7 @@ export interface CallMember {
   readonly video: Video;
   /** As op 1 or op 14 named them; empty when neither did. */
   readonly codecs: readonly Codec[];
-  /** The video codec that the member was last told to send; null before its Session Description. */
+  /** The video codec that the member was last asked to send; null before its Session Description. */
   readonly codec: string | null;
   readonly wants: SinkWants;
   /** The last op 15 to the member; null before the first. */

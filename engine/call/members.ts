@@ -129,7 +129,7 @@ const commands: CallTopic<MemberCommands, never>['commands'] = {
 
 type MemberFacts = 'memberEntered' | 'memberLeft' | 'memberChanged' | 'audienceChanged' | 'othersIntroduced';
 
-/** The members: who is in the call, who may hear whom, and how members are introduced to each other. */
+/** The members of a call, whose audio each may receive, and how members are introduced to each other. */
 export const members: CallTopic<MemberCommands, MemberFacts> = {
   commands,
   facts: {

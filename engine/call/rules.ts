@@ -40,7 +40,7 @@ const encryption: CallTopic<EncryptionCommands, 'encryptedOnlySet'> = {
 };
 
 /**
- * The call: its connected members, what they are told of each other, and the settings of their media.
+ * The call: its connected members, what the server sends them about each other, and the settings of their media.
  *
  * @source https://docs.discord.com/developers/topics/voice-connections
  */

@@ -20,7 +20,7 @@ const SPEAKING_APART_MS = 100;
 export function announcement(member: CallMember, nowMs: number): CallFact[] {
   const { announced, voiceMember } = member;
   const flags = flagsOf(member);
-  // A member that was never allowed to speak has sent no media, so nobody needs its SSRC.
+  // A member that was never allowed to speak has sent no media, so no other member needs its SSRC.
   if (announced === null ? voiceMember.silenced : flags === announced.flags || nowMs < announced.nextMs)
     return [];
   // Announcing an SSRC is not a change of its flags.

@@ -32,7 +32,7 @@ const NOTHING: SinkWants = { any: 0, bySsrc: new Map() };
 export const wantsAtFirst = (layers: readonly Layer[]): SinkWants =>
   layers.length > 0 ? EVERYTHING : NOTHING;
 
-/** By the layer's SSRC, the quality to send it in; 0 for a layer that nobody wants (op 15). */
+/** By the layer's SSRC, the quality to send it in; 0 for a layer that no member wants (op 15). */
 export type WantedLayers = Readonly<Record<string, number>>;
 
 /** Whether two lists of wanted layers of the same sender are equal. */

@@ -121,7 +121,7 @@ function notPermitted(scope: Scope, input: CreateInput): Refusal | null {
   if (attachments.length > 0) needed |= P.ATTACH_FILES;
   if (draft.poll) needed |= P.SEND_POLLS;
   if (!can(scope, needed)) return refusal('MISSING_PERMISSIONS');
-  // Nobody could vote: such a message is in no channel.
+  // A poll in such a message could get no votes: the message is in no channel.
   if (draft.poll && from?.isEphemeral) return refusal('INVALID_CHANNEL_TYPE_FOR_POLL');
   return besideComponents(draft) ?? wrongStickers(scope, input);
 }

@@ -56,7 +56,7 @@ export type Carried = Partial<
 >;
 
 /**
- * Components that a writer may send: all of them (an application), those that nobody can act on (a webhook that no
+ * Components that a writer may send: all of them (an application), those without an action (a webhook that no
  * application owns), or rows of link buttons (a person).
  */
 export type ComponentUse = 'any' | 'passive' | 'links';

@@ -224,7 +224,7 @@ function resultsOf({ question, answers, results }: Poll): APIEmbed {
   const counts = results?.answer_counts ?? [];
   const most = Math.max(0, ...counts.map(({ count }) => count));
   const first = counts.filter(({ count }) => count === most);
-  // Nobody wins a tie, or a poll without votes.
+  // A tie, and a poll without votes, has no winner.
   const victor = first.length === 1 ? answers.find(({ answer_id }) => answer_id === first[0]?.id) : undefined;
   const { text, emoji } = victor?.poll_media ?? {};
   const values: Readonly<Record<string, string | number | null | undefined>> = {

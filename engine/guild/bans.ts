@@ -106,7 +106,7 @@ export const bans: GuildTopic<BanCommands, keyof BanFacts> = {
 
 const toGuild = (t: Dispatch['t'], d: object): Dispatch => ({ t, d, to: { kind: 'guild' } });
 
-/** Nobody can ban the owner, themselves, or a member who is not below them. */
+/** A caller cannot ban the owner, themselves, or a member who is not below them. */
 function banRefusal(guild: Guild, userId: UserId, by: By): Refusal | null {
   if (guild.members.get(userId)) return isAbove(guild, by, userId) ? null : refusal('MISSING_PERMISSIONS');
   return guild.users.get(userId) ? null : refusal('UNKNOWN_USER');

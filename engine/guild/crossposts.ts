@@ -128,7 +128,7 @@ const COPIED = MessageFlags.SuppressEmbeds | MessageFlags.SuppressNotifications 
 /** Content of the copy after its original was deleted. */
 const DELETED = '[Original Message Deleted]';
 
-/** Content of a copy. It notifies nobody, and refers to the files of the original. */
+/** Content of a copy. It notifies no user, and refers to the files of the original. */
 const shownOf = ({ content, embeds, attachments, components, flags }: StoredMessage) => ({
   content,
   embeds,

@@ -65,7 +65,7 @@ export type ThreadFacts = {
     readonly added: readonly ThreadMember[];
     readonly removed: readonly UserId[];
   };
-  /** Messages were sent or deleted; nobody is told. */
+  /** Messages were sent or deleted; no dispatch is sent. */
   threadCounted: {
     readonly threadId: ChannelId;
     readonly messageCount: number;
@@ -240,10 +240,10 @@ export type StageFacts = {
 export type ScheduledEventFacts = {
   scheduledEventCreated: { readonly event: ScheduledEvent };
   scheduledEventUpdated: { readonly event: ScheduledEvent };
-  /** The clock looks at the event at another time; nobody is told. */
+  /** The clock checks the event at another time; no dispatch is sent. */
   scheduledEventTimed: { readonly event: ScheduledEvent };
   scheduledEventDeleted: { readonly event: ScheduledEvent };
-  /** An event that has been over for long is not kept any more; nobody is told. */
+  /** An event that ended long ago is deleted; no dispatch is sent. */
   scheduledEventForgotten: { readonly eventId: ScheduledEventId };
 };
 

@@ -194,7 +194,7 @@ export interface LinkedLobby {
 /** A thread with all its members. */
 export interface ThreadRecord {
   readonly thread: Thread;
-  /** The same object, as a channel for rules that hold for both. */
+  /** The guild object as a channel, for rules that hold for both. */
   readonly channel: GuildChannel;
   readonly members: ReadonlyMap<UserId, ThreadMember>;
 }

@@ -19,7 +19,7 @@ type IncidentCommands = {
 const NONE: Incidents = { invites_disabled_until: null, dms_disabled_until: null };
 const FIELDS = ['invites_disabled_until', 'dms_disabled_until'] as const;
 
-/** Measures against a raid: for a while nobody joins by an invite, or strangers cannot send each other direct messages. */
+/** Measures against a raid: for a while invites admit no user, or strangers cannot send each other direct messages. */
 export const incidents: GuildTopic<IncidentCommands, never> = {
   commands: { updateIncidentActions: { decide: updateIncidentActions } },
   facts: {},

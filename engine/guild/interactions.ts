@@ -8,7 +8,7 @@ import type { GuildTopic } from './topic.ts';
 type InteractionCommands = {
   /** Sends an interaction to the sessions of the application's bot. */
   sendInteraction: { input: { readonly botId: UserId; readonly interaction: object }; value: null };
-  /** The caller set who may use commands: notes it in the audit log, and tells the bots. */
+  /** Notes in the audit log that the caller changed the permissions of commands, and notifies the bots. */
   noteCommandPermissions: {
     input: { readonly before: SetPermissions | null; readonly after: SetPermissions };
     value: null;

@@ -77,7 +77,7 @@ export const inviteTargets: GuildTopic<InviteTargetCommands, keyof InviteTargetF
       apply: (guild, { invite }) => {
         guild.invites.set(invite.code, invite);
       },
-      // The list of invited users is sent to nobody.
+      // The list of invited users is sent to no client.
       dispatches: () => [],
     },
   },

@@ -32,7 +32,7 @@ export interface NewInvite {
   readonly roleIds: readonly RoleId[];
   /** The only users who may accept it; absent: anyone may. */
   readonly targetUserIds?: readonly UserId[];
-  /** They come from an uploaded list. */
+  /** The users come from an uploaded list. */
   readonly targetsUploaded?: true;
   /** The target of the invite besides the channel: somebody's stream there, or an application's activity. */
   readonly leadsTo?:

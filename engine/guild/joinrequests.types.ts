@@ -32,6 +32,6 @@ export interface JoinRequest {
   readonly reviewed_at: string | null;
   readonly rejection_reason: string | null;
   readonly form_responses: readonly (FormField & { readonly response?: FieldAnswer })[] | null;
-  /** The moderator who decided; null while nobody has, and where the form decided. */
+  /** The moderator who decided; null while undecided, and where the form decided. */
   readonly actioned_by_user: APIUser | null;
 }

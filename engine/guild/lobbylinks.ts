@@ -80,7 +80,7 @@ function unlinkChannel(
 
 /**
  * Lobby members need not be members of the guild: linking a channel opens it to the lobby. Bans and time-outs still
- * apply, and so do rules of auto moderation. Messages from the lobby notify nobody.
+ * apply, and so do rules of auto moderation. Messages from the lobby notify no user.
  */
 function writeFromLobby(
   guild: Guild,

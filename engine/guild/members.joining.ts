@@ -78,8 +78,8 @@ export function joinFacts(guild: Guild, member: Member, env: Env, temporary = fa
 }
 
 /**
- * The facts of leaving for any reason: voice first, so that no voice state of a non-member remains. A bot's own role is
- * deleted too, as nobody else can delete a managed role.
+ * The facts of leaving for any reason: voice first, so that no voice state of a non-member remains. A bot's own role
+ * is deleted too, because no user can delete a managed role.
  */
 export function leaveFacts(guild: Guild, member: Member): GuildFact[] {
   const userId = member.user.id;

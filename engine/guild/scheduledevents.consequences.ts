@@ -9,9 +9,9 @@ import type { Guild } from './guild.ts';
 import type { GuildConsequence } from './topic.ts';
 
 /**
- * Adds what follows for events. One begins and ends with the stage instance that is opened for it, ends with its channel,
- * and waits for its end once nobody is in its channel. Each fact precedes its cause, so that users who saw the channel are
- * told. Events that have been over for long are forgotten.
+ * Adds what follows for events. One begins and ends with the stage instance that is opened for it, ends with its
+ * channel, and is due to end once its channel is empty. Each fact precedes its cause, so that users who saw the
+ * channel receive it. Events that have been over for long are forgotten.
  *
  * Cost: O(events + voice states).
  */

@@ -107,7 +107,7 @@ export function stageEventRefusal(
   return isFinished(event) ? refusal('CANNOT_UPDATE_FINISHED_EVENT') : null;
 }
 
-/** Whether nobody is in a voice channel. */
+/** Whether a voice channel is empty. */
 export const isEmpty = (guild: Guild, channelId: ChannelId | null): boolean => {
   for (const { channel_id: at } of guild.voiceStates.values()) if (at === channelId) return false;
   return true;

@@ -11,8 +11,8 @@ import { memberOf, threadUpdate, withArchived } from './threads.rules.ts';
 import type { GuildConsequence } from './topic.ts';
 
 /**
- * Adds what follows for threads: a message brings its thread back from the archive, adds its author and those whom it
- * mentions, and is counted; who leaves the guild leaves its threads.
+ * Adds what follows for threads: a message brings its thread back from the archive, adds its author and the users it
+ * mentions, and is counted; a member who leaves the guild leaves its threads.
  */
 export const threadConsequences: GuildConsequence = {
   causes: new Set(['messageCreated', 'messageDeleted', 'messagesBulkDeleted', 'memberRemoved']),

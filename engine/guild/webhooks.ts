@@ -201,7 +201,7 @@ function moveRefusal(
 }
 
 /**
- * The audit entry of a change. Whoever shows a webhook's token has no name.
+ * The audit entry of a change. A caller with a webhook's token is not named.
  *
  * @source https://docs.discord.com/developers/resources/audit-log#audit-log-entry-object-audit-log-events; 50 to 52
  */

@@ -45,7 +45,7 @@ const { LINK, PREMIUM } = BUTTON_STYLE;
  * Reads the use of a component of a message: a button, or a select with the chosen values.
  *
  * @param raw `data` of the request.
- * @returns Null when the message has no such component that can be used; the form tells why.
+ * @returns Null when the message has no such component that can be used; the reason is added to the form.
  */
 export function readComponentUse(
   { components }: Pick<StoredMessage, 'components'>,

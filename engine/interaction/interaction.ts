@@ -65,7 +65,7 @@ export interface Interaction extends InteractionLocation {
   readonly userId: UserId;
   /** The invoker's locales, best first. */
   readonly locales: readonly [Locale, ...Locale[]];
-  /** The gateway session that hears of it. */
+  /** The gateway session that receives its dispatches. */
   readonly sessionId: string;
   readonly nonce: string | null;
   /** Only for commands. */
@@ -104,7 +104,7 @@ export interface EphemeralMessage {
   readonly message: StoredMessage;
   /** All files that it ever had; they end with it. */
   readonly files: readonly StoredFile[];
-  /** It was deleted or dismissed. */
+  /** The message was deleted or dismissed. */
   readonly isGone: boolean;
 }
 

@@ -37,7 +37,7 @@ export interface Described {
   readonly user: APIUser;
   /** The invoker as a member, with the permissions in the channel; null in a private channel. */
   readonly member: object | null;
-  /** The same as messages show it: without user and permissions. */
+  /** The location as messages show it: without user and permissions. */
   readonly partialMember: object | null;
   readonly roles: readonly string[];
   readonly permissions: string;

@@ -10,8 +10,9 @@ export const shownEnd = (periodEndMs: number, { rulesMs }: Pick<Env, 'rulesMs'>)
   isInForce('subscriptions_have_no_end', rulesMs) ? null : periodEndMs;
 
 /**
- * Extends an entitlement to another period; null when nothing of it changes. Before the migration its application is told of each
- * new end. Afterwards nothing changes, except that an entitlement from before is migrated, which is told as a new one.
+ * Extends an entitlement to another period; null when nothing of it changes. Before the migration its application
+ * receives an update for each new end. Afterwards nothing changes, except that an entitlement from before is migrated
+ * and announced as a new one.
  */
 export function renewed(
   before: Entitlement,
@@ -24,7 +25,7 @@ export function renewed(
   return { type: 'entitlementWritten', entitlement: { ...before, endsMs }, news };
 }
 
-/** The entitlement ends at this time; its application is told, unless it knows this end. */
+/** The entitlement ends at this time; its application receives an update, unless it knows this end. */
 export const ended = (before: Entitlement, atMs: number): PremiumFact => ({
   type: 'entitlementWritten',
   entitlement: { ...before, endsMs: atMs, untilMs: atMs },

@@ -123,7 +123,7 @@ const slugOf = (name: string): string =>
     .replaceAll(/[^a-z0-9]+/g, '-')
     .replaceAll(/^-|-$/g, '');
 
-/** A subscription comes with a group, which nobody can buy. */
+/** A subscription comes with a group, which is not for sale. */
 function createSku(
   { applicationId, skus }: Shelf,
   { name, type, owner, available = true }: CommandOf<'createSku'>,

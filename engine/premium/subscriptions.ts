@@ -66,7 +66,7 @@ export function cancel(before: Subscription, last: Entitlement, atOnce: boolean,
   return accepted(null, [
     ...due.facts,
     subscriptionWritten({ ...next, status: STATUS.ENDING }),
-    // The application is told of the end when it has come.
+    // The application receives an update when the subscription ends.
     { type: 'entitlementWritten', entitlement: until, news: null },
   ]);
 }

@@ -139,7 +139,7 @@ interface PrivateEnv extends Env {
   readonly acquaintance?: Acquaintance | null;
 }
 
-/** Permissions of every user; nobody may change another's messages. */
+/** Permissions of every user; no user may change another's messages. */
 const PRIVATE_PERMISSIONS =
   P.VIEW_CHANNEL |
   P.SEND_MESSAGES |

@@ -42,7 +42,7 @@ type SocialChannelCommands = {
    * A relationship between the two has changed and is durable: it is read again before the next decision that uses it.
    */
   forgetRelations: { input: object; value: null };
-  /** Ends a call between two users, one of whom has blocked the other. */
+  /** Ends a call between two users after one of them blocked the other. */
   applyBlock: { input: object; value: null };
   /** Sets the metadata of the application's moderation on a message it sent; an empty map removes it. */
   moderateMessage: {

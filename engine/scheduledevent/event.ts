@@ -43,7 +43,7 @@ export interface ScheduledEvent {
   readonly guild_scheduled_event_exceptions: readonly EventException[];
   /** When the clock changes the event or looks at it, Unix milliseconds; null when it does not. */
   readonly due_ms: number | null;
-  /** Nobody was in the channel of the active event when `due_ms` was set. */
+  /** The channel of the active event was empty when `due_ms` was set. */
   readonly idle?: true;
 }
 

@@ -6,9 +6,10 @@ import { nextOccurrence } from './recurrence.ts';
 
 /**
  * How long an active event lasts after the last user has left its channel, and how long after its time an event that
- * nobody has started is canceled. The platform says "minutes" and "hours"; the numbers are ours.
+ * was not started is canceled. The platform says "minutes" and "hours"; the numbers are ours.
  *
- * @source https://docs.discord.com/developers/resources/guild-scheduled-event#guild-scheduled-event-status-update-automation
+ * @source
+ * https://docs.discord.com/developers/resources/guild-scheduled-event#guild-scheduled-event-status-update-automation
  */
 const [EMPTY_MS, UNSTARTED_MS] = [300_000, 14_400_000];
 
@@ -98,7 +99,7 @@ function following(event: ScheduledEvent, nowMs: number): ScheduledEvent | null 
 }
 
 /**
- * Starts, ends, cancels or moves an event that is due. `isEmpty`: nobody is in its channel.
+ * Starts, ends, cancels or moves an event that is due. `isEmpty`: no user is in its channel.
  *
  * @returns The event as it is then; the same object when it is not due.
  */

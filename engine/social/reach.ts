@@ -93,7 +93,7 @@ export function mayReach(
 ): Refusal | Unread | null {
   if (asks === 'nothing') return allowed;
   const { from, to, relations, replied } = between;
-  // Nobody reads what is written to the server's own account.
+  // No person reads messages to the server's own account.
   if (to.system) return NOT_REACHED;
   if (!relations) return 'relations';
   if (isBlocked(relations)) return asks === 'reacting' ? refusal('REACTION_BLOCKED') : NOT_REACHED;

@@ -129,9 +129,9 @@ interface TakeOver {
 }
 
 /**
- * The changes when `to` takes over the relations between `from` and a peer. Where `to` has relations with the peer too,
- * they are merged: a block on either side ends the rest, and requests in both directions become a friendship. Bounds
- * are not checked, so that nobody loses a friend. Repeating it changes nothing more.
+ * The changes when `to` takes over the relations between `from` and a peer. Where `to` has relations with the peer
+ * too, they are merged: a block on either side ends the rest, and requests in both directions become a friendship.
+ * Bounds are not checked, so that no friend is lost. Repeating it changes nothing more.
  */
 export function takeOverRelations(move: TakeOver): RelationChanged[] {
   const { from, to, peerId, relations } = move;

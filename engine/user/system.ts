@@ -3,8 +3,8 @@ import type { APIUser } from '../../protocol/objects.ts';
 import { newUser } from './user.ts';
 
 /**
- * The account that the server writes direct messages from. Nobody can sign in to it, and it has no application. Its id is below every id
- * that a clock gives.
+ * The account that the server writes direct messages from. It cannot sign in, and has no application. Its id is below
+ * every id that a clock gives.
  *
  * @source https://docs.discord.com/developers/resources/user#user-object-user-structure; `system`
  */

@@ -262,8 +262,8 @@ const branchOf = ({ ref, commits }: GithubBody): string => {
 };
 
 /**
- * The message of the body of a GitHub webhook; null for an event that is not told (a ping, a label). Untrusted text is cut,
- * and notifies nobody, since it is in an embed.
+ * The message of the body of a GitHub webhook; null for an event without a message (a ping, a label). Untrusted text
+ * is cut, and notifies no user, since it is in an embed.
  *
  * @source https://docs.github.com/en/webhooks/webhook-events-and-payloads
  */

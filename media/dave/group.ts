@@ -37,7 +37,10 @@ import {
 } from './round.ts';
 import { type Ended, FlaggableCommits, Transitions } from './transitions.ts';
 
-/** After a commit the next round waits for its transition, but at most this long, so that one slow member delays nobody much. */
+/**
+ * After a commit the next round waits for its transition, but at most this long, so that one slow member delays the
+ * others little.
+ */
 const SETTLE_MS = 250;
 /** How long a member's removal waits for the key package that adds it again. */
 const GATHER_MS = 100;
@@ -49,11 +52,12 @@ const FAILURES_MAX = 3;
 /**
  * The delivery service of one call.
  *
- * Two signatures are not checked here: that of a commit's frame, and its membership tag. Both cover the group context or
- * secrets, so checking them would need the whole ratchet tree, or keys that the server must not have. They need no check:
- * the socket identifies the sender of the commit and its leaf index must belong to that user, so nobody can commit for
- * another; and every member checks both and sends op 31 when they are wrong, after which the committer is passed over.
- * Checked is what the group's bookkeeping depends on: epoch, sender, references, the signed leaf, the Welcome's receivers.
+ * Two signatures are not checked here: that of a commit's frame, and its membership tag. Both cover the group context
+ * or secrets, so checking them would need the whole ratchet tree, or keys that the server must not have. They need no
+ * check: the socket identifies the sender of the commit and its leaf index must belong to that user, so no member can
+ * commit for another; and every member checks both and sends op 31 when they are wrong, after which the committer is
+ * passed over. Checked is what the group's bookkeeping depends on: epoch, sender, references, the signed leaf, the
+ * Welcome's receivers.
  */
 class Delivery implements DaveDelivery {
   version = DAVE_VERSION_MAX;
@@ -67,7 +71,7 @@ class Delivery implements DaveDelivery {
   private round: Round | null = null;
   readonly transitions: Transitions;
   private readonly flaggable = new FlaggableCommits();
-  /** Consecutive rounds that nobody committed. */
+  /** Consecutive rounds without a commit. */
   private timeouts = 0;
   /** The member whose commit was flagged; another member must make the next commit. */
   private passedOver: string | null = null;

@@ -45,7 +45,7 @@ export interface Member {
   packagesDue: number;
   /** `package` is used from this time on. */
   usableMs: number;
-  /** Rounds with this member's Add that nobody committed. */
+  /** Rounds with this member's Add that were not committed. */
   failures: number;
   /** Commits it may still send; every round asks for one. */
   commitsLeft: number;
@@ -91,7 +91,9 @@ export function removeLeaf(leaves: (Leaf | null)[], index: number): void {
   while (leaves.at(-1) === null) leaves.pop();
 }
 
-/** Whether a key of the package is already in the group. Keys are unique: nobody could commit an Add with a taken key. */
+/**
+ * Whether a key of the package is already in the group. Keys are unique: an Add with a taken key cannot be committed.
+ */
 export function hasTakenKey(
   checked: CheckedPackage,
   owner: Member,

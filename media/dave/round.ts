@@ -59,8 +59,8 @@ export function plan(
 }
 
 /**
- * Selects the members to add now. Members whose Add failed before are selected last and as few at a time as possible, so
- * that an Add nobody can commit keeps no other member out.
+ * Selects the members to add now. Members whose Add failed before are selected last and as few at a time as possible,
+ * so that an Add that cannot be committed keeps no other member out.
  */
 function choose(waiting: Member[], atLeast: number): Member[] {
   const fresh = waiting.filter((member) => member.failures === 0);

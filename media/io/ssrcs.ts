@@ -1,8 +1,8 @@
 const SPACE = 2 ** 32;
 
 /**
- * Allocates consecutive SSRCs at a random place, so that nobody can guess the next SSRC and send with it before its owner
- * does. 0 means "no stream" on the wire and is never allocated.
+ * Allocates consecutive SSRCs at a random place, so that an attacker cannot guess the next SSRC and send with it
+ * before its owner does. 0 means "no stream" on the wire and is never allocated.
  */
 export class SsrcPool {
   readonly #taken = new Set<number>();

@@ -126,11 +126,12 @@ export class SupervisedLane {
   }
 
   /**
-   * Queues an order; the orders of one turn of the event loop are sent together. A restarted lane gets them by replay.
+   * Queues an order; the orders of one turn of the event loop are sent together. A restarted lane gets them by
+   * replay.
    *
-   * Orders after which the client may send at once are sent at once, with those before them: the message that tells the
-   * client is written in the same turn, and stock clients send their one IP discovery within microseconds. A lane that
-   * does not know the SSRC yet would drop it, and the client would wait forever.
+   * Orders after which the client may send at once are sent at once, with those before them: the message to the
+   * client is written in the same turn, and stock clients send their one IP discovery within microseconds. A lane
+   * that does not know the SSRC yet would drop it, and the client would wait forever.
    */
   order(order: LaneOrder): void {
     this.#ledger.note(order);

@@ -30,7 +30,7 @@ interface EarlyRequest {
 }
 
 /**
- * IP discovery of SSRCs that nobody has yet. The datagram of a client can overtake the order that adds its member, for
+ * IP discovery of SSRCs without a member. The datagram of a client can overtake the order that adds its member, for
  * the order comes from another thread; stock clients ask once and wait for the answer without end.
  */
 export class EarlyRequests {

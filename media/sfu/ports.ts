@@ -69,7 +69,7 @@ export interface UdpTransport {
   /**
    * The client's address as op 1 claims it, or null. It is used before an authenticated packet arrives only if IP discovery
    * for this member came from it; the caller passes it only if its IP is that of the client's voice socket. So a client that
-   * only listens is reached, and nobody can direct media at a third party.
+   * only listens is reached, and no client can direct media at a third party.
    */
   readonly claimed: Endpoint | null;
   /** Counters to continue from when a worker is restarted; null for a new key. */
@@ -123,7 +123,7 @@ export type DropReason = (typeof DROP_REASONS)[number];
 export interface MediaForwarder {
   open(callId: string): void;
   close(callId: string): void;
-  /** Answers IP discovery that came for this member less than a second ago, when nobody had its SSRC. */
+  /** Answers IP discovery that came for this member less than a second ago, when no member had its SSRC. */
   join(callId: string, member: ForwarderMember, nowMs: number): void;
   leave(ssrc: number): void;
   connectUdp(ssrc: number, transport: UdpTransport, nowMs: number): void;

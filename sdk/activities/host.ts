@@ -50,7 +50,8 @@ const idsOf = (activity: unknown): string[] =>
 
 /**
  * Shows an activity in a frame of the page and speaks for the person with it. The person takes part from `start` to
- * `close`. Pass the gateway's dispatches to `dispatch`, so that the activity hears of voice and of participants at once.
+ * `close`. Pass the gateway's dispatches to `dispatch`, so that the activity receives changes of voice and of
+ * participants at once.
  */
 export class ActivityHost {
   readonly #options: ActivityHostOptions & { readonly page: ActivityPage };

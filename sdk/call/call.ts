@@ -336,7 +336,7 @@ export class Call {
     if (!isOurs || change !== 'removed') return;
     const { value } = this.#actor.getSnapshot();
     if (value === 'disconnecting') this.#actor.send({ type: 'left' });
-    // The server dropped an unreachable session. For a connected one the voice gateway's close code tells why.
+    // The server dropped an unreachable session. For a connected one the voice gateway's close code gives the reason.
     else if (value === 'reconnecting' || value === 'connecting') this.#actor.send({ type: 'ticketExpired' });
   }
 

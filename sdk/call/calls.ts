@@ -100,7 +100,7 @@ export class Calls {
     return [...this.#calls.values()];
   }
 
-  /** A lobby's call as every member sees it; null when nobody is in it. */
+  /** A lobby's call as every member sees it; null when it is empty. */
   getCallInfoHandle(lobbyId: string): CallInfoHandle | null {
     if (this.#states.participants(lobbyId).length === 0) return null;
     return {

@@ -35,7 +35,7 @@ interface VoiceSessionEvents {
 }
 
 const POLL_MS = 100;
-/** The voice gateway answers within a second; after this time the user is told that it does not. */
+/** The voice gateway answers within a second; after this time the user sees that it does not. */
 const READY_LIMIT_MS = 8000;
 /** Root mean square above which a member counts as speaking, and for how many polls after that. */
 const SPEECH_LEVEL = 0.003;

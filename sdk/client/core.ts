@@ -166,7 +166,7 @@ function sessionEvents(parts: EventParts): SessionEvents {
   return {
     status(status, error, detail) {
       log.info(`The status is ${statusToString(status)}.`);
-      // Without a session nobody is signed in.
+      // Without a session no account is signed in.
       if (status === Status.Disconnected) state.meId = null;
       signals.statusChanged.emit(status, error, detail);
     },

@@ -58,7 +58,7 @@ export class Presence {
     });
   }
 
-  /** Names the process of the game's window, where this is another one; the person's RPC server is told. */
+  /** Names the process of the game's window, where this is another one; the person's RPC server receives it. */
   setGameWindowPid(pid: number): void {
     if (!Number.isSafeInteger(pid) || pid < 0) throw invalid('pid must be the id of a process.');
     this.#windowPid = pid;

@@ -43,7 +43,7 @@ export type InteractionAnswer =
       readonly kind: 'choices';
       readonly choices: readonly { readonly name: string; readonly value: string | number }[];
     }
-  /** Nobody answered in time (2), the application cannot be reached (3), or its answer was wrong (1). */
+  /** No answer in time (2), an unreachable application (3), or a wrong answer (1). */
   | { readonly kind: 'failed'; readonly reason: number };
 
 /** How a person reaches the server. */
@@ -54,7 +54,7 @@ interface PersonPorts {
   commands(place: Place): Promise<readonly IndexedCommand[]>;
   /** POST /interactions. Rejects when the server refuses it. */
   send(body: Readonly<Record<string, unknown>>, files: readonly OptionFile[]): Promise<void>;
-  /** Hears the dispatches of the person's session. @returns a function that stops it. */
+  /** Receives the dispatches of the person's session. @returns a function that stops it. */
   listen(listener: (t: string, d: object) => void): () => void;
 }
 

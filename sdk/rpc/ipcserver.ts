@@ -48,7 +48,7 @@ function removeStale(path: string, dead: BigIntStats): void {
     renameSync(path, aside);
     if (!isSame(dead, entryAt(aside))) linkSync(aside, path);
   } catch {
-    // Another server was faster; binding the path tells.
+    // If another server was faster, binding the path fails.
   }
   try {
     unlinkSync(aside);

@@ -40,7 +40,7 @@ export function shopCommands(ports: ShopPorts): Record<string, Run> {
       const isWanted = await page.confirm(`Open the store to buy ${String(Reflect.get(sku, 'name'))}?`);
       if (!isWanted || !page.openExternal(`${origin}/store/${applicationId}#sku-${skuId}`))
         throw new RpcError('PURCHASE_CANCELED', 'The person does not buy it now.');
-      // It is paid for in the store; ENTITLEMENT_CREATE tells when.
+      // It is paid for in the store; ENTITLEMENT_CREATE reports the payment.
       return [];
     },
   };

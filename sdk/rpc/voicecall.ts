@@ -26,7 +26,10 @@ const TICKETS_MAX = 5;
 /** Members whose volume is kept for the next call. */
 const GAINS_MAX = 500;
 
-/** The call of the channel that the RPC server's own gateway session is in. It hears who speaks, and plays nothing. */
+/**
+ * The call of the channel that the RPC server's own gateway session is in. It receives the speaking state of members,
+ * and plays nothing.
+ */
 export class VoiceCall {
   readonly #ports: VoiceCallPorts;
   readonly #gate = new Gate();

@@ -64,7 +64,7 @@ const FAILURES_MAX = 36;
  */
 export class DaveFlow {
   readonly #options: DaveFlowOptions;
-  /** Users named by the voice gateway; nobody else may join the group. */
+  /** Users named by the voice gateway; no other user may join the group. */
   readonly #known = new Set<string>();
   readonly #pending = new Map<number, number>();
   #group: DaveGroup | null = null;

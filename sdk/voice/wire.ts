@@ -89,9 +89,8 @@ export class Wire {
   }
 
   /**
-   * Calls `beat` every `intervalMs` while the connection lasts; when it returns false the server is unresponsive
-   * and the connection is closed. `wasSuspended` tells that this process was suspended, so missing answers prove
-   * nothing.
+   * Calls `beat` every `intervalMs` while the connection lasts; when it returns false the server is unresponsive and
+   * the connection is closed. `wasSuspended`: this process was suspended, so missing answers prove nothing.
    */
   startHeartbeat(intervalMs: number, beat: (wasSuspended: boolean) => boolean): void {
     const everyMs = Math.min(Math.max(intervalMs || 0, BEAT_MS.min), BEAT_MS.max);

@@ -104,7 +104,7 @@ export function startRunningActivities(ports: RunningPorts): ServedActivities {
   };
 }
 
-/** The same on the shard that owns the location. */
+/** Runs on the shard that owns the location. */
 function routes(ports: RunningPorts, owner: ActivityOwner) {
   const { routing } = ports;
   return {
@@ -138,7 +138,7 @@ const describe = (
   { userId, ...place }: Omit<ActivityRequest, 'applicationId' | 'connectionId'>,
 ): Promise<Reply<Described>> =>
   places.describe(place, {
-    // An application is told nothing of the place here.
+    // The application receives nothing about the location here.
     ...{ channelId: place.channelId, userId, applicationId: NOBODY, botId: null },
     ...{ wanted: NOTHING, message: null },
   });

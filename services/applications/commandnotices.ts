@@ -21,7 +21,7 @@ export interface CommandNotices {
 }
 
 export function createCommandNotices({ storage, guilds, routing, onFault }: NoticePorts): CommandNotices {
-  // A guild that is not resident has nobody to tell.
+  // A guild that is not resident has no sessions to notify.
   const notifyAll = routing.tellAll('appCommands.indexChanged', (guildIds: readonly GuildId[]) => {
     for (const guildId of guildIds)
       if (guilds.isResident(guildId)) guilds.call(guildId, 'noteCommandIndex', {}, SYSTEM).catch(onFault);

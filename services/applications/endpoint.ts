@@ -39,7 +39,7 @@ export interface EndpointTransport {
 /** Posts JSON to URLs of applications, signed with their keys. Never rejects. */
 export interface EndpointSender {
   post(applicationId: ApplicationId, url: string, body: object): Promise<EndpointAnswer>;
-  /** The same with a signature that is not the application's: an endpoint must answer it with 401. */
+  /** Sends a request with a signature that is not the application's: an endpoint must answer it with 401. */
   postForged(applicationId: ApplicationId, url: string, body: object): Promise<EndpointAnswer>;
 }
 

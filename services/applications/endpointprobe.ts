@@ -15,7 +15,7 @@ interface ProbePorts {
   readonly scope: Pick<Lifetime, 'over' | 'own'>;
   /** 0 to 1. */
   readonly random: () => number;
-  /** Removes the URL and tells the owner why. */
+  /** Removes the URL and sends the owner the reason. */
   readonly remove: (application: Application, fault: string) => Promise<void>;
   readonly onFault: (error: unknown) => void;
 }

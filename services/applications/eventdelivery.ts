@@ -22,7 +22,7 @@ interface EventDeliveryPorts {
   readonly nowMs: () => number;
   /** 0 to 1. */
   readonly random: () => number;
-  /** Turns the events of an application off after failures, and tells its owner. */
+  /** Turns the events of an application off after failures, and notifies its owner. */
   readonly disable: (application: Application) => Promise<void>;
   readonly onFault: (error: unknown) => void;
 }

@@ -33,7 +33,7 @@ const CLEARED = { identity_guild_id: null, identity_enabled: null, tag: null, ba
 
 /**
  * Changes users in the background. What is to be done is queued in the commit that makes it necessary, and removed once every
- * user has the tag that the guild has now, so that a crash leaves nobody with an earlier one.
+ * user has the tag that the guild has now, so that a crash leaves no user with an earlier one.
  */
 export function startTags({ users, storage, routing, wheel, scope, onFault }: TagPorts): Tags {
   const { tags } = storage;

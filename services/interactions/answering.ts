@@ -37,7 +37,7 @@ interface AnsweringPorts {
   forSale(applicationId: ApplicationId): Promise<readonly string[]>;
   /** Launches the activity of the interaction's application where it was invoked. @returns the instance's id. */
   launch(interaction: Interaction): Promise<Reply<string>>;
-  /** Tells the invoker's session. */
+  /** Notifies the invoker's session. */
   notifyInvoker(interaction: Interaction, t: AnswerDispatch, d: object): void;
 }
 

@@ -267,7 +267,7 @@ interface InteractionParts {
   readonly open: OpenInteractions;
 }
 
-/** The same on the shard that owns the interaction. */
+/** Runs on the shard that owns the interaction. */
 function routes(routing: Routing, { owner, invoke, answering, ephemeral, open }: InteractionParts) {
   const place = async (ownerId: string, id: string) => {
     const found = await open.get(ownerId, id);

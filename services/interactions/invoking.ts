@@ -252,8 +252,9 @@ async function prepareComponent(
 const REQUIRED = 'This field is required';
 
 /**
- * The installations by which a component or a form reaches its application: those here and of the invoker, else that of
- * the person for whom the message was sent, or the webhook of the application that sent it. Null without any: it was removed.
+ * The installations by which a component or a form reaches its application: the installations here and of the
+ * invoker; else the installation of the person who caused the message, or the webhook of the application that sent
+ * it. Null without any: it was removed.
  */
 async function installedStill(
   { hasInstalled }: InvokingPorts,

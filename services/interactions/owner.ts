@@ -217,14 +217,14 @@ export class InteractionOwner {
     this.#deadlines.delete(id);
   }
 
-  /** Ends an interaction that waits in vain, and tells the invoker. */
+  /** Ends an interaction that got no answer in time, and notifies the invoker. */
   #fail({ ownerId, id }: Interaction, reason: FailureReason): Promise<void> {
     return this.#mutex(id, async () => {
       const { notifySession } = this.#ports;
       const interaction = await this.#current(ownerId, id);
       if (interaction?.state.kind !== 'waiting') return;
       this.#settle(id);
-      // Stored before it is told, so that the next owner does not tell it again.
+      // Stored before it is sent, so that the next owner does not send it again.
       await this.write({ ...interaction, state: { kind: 'failed' } });
       const { userId, sessionId, nonce } = interaction;
       notifySession(userId, sessionId, 'INTERACTION_FAILURE', { id, nonce, reason_code: reason });
@@ -315,7 +315,7 @@ const changed = (interaction: Interaction): InteractionFact => ({
   change: changeOf(interaction),
 });
 
-/** The interaction of an invocation, and what its application is told. */
+/** The interaction of an invocation, and the payload for its application. */
 function begun(
   invocation: Invocation,
   application: InvokableApplication,

@@ -125,7 +125,7 @@ function ownId(nextId: () => FreshId, isOwn: (id: FreshId) => boolean): FreshId 
   return id;
 }
 
-/** Creates an empty lobby, which expires like any other if nobody joins. */
+/** Creates an empty lobby, which expires like any other if no user joins. */
 export async function createEmptyLobby(
   { commit, nextId, clock, routing, idle, fresh }: Omit<LobbyContext, 'owners'>,
   founding: Founding,

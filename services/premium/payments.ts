@@ -155,7 +155,7 @@ async function buy(
   applicationId: ApplicationId,
   wish: Wish,
 ): Promise<Reply<{ readonly url: string }>> {
-  // The order is durable before the provider hears of it, so no payment is ever without one.
+  // The order is durable before the request to the provider, so no payment is ever without one.
   const ordered = await premium.run(applicationId, { kind: 'order', ...wish });
   if (!ordered.ok) return ordered;
   const [order] = ordered.value.orders;
@@ -299,7 +299,7 @@ async function settle(
     try {
       return await follow(ports, applicationId, order);
     } catch (error) {
-      // Access has ended by itself; its application is told without the provider.
+      // Access has ended by itself; its application is notified without the provider.
       await premium.run(applicationId, { kind: 'settle', subscriptionId });
       throw error;
     }

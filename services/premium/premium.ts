@@ -184,7 +184,7 @@ const eventsOf = (application: Application, facts: readonly PremiumFact[], env: 
       : [],
   );
 
-/** The application's bot hears of everything, and the receiver's own sessions of what the receiver gets and loses. */
+/** The application's bot receives every change, and the receiver's own sessions what the receiver gets and loses. */
 function notifyParties(
   { bot_id: botId }: Application,
   facts: readonly PremiumFact[],

@@ -12,7 +12,7 @@ interface StartPorts extends Omit<PremiumPorts, 'nowMs' | 'routing' | 'perks'> {
   /** Ends the work in the background. */
   readonly scope: Pick<Lifetime, 'over' | 'own'>;
   readonly clock: Pick<Clock, 'now'>;
-  /** Null: nobody pays here, and the operator gives by hand what was sold. */
+  /** Null: no payments are configured, and the operator grants by hand what was sold. */
   readonly provider: PaymentProvider | null;
 }
 

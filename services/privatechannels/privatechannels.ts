@@ -127,7 +127,7 @@ function opener(ports: PrivatePorts): PrivateChannels['open'] {
 
 /**
  * The id of a group names the request to open it: when the reply was lost, the request is repeated, here or at the next owner,
- * and the group may be stored although nobody was sent it.
+ * and the group may be stored although no client received it.
  */
 function groupOpener(ports: PrivatePorts): PrivateChannels['openGroup'] {
   const { storage, commitAndNotify, notifyAgain, hooks } = ports;

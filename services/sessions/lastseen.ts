@@ -3,7 +3,7 @@ import type { UserId } from '../../protocol/ids.ts';
 import type { Commit } from '../../storage/ports.ts';
 
 interface LastSeenPorts {
-  /** Commits facts of a user whom this shard owns. */
+  /** Commits facts of a user that this shard owns. */
   readonly commitAsOwner: (ownerId: string, facts: Commit['facts']) => Promise<void>;
   readonly clock: { now(): number };
   readonly onFault: (error: unknown, id: string) => void;

@@ -42,7 +42,7 @@ export interface TokenTarget {
   /** The owner of the channel's messages. */
   readonly ownerId: string;
   readonly guildId: GuildId | null;
-  /** The user whose premium type raises the bound of files; null for nobody's. */
+  /** The user whose premium type raises the bound of files; null for none. */
   readonly userId: UserId | null;
   /** Whether every message is answered with its object, whatever the request's `wait` says. */
   readonly waits: boolean;

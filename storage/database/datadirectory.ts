@@ -115,7 +115,8 @@ export async function prepareDirectory(
     const found = (await readdir(directory)).filter((name) => !IGNORED.has(name));
     if (found.length > 0) {
       await refuseDamaged(directory, found);
-      // The lock beside the directory tells whether another process has it open; this file may be half-written after a crash.
+      // The lock beside the directory shows whether another process has it open; this file may be half-written after
+      // a crash.
       await rm(join(directory, 'postmaster.pid'), { force: true });
       for (const name of EMPTY) await makeDirectory(join(directory, name), 0o700);
       return;

@@ -70,8 +70,8 @@ export async function makeDatabase({ fill }: Content): Promise<Uint8Array> {
 }
 
 /**
- * Drops the templates of further databases, which nobody creates here: two thirds of the files. Begins a new segment of the
- * write-ahead log and deletes the last one; the new one is empty, so it packs well.
+ * Drops the templates of further databases, which are never created here: two thirds of the files. Begins a new
+ * segment of the write-ahead log and deletes the last one; the new one is empty, so it packs well.
  */
 const SHRINK = [
   'UPDATE pg_database SET datistemplate = false',

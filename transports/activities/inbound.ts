@@ -122,7 +122,7 @@ export class Inbound {
     return body;
   }
 
-  /** Answers with JSON and closes the connection: a body that nobody reads may be on its way. */
+  /** Answers with JSON and closes the connection: a body that is not read may be on its way. */
   refuse(status: number, own: OwnHeaders | null, body: object): void {
     if (this.#isOver || this.#hasStarted) return;
     this.#hasStarted = true;

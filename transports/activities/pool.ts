@@ -198,7 +198,7 @@ export class Connection {
   /** The tick of the last byte that passed. */
   #quietSince = 0;
   #idleMs = IDLE_MS;
-  /** It has carried a request before this one. */
+  /** The connection has carried a request before this one. */
   #isReused = false;
   /** A byte of the answer has arrived. */
   #isAnswered = false;

@@ -120,7 +120,7 @@ type Note = (
   status: number,
 ) => void;
 
-/** The id under a key of a body that nobody has checked yet; null for anything else, which the trail must not hold. */
+/** The id under a key of a body that was not validated yet; null for anything else, which the trail must not hold. */
 function idIn(body: unknown, key: 'as' | 'user_id'): string | null {
   const given = typeof body === 'object' && body !== null ? String(Reflect.get(body, key)) : '';
   return isSnowflake(given) ? given : null;

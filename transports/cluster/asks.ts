@@ -89,7 +89,7 @@ export class Asks {
     }
   }
 
-  /** Ignores replies that nobody waits for any more. */
+  /** Ignores replies that no caller waits for any more. */
   answered(id: number, answer: Buffer): void {
     const pending = this.#pending.get(id);
     if (!pending) return;

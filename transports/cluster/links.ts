@@ -219,7 +219,7 @@ function credentialsOf(tls: LinkTls | null): ChannelCredentials {
   return credentials.createSsl(tls.ca, tls.key, tls.cert, { checkServerIdentity: () => undefined });
 }
 
-/** Addresses to listen on at which nobody can connect. */
+/** Wildcard addresses: a server listens on them, but no shard can connect to them. */
 const WILDCARDS = new Set(['0.0.0.0', '::']);
 
 function hostPort(host: string, port: number): string {

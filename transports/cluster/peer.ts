@@ -272,7 +272,7 @@ export class Peer {
     this.#again(RETRY_MS.first * 2 ** Math.min(this.#attempts, 8));
   }
 
-  /** Drops the queue and starts a new generation, which tells the peer that frames are missing. */
+  /** Drops the queue and starts a new generation, by which the peer detects missing frames. */
   #break(reason: string): void {
     this.#breaks += 1;
     this.#sendQueue.endGeneration();

@@ -401,7 +401,7 @@ class Account implements BodyAccount {
 const BODIES_BYTES_MIN = 256 << 20;
 /**
  * The default bounds for a server. One body of the largest size uses much memory, so there must be room for several.
- * Callers without a signed-in user, whom a token in the path may still let send files, together get a quarter of the
+ * Callers without a signed-in user, which may still send files by a token in the path, together get a quarter of the
  * memory, and one address an eighth of that or one body of the largest size.
  */
 export function bodyMemoryBounds(requestBytesMax: number): BodyMemoryBounds {

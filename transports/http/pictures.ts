@@ -120,7 +120,7 @@ const installed = (): Promise<Library | null> =>
     () => null,
   );
 
-/** Renders at most a few images at once and keeps what was rendered of late, as far as it fits. */
+/** Renders at most a few images at once and keeps the most recently used results, as far as they fit. */
 export function createPictures(
   given: Partial<Bounds> = {},
   load: () => Promise<Library | null> = installed,

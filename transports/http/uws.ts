@@ -22,5 +22,5 @@ function load(): typeof Uws {
 
 export const uWS = load();
 
-// Names the library and its version in every answer unless told not to. Absent from its typings.
+// Names the library and its version in every answer unless this setting stops it. Absent from its typings.
 (uWS as { _cfg?: (switches: string) => void })._cfg?.('999999990007');

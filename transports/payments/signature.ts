@@ -25,7 +25,7 @@ export function isSigned(
   if (Math.abs(nowMs / 1_000 - Number(time)) > TOLERANCE_SEC) return false;
   const expected = createHmac('sha256', secret).update(`${time}.`).update(body).digest();
   const given = pairs.filter(([name, value = '']) => name === 'v1' && /^[0-9a-f]{64}$/.test(value));
-  // Each is compared, so that the time taken tells nothing of which one is right.
+  // Each is compared, so that the time taken does not reveal which one is right.
   return given
     .slice(0, SIGNATURES_MAX)
     .map(([, hex = '']) => timingSafeEqual(Buffer.from(hex, 'hex'), expected))

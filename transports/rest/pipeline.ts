@@ -258,7 +258,7 @@ function readParts(
   };
 }
 
-/** What an operation without a schema reads. */
+/** The body that an operation without a schema reads. */
 const NOTHING = { ok: true, value: {} } as const;
 const NO_HEADERS: Readonly<Record<string, string>> = {};
 
@@ -351,10 +351,10 @@ export function resultOf(no: Refusal, headers: Readonly<Record<string, string>> 
   return { status: no.status, headers: { ...headers, ...wait }, body: errorBody({ ...no, retryAfterSec }) };
 }
 
-/** Callers for whom a guild has required a second factor; beyond this number the least recent is dropped. */
+/** Most callers kept whose second factor a guild has required; the least recent is dropped. */
 const ASKED_MAX = 10_000;
 
-/** Looks up second factors, only for callers for whom a guild has required one. */
+/** Looks up second factors, only for callers that need one in a guild. */
 interface SecondFactors {
   /** Whether a guild has required the caller's factor before. */
   isRequired(caller: Caller): boolean;

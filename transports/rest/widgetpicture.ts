@@ -6,7 +6,7 @@ import { encodePng } from './png.ts';
 export const WIDGET_STYLES = ['shield', 'banner1', 'banner2', 'banner3', 'banner4'] as const;
 type WidgetStyle = (typeof WIDGET_STYLES)[number];
 
-/** What a picture says. */
+/** The texts of a picture. */
 interface WidgetShown {
   readonly name: string;
   readonly online: number;

@@ -27,7 +27,7 @@ export type ShardEvent =
         /** The membership has ended. */
         | 'lost'
         | 'drain'
-        /** Other shards serve what this shard owned, or there is nobody to wait for. */
+        /** Other shards serve what this shard owned, or no shard is left to wait for. */
         | 'drained'
         | 'close';
     }

@@ -2,7 +2,7 @@ import { LinkFault, type NotServed } from '../../../protocol/faults.ts';
 import type { Clock, Lifetime } from '../../runtime/clock.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
 
-/** The outcome of one attempt to call an owner. Null: nobody owns the aggregate, or its owner changed meanwhile. */
+/** The outcome of one attempt to call an owner. Null: the aggregate has no owner, or its owner changed meanwhile. */
 type Attempt<T> = { readonly value: T } | { readonly fault: unknown };
 
 /** Why attempts end without a result. */

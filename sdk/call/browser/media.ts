@@ -11,7 +11,7 @@ const CODECS = [
   { name: 'opus', type: 'audio', priority: 1000, payload_type: OPUS_PAYLOAD_TYPE, rtx_payload_type: null },
 ];
 
-/** A connection takes one or two seconds; after this time the user is told why there is no audio. */
+/** A connection takes one or two seconds; after this time the user sees why there is no audio. */
 const CONNECT_LIMIT_MS = 8000;
 
 /** Subjects of complaints, highest priority first. */

@@ -31,7 +31,7 @@ class Media {
 
   hears(from: number, to: number): boolean {
     const only = this.audiences.get(from) ?? null;
-    const isOpen = this.gates.get(from)?.speaks === true && this.gates.get(to)?.hears === true;
+    const isOpen = this.gates.get(from)?.speaks === true && this.gates.get(to)?.receives === true;
     return isOpen && (only === null || only.includes(to));
   }
 }

@@ -34,8 +34,8 @@ export function concat(...parts: readonly Uint8Array[]): Uint8Array {
 /** Bytes that are sent once are compressed in half of the time, to about a tenth more bytes. */
 const LEVEL = { shared: 6, single: 3 } as const;
 /**
- * The same bytes for a payload that fits into this window, in half of the time: the compressor's memory, which each call
- * allocates and clears, is a tenth.
+ * Returns the same bytes for a payload that fits into this window, in half of the time: the compressor's memory,
+ * which each call allocates and clears, is a tenth.
  */
 const SMALL = { windowBits: 12, memLevel: 5 } as const;
 const SMALL_BYTES_MAX = 1 << SMALL.windowBits;

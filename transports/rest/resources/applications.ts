@@ -264,7 +264,7 @@ function integrated(
   return Object.fromEntries(entries);
 }
 
-/** What the published file does not list. */
+/** Operations that the published file does not list. */
 export const applicationsUnlisted = resource({
   /** For the RPC server of a person, which shows the application to them. @source https://docs.discord.food/resources/application */
   get_rpc_application: op({

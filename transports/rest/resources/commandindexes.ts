@@ -32,7 +32,7 @@ function answerOf(reply: Reply<CommandIndex>, tags: readonly string[]): Answer {
   };
 }
 
-/** What a person can use, as a client completes it. */
+/** The commands that a person can use, for completion in a client. */
 export const commandIndexes = resource({
   get_guild_application_command_index: op({
     method: 'GET',

@@ -84,7 +84,7 @@ export const directMessages = resource({
     reply: none,
     handle: async ({ caller, params, body }, { social }) => {
       const { user_id_1: a, user_id_2: b, message_id } = params;
-      // Their names do not end like an id's, so nobody has looked at them yet.
+      // Their names do not end like an id's, so the pipeline has not validated them.
       if (!isUserId(a) || !isUserId(b)) return { ok: false, refusal: refusal('UNKNOWN_USER') };
       if (caller.applicationId === null) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
       const long = longKey(body, null, MODERATION.keyChars);

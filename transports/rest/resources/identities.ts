@@ -189,7 +189,7 @@ export const identities = resource({
       if (caller.applicationId === null)
         return { ok: false, refusal: refusal('INVALID_OAUTH2_ACCESS_TOKEN') };
       const userIds = body.user_ids;
-      // The token of a person lets the game know who that person is, and nobody else.
+      // The token of a person identifies that person alone to the game.
       if (caller.kind !== 'bot' && userIds.some((id) => id !== caller.userId))
         return { ok: false, refusal: refusal('MISSING_ACCESS') };
       const found = await provisional.identities(caller.applicationId, userIds);

@@ -103,7 +103,7 @@ function notesOf(notes: unknown): readonly AttachmentNote[] {
   return all.filter(isNote).map((note) => ({ id: String(note.id) }));
 }
 
-/** The object that tells the application how its callback has answered. */
+/** The object that reports to the application how its callback was answered. */
 async function callbackBody(
   id: string,
   { type, written, isLoading, isEphemeral, activityInstanceId }: CallbackResult,
@@ -137,7 +137,7 @@ async function callbackBody(
   };
 }
 
-/** What applications answer. */
+/** Operations by which applications answer. */
 export const interactions = resource({
   create_interaction_response: op({
     method: 'POST',
@@ -175,7 +175,7 @@ export const interactions = resource({
   }),
 });
 
-/** What people's clients ask. */
+/** Operations of people's clients. */
 export const interactionsUnlisted = resource({
   create_interaction: op({
     method: 'POST',

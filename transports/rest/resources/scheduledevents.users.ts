@@ -204,7 +204,7 @@ const OWN = Obj({ response: Optional(Nullable(Choice(0, 1))) });
 const INTERESTED = 1;
 
 /**
- * What people answer to events; the platform's OpenAPI does not list it.
+ * The answers of people to events; the platform's OpenAPI does not list them.
  *
  * @source https://docs.discord.food/resources/guild-scheduled-event#create-guild-scheduled-event-user
  */

@@ -113,7 +113,7 @@ export const templates = resource({
   }),
 });
 
-/** What people do with templates and the platform's OpenAPI does not list. */
+/** Operations on templates that the platform's OpenAPI does not list. */
 export const templatesUnlisted = resource({
   create_guild_from_template: op({
     method: 'POST',

@@ -26,7 +26,7 @@ export const vanityUnlisted = resource({
     path: '/guilds/:guild_id/vanity-url',
     auth: 'any',
     permission: P.MANAGE_GUILD,
-    // A code that is taken is told from one that is free: slow, so that nobody looks through them.
+    // The answer shows whether a code is taken: the rate is low, so that codes cannot be enumerated.
     bucket: { per: 'guild_id', limit: 5, windowMs: 60_000 },
     body: Obj({ code: Optional(Nullable(Str(0, LIMITS.invite_code_chars_max))) }),
     status: 200,
