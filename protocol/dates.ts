@@ -15,8 +15,8 @@ export const CONTRACT_DATES = {
   subscriptions_have_no_end: {
     from: '2024-10-01',
     before:
-      'Entitlements of subscriptions have the end of their period in `ends_at`, and ENTITLEMENT_UPDATE tells of each renewal.',
-    since: '`ends_at` is null until the subscription ends, which ENTITLEMENT_UPDATE tells.',
+      'Entitlements of subscriptions have the end of their period in `ends_at`, and ENTITLEMENT_UPDATE reports each renewal.',
+    since: '`ends_at` is null until the subscription ends, which ENTITLEMENT_UPDATE reports.',
   },
   applications_create_no_guilds: {
     from: '2025-07-15',
