@@ -74,7 +74,7 @@ function linesOf({ voice, total, calls }: CallPage): string[] {
       'Set voice to true and start it again; docs/voice.md names the ports.',
     );
   if (total === 0)
-    return ['Nobody is in a call.', 'Next: guildhall connect @discordjs/voice shows how a bot joins one.'];
+    return ['No user is in a call.', 'Next: guildhall connect @discordjs/voice shows how a bot joins one.'];
   const members = calls.reduce((sum, call) => sum + call.members.length, 0);
   const last = calls.at(-1);
   const isAll = calls.length === total || last === undefined;

@@ -59,7 +59,7 @@ export function startFailure(error: unknown): unknown {
 }
 
 const CHECK_SETTINGS =
-  'Correct the settings or what they name; `guildhall config print` shows those in force, docs/configuration.md what each does.';
+  'Correct the settings, or the files and addresses in them; `guildhall config print` shows the current settings, docs/configuration.md explains each.';
 
 const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
 
@@ -67,7 +67,7 @@ function storageFailure(error: Error): CommandError {
   const cause = error.cause as { readonly code?: string } | undefined;
   const advice = /PostgreSQL/.test(error.message)
     ? (DATABASE_ADVICE[cause?.code ?? ''] ??
-      'Check that PostgreSQL runs and that database_url (or DATABASE_URL) names it; `psql` with the same URL tells more.')
+      'Check that PostgreSQL runs and that database_url (or DATABASE_URL) names it; `psql` with the same URL shows the reason.')
     : 'database_url (or DATABASE_URL) names a PostgreSQL database, data_dir (or --data) the directory of the embedded one.';
   return new CommandError(sentence(error.message), advice, { cause: error });
 }

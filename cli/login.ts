@@ -122,12 +122,12 @@ function refused({ status, body }: Answer): CommandError {
 async function logout(world: World, isJson: boolean): Promise<void> {
   const credentials = await readCredentials(world);
   if (credentials === null)
-    throw new CommandError('Nobody is signed in on this machine.', 'Sign in with guildhall login.');
+    throw new CommandError('No account is signed in on this machine.', 'Sign in with guildhall login.');
   // The token is forgotten here also when its server is gone.
   const { api, token } = credentials;
   const ended = await callApi(api, '/auth/logout', { token, body: {} }).catch(() => null);
   await forgetCredentials(world);
   printResult(world, isJson, { signed_out: true, revoked: ended?.status === 204 }, [
-    ended?.status === 204 ? 'Signed out.' : 'Signed out here. The server could not be told.',
+    ended?.status === 204 ? 'Signed out.' : 'Signed out on this machine. The server could not be reached.',
   ]);
 }

@@ -61,7 +61,7 @@ const CODE_ADVICE: Readonly<Record<string, string>> = {
 
 const ADVICE: Readonly<Record<number, string>> = {
   401: TOKEN_ADVICE,
-  404: 'Correct the id: `guildhall user list`, `guildhall guild list` and `guildhall app list` show those there are.',
+  404: 'Correct the id: `guildhall user list`, `guildhall guild list` and `guildhall app list` show the valid ones.',
 };
 
 interface Reached {

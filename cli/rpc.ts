@@ -69,7 +69,7 @@ async function personOf(world: World, url: string | undefined): Promise<Person> 
   if (token) return { api: apiOf(url ?? 'http://127.0.0.1:3000'), token };
   const credentials = await readCredentials(world);
   if (credentials === null)
-    throw new CommandError('Nobody is signed in on this machine.', 'Sign in with guildhall login.');
+    throw new CommandError('No account is signed in on this machine.', 'Sign in with guildhall login.');
   if (url !== undefined && apiOf(url) !== credentials.api)
     throw new CommandError(`You are signed in to ${credentials.api}.`, 'Sign in with guildhall login --url.');
   return credentials;

@@ -97,7 +97,7 @@ export async function serve(
     throw startFailure(error);
   }
   await Promise.race([halt.told, drained]);
-  if (isServing) logger.info('Draining: sessions are told to reconnect, commits are flushed.');
+  if (isServing) logger.info('Draining: sessions are asked to reconnect, commits are flushed.');
   const isClean = await withTimeout(config.drain_timeout_ms, async () => {
     if (isServing) await engine.drain();
     await engine.close();

@@ -61,7 +61,10 @@ async function userIdOf(ask: Remote, given: string): Promise<string> {
   const { users } = await ask('GET', `/users?${new URLSearchParams({ username: given })}`);
   const [found] = Array.isArray(users) ? users.map(fieldsOf) : [];
   if (found === undefined)
-    throw new CommandError(`Nobody has the username ${given}.`, '`guildhall user list` lists ids and names.');
+    throw new CommandError(
+      `No user has the username ${given}.`,
+      '`guildhall user list` lists ids and names.',
+    );
   return String(found.id);
 }
 

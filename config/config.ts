@@ -257,7 +257,7 @@ const HTTP = {
   ),
   attachment_signatures_required: boolean(
     true,
-    'Whether a link to an attachment must carry a valid signature that has not expired. Answers always carry one. `guildhall dev` asks for none unless told to.',
+    'Whether a link to an attachment must carry a valid signature that has not expired. Answers always carry one. `guildhall dev` requires none unless this is set.',
   ),
   request_timeout_ms: integer(30_000, 'ms', [100, HOUR_MS], 'Time limit for a client to send one request.'),
 };

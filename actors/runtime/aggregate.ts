@@ -159,7 +159,7 @@ export abstract class AggregateShell<
    */
   async #take(ownership: AggregateOwnership): Promise<State | null> {
     const fence = ownership.fenceOf(this.id);
-    if (!fence) throw new NotServed('This shard does not own the aggregate now.');
+    if (!fence) throw new NotServed('This shard does not own the aggregate.');
     const dispatchesMax = Math.min(ownership.stream.dispatchesMax, this.keptMax);
     const epoch = new OwnerEpoch(this.id, fence, {
       stream: { ...ownership.stream, dispatchesMax },
@@ -236,7 +236,7 @@ export abstract class AggregateShell<
   release(end: End): void {
     const { why } = end;
     const sentence =
-      why === 'moved' ? 'Another shard owns the aggregate now.' : 'The aggregate was released.';
+      why === 'moved' ? 'The aggregate has moved to another shard.' : 'The aggregate was released.';
     const fault = 'fault' in end ? end.fault : new LinkFault('lost', sentence);
     this.#end(fault, why === 'gone' ? 'deleted' : why === 'moved' || why === 'stale' ? 'moved' : 'released');
   }

@@ -21,7 +21,7 @@ export function createFaults(log: FaultLog, lifetime: Pick<Lifetime, 'over'>): F
       // Once the engine closes it serves nothing more; this fault ended its background work.
       if (lifetime.over && error instanceof NotServed) return;
       faults.set(where, (faults.get(where) ?? 0) + 1);
-      log.error({ ...details, err: error, where }, 'Something failed that nobody waited for.');
+      log.error({ ...details, err: error, where }, 'Background work failed.');
     },
   };
 }

@@ -194,7 +194,7 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
     const isAtHand = reads && resident !== undefined;
     if (this.#isClosed || (this.#admits !== null && !isAtHand && !this.#admits(id))) {
       const shell = resident?.shell ?? this.options.makeShell(id, () => undefined);
-      make(shell).fault(new NotServed('This shard does not own the aggregate now.'));
+      make(shell).fault(new NotServed('This shard does not own the aggregate.'));
       return;
     }
     const cell = resident ?? this.#spawn(id);

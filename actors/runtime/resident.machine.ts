@@ -150,7 +150,7 @@ export function residentMachine<State>(id: string) {
       faultHeld: ({ context: { own }, event }) => {
         const end = endOf(event);
         const sentence =
-          end.why === 'moved' ? 'Another shard owns the aggregate now.' : `The ${id} was released.`;
+          end.why === 'moved' ? 'The aggregate has moved to another shard.' : `The ${id} was released.`;
         const fault = 'fault' in end ? end.fault : new NotServed(sentence);
         for (const work of own().backlog.splice(0)) work.fault(fault);
       },

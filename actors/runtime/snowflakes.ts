@@ -80,5 +80,5 @@ export const raisedByStores = (
 
 /** Logged for the operator when the clock is behind the newest ids. */
 export const clockBehind = (behindMs: number): string =>
-  `The clock is ${Math.ceil(behindMs / 1000)} s behind the newest ids. New ones go on behind those, so they and ` +
-  'the times in them run ahead of the clock for so long. Set the clock right.';
+  `The clock is ${Math.ceil(behindMs / 1000)} s behind the newest ids. New ids continue after them, so ids and ` +
+  'their times run ahead of the clock until it has caught up. Correct the clock.';

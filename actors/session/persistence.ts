@@ -82,7 +82,7 @@ export function createSessionPersistence(
     ...(replication && { tap: replication.tap }),
     onFault(error) {
       onFault(error, 'journal');
-      logger.error({ err: error }, 'Sessions are not written down for now: a crash would end them.');
+      logger.error({ err: error }, 'The session journal cannot be written: a crash would end the sessions.');
     },
   });
   const crashed = journals && crashedJournalsOf(foundation, cluster, journals.store, ageMs);

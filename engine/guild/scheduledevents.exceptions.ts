@@ -150,7 +150,7 @@ function createException(
   // The first occurrence is at the event's start, also where that is not a time of the rule.
   if (rule === null || (originalMs !== currentMs && !isOccurrence(rule, originalMs)))
     return wrong('The event does not occur at this time.');
-  if (originalMs < currentMs) return wrong('This occurrence is over.');
+  if (originalMs < currentMs) return wrong('This occurrence has ended.');
   if (originalMs > env.nowMs + LIMITS.scheduled_event_ahead_ms_max)
     return wrong('This occurrence is too far ahead.');
   const id = exceptionIdAt(originalMs);

@@ -1,6 +1,6 @@
 import type { Email } from './ports.ts';
 
-const REGARDS = 'Nobody reads answers to this address.\n';
+const REGARDS = 'Replies to this address are not read.\n';
 
 const compose = (to: string, subject: string, lines: readonly string[]): Email => ({
   to,
@@ -23,7 +23,7 @@ export const emails = {
       `Hello ${name},`,
       `somebody, probably you, has given this address for an account. It belongs to the account ${name} already.`,
       `Sign in: ${origin}/login\n\nA new password: ${origin}/reset`,
-      'If it was not you, do nothing: nobody has learned that you are here.',
+      'If it was not you, do nothing: the other person has not learned that this account exists.',
     ]),
 
   reset: (to: string, origin: string, name: string, ticket: string): Email =>

@@ -17,7 +17,7 @@ import {
 
 const OFFER_MS = 15 * 60_000;
 const WRONG_CODE = refused(
-  invalidField(['code'], 'INVALID_CODE', 'This is not the code that your device shows now.'),
+  invalidField(['code'], 'INVALID_CODE', 'The code does not match the one that your device shows.'),
 );
 const OFFER_EXPIRED = refused(
   invalidField(['code'], 'OFFER_EXPIRED', 'This took too long. Scan the picture again.'),

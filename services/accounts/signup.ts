@@ -22,7 +22,7 @@ const CLOSED: Refusal = {
 export const INVALID_LINK: Refusal = invalidField(
   ['token'],
   'INVALID_TOKEN',
-  'This link is not good, or not good any more. Ask for a new one.',
+  'This link is invalid or has expired. Request a new one.',
 );
 const NOTHING_TO_CONFIRM = invalidField(['email'], 'EMAIL_NOT_CLAIMED', 'No address waits to be confirmed.');
 

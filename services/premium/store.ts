@@ -103,7 +103,7 @@ export function createStore(ports: StorePorts): Store {
         return { ok: false, refusal: refusal('UNKNOWN_GUILD') };
       const userId = friend === '' ? viewerId : await userNamed(ports, friend);
       if (userId === null)
-        return { ok: false, refusal: invalidField(['friend'], 'USER_UNKNOWN', 'Nobody has this username.') };
+        return { ok: false, refusal: invalidField(['friend'], 'USER_UNKNOWN', 'No user has this username.') };
       return payments.buy(applicationId, { skuId, payerId: viewerId, to: { userId, guildId } });
     },
 

@@ -16,10 +16,10 @@ it('an error is logged with its query, without the values of the query', () => {
 
 it('a closed engine still counts faults, except NotServed', async () => {
   const { faults, onFault, lifetime } = foundationOf({ config: { log_level: 'silent' } });
-  onFault(new NotServed('This shard does not own the aggregate now.'), 'membership');
+  onFault(new NotServed('This shard does not own the aggregate.'), 'membership');
   expect(faults.get('membership')).toBe(1);
   await lifetime.close();
-  onFault(new NotServed('This shard does not own the aggregate now.'), 'membership');
+  onFault(new NotServed('This shard does not own the aggregate.'), 'membership');
   expect(faults.get('membership')).toBe(1);
   onFault(new Error('broken'), 'membership');
   expect(faults.get('membership')).toBe(2);

@@ -143,7 +143,7 @@ test('members who have left disappear from the list of calls and from the metric
   echo.kill('SIGKILL');
   await expect.poll(() => guildhall('calls'), soon).toMatch(new RegExp(`${ids.echo} +udp +away`));
   await expect.poll(() => listed().total, soon).toBe(0);
-  expect(guildhall('calls')).toContain('Nobody is in a call.');
+  expect(guildhall('calls')).toContain('No user is in a call.');
   const figure = await figures();
   expect(figure('guildhall_calls')).toBe(0);
   expect(figure('guildhall_call_members')).toBe(0);

@@ -172,7 +172,7 @@ describe.runIf(CHROMIUM !== null)('people', () => {
     const secret = (await page.locator('code').textContent())!.replaceAll(' ', '');
     const code = (offsetMs = 0) => new TOTP({ secret }).generate({ timestamp: Date.now() + offsetMs });
     await page.getByLabel('Code that the app shows').fill(code());
-    await page.getByLabel('Your password now').fill(PASSWORD);
+    await page.getByLabel('Current password').fill(PASSWORD);
     await press(page, 'Switch two-step sign-in on');
     const [recovery = ''] = await page.locator('.codes li').allTextContents();
     await page.getByRole('link', { name: 'I have kept them' }).click();

@@ -272,7 +272,7 @@ class Requests {
   #failed(inbound: Inbound, error: unknown): void {
     this.#options.onFault(error);
     if (inbound.hasStarted) inbound.break();
-    else refuse(inbound, 503, 'The activity cannot be served now.');
+    else refuse(inbound, 503, 'The activity is unavailable. Try again in a moment.');
   }
 }
 

@@ -193,7 +193,7 @@ export class InboundPeer {
   /** Why no request is accepted now, or null. */
   #refusal(): LinkFault | null {
     if (this.#deps.handler() === null)
-      return new LinkFault('unreachable', 'The shard does not serve requests now.');
+      return new LinkFault('unreachable', 'The shard is not serving requests: it is starting or closing.');
     if (this.#asks >= this.#deps.asksMax)
       return new LinkFault('overloaded', 'Too many requests are in progress.');
     return null;

@@ -24,7 +24,7 @@ const DONE: Readonly<Record<string, string>> = {
   added: 'Added. People can get it once you publish it.',
   renamed: 'Renamed.',
   published: 'Published: people can get it.',
-  withdrawn: 'Withdrawn: nobody can get it any more. People who have it keep it.',
+  withdrawn: 'Withdrawn: it is no longer available. People who have it keep it.',
 };
 
 const TYPES = {
@@ -54,7 +54,7 @@ function skuPart(
   const isForGuilds = (flags & SKU_FLAG.GUILD) !== 0;
   return html`<section class="panel" aria-labelledby="sku-${id}"><h3 id="sku-${id}">${name}</h3>
 <p>${KINDS[type]}${isForGuilds && ' for servers'}, ${isForSale ? 'for sale' : 'not for sale'}.
-${price ? priceWords(price, type === SKU_TYPE.SUBSCRIPTION) : 'No price: whoever runs this server sets it.'}</p>
+${price ? priceWords(price, type === SKU_TYPE.SUBSCRIPTION) : 'No price: the operator of this server sets it.'}</p>
 <p class="hint">Its id is <code>${id}</code>.</p>
 ${form(action, call.frame, [
   hidden('sku', id),

@@ -116,7 +116,7 @@ function decisionOf({ fields }: SignedInCall): Decision {
 
 const BAD_LINK = notice(
   'A link that leads nowhere',
-  'The link that brought you here is not in order. Tell the makers of the application.',
+  'The link that brought you here is malformed. Report it to the developers of the application.',
   null,
   400,
 );
@@ -125,7 +125,7 @@ function refusedPage(messages: Messages): PageAnswer {
   return notice(
     'This cannot be authorized',
     [...messages.values()].join(' '),
-    html`<p>The link that brought you here is not in order. Tell the makers of the application.</p>`,
+    html`<p>The link that brought you here is malformed. Report it to the developers of the application.</p>`,
     400,
   );
 }
@@ -185,7 +185,7 @@ ${form('/activate', call.frame, [hidden('user_code', userCode), DECIDE])}`;
 }
 
 const UNKNOWN_CODE: Messages = new Map([
-  ['user_code', 'This code is not good, or not good any more. Ask your device for a new one.'],
+  ['user_code', 'This code is invalid or has expired. Request a new one on your device.'],
 ]);
 const TOO_MANY: Messages = new Map([['', 'There were too many codes. Try again in a minute.']]);
 

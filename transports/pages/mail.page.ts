@@ -65,8 +65,7 @@ export const mailPages: PageRoutes = {
       ),
     async post(call) {
       const reply = await call.deps.accounts.confirmEmail(call.fields.get('token') ?? '');
-      if (reply.ok)
-        return notice('Confirmed', 'The address is yours. You can sign in by it from now on.', SIGN_IN);
+      if (reply.ok) return notice('Confirmed', 'The address is yours. You can sign in with it.', SIGN_IN);
       const [message = ''] = messagesOf(reply.refusal).values();
       return notice('Not confirmed', message, SIGN_IN, statusOf(reply.refusal));
     },
@@ -90,11 +89,11 @@ export const mailPages: PageRoutes = {
         );
       }
       const reply = await accounts.reset(token, call.fields.get('password') ?? '');
-      if (reply.ok) return notice('Saved', 'Your password is another one now.', SIGN_IN);
+      if (reply.ok) return notice('Saved', 'Your password was changed.', SIGN_IN);
       const messages = messagesOf(reply.refusal);
       const status = statusOf(reply.refusal);
       return messages.has('token')
-        ? notice('Not good any more', messages.get('token') ?? '', ASK_AGAIN, status)
+        ? notice('Expired', messages.get('token') ?? '', ASK_AGAIN, status)
         : choosePage(call, token, messages, status);
     },
   },

@@ -28,7 +28,7 @@ const no = (status: number, message: string): Answer => ({ status, body: { messa
 const FOREIGN = no(403, 'This request was not sent by a page of this server.');
 const BUSY = no(429, 'There were too many sign-ins from here. Try again in a minute.');
 const USED = no(401, 'This link was used before, or is too old.');
-const SIGNED_OUT = no(401, 'Nobody is signed in in this browser.');
+const SIGNED_OUT = no(401, 'No account is signed in in this browser.');
 
 /**
  * Signs the playground in, with POST from its own page only: `/playground/code` takes a one-time code, and

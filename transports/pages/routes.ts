@@ -148,7 +148,10 @@ interface SentAnswer {
 }
 
 const NOBODY: Frame = { csrf: '', who: null };
-const STRANDED = sent(notice('Not now', 'Something failed here. Try again in a moment.', null, 503), NOBODY);
+const STRANDED = sent(
+  notice('Temporarily unavailable', 'Something failed here. Try again in a moment.', null, 503),
+  NOBODY,
+);
 
 function sent(answer: PageAnswer, frame: Frame): SentAnswer {
   const cookie: AnswerHeaders = answer.cookie === undefined ? {} : { 'Set-Cookie': answer.cookie };
@@ -244,7 +247,7 @@ const FOREIGN = notice(
 );
 const STALE = notice(
   'Out of date',
-  'Meanwhile somebody has signed in or out in this browser, or it keeps no cookies. Go back, reload the page and try again.',
+  'The sign-in of this browser has changed since the page was loaded, or it keeps no cookies. Go back, reload the page and try again.',
   html`<p><a href="/login">Sign in</a></p>`,
   403,
 );
@@ -281,7 +284,7 @@ const BUSY = 'Too many forms are being sent. Try again in a moment.';
 function endNotice(end: Exclude<BodyEnd, 'complete'>): PageAnswer {
   if (end === 'tooLarge') return TOO_MUCH;
   if (end === 'share') return notice('Slow down', BUSY, null, 429);
-  if (end === 'overloaded') return notice('Not now', BUSY, null, 503);
+  if (end === 'overloaded') return notice('Temporarily unavailable', BUSY, null, 503);
   return notice('Not like this', 'This took too long.', null, 408);
 }
 

@@ -30,14 +30,14 @@ const DONE: Readonly<Record<string, string>> = {
   email: 'We have sent a link to the new address. It is yours once you have opened it.',
   factor: 'Two-step sign-in is off.',
   browsers: 'Signed out.',
-  applications: 'The application may do nothing for you any more.',
+  applications: 'The application no longer has access to your account.',
 };
 
 const button = (text: string, kind = ''): Html =>
   html`<div class="buttons"><button class="${kind}">${text}</button></div>`;
 const current = (id: string): Field => ({
   name: id,
-  label: 'Your password now',
+  label: 'Current password',
   type: 'password',
   autocomplete: 'current-password',
 });

@@ -77,7 +77,7 @@ export function createCommitNotifier(ports: CommitAndNotifyPorts): CommitNotifie
   const commitAndNotify: CommitNotifier['commitAndNotify'] = async (ownerId, facts, notifications) => {
     // A commit for an id of another shard would carry that one's epoch, and a number that it may have given as well.
     const fence = ownership.owns(ownerId) ? ownership.fenceOf(ownerId) : null;
-    if (!fence) throw new NotServed('This shard does not own the aggregate now; it cannot write.');
+    if (!fence) throw new NotServed('Write refused: this shard does not own the aggregate.');
     const last = await lastNotified.of(ownerId, fence);
     const numbered = notifications.map((each) => {
       lastNumber += 1;

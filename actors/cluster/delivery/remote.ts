@@ -319,7 +319,10 @@ export class RemoteSessions {
       throw new LinkFault('overloaded', 'Stale peer epoch: the peer has restarted.');
     // Links follow the view: frames to a shard that it does not contain would be lost silently.
     if (!this.#ports.ownership.view.shards.some(({ instance }) => instance === home))
-      throw new LinkFault('overloaded', `The run ${home} is not known here yet, or any more.`);
+      throw new LinkFault(
+        'overloaded',
+        `Unknown shard instance ${home}: it is not in this shard's view of the cluster.`,
+      );
     if (known) this.#retire(known);
     const outbox = new PeerOutbox([shardId, home, peerEpoch], this.#ports.router, (dirty) =>
       this.#flushLater(dirty),

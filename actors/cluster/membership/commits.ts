@@ -31,7 +31,7 @@ export function fencedWriter(writer: Writer, ownership: Ownership, onBug: (error
       if (left > 0) refused.set(ownerId, left);
       else refused.delete(ownerId);
       try {
-        done(new NotServed('This shard does not own the aggregate now; it cannot write.'));
+        done(new NotServed('Write refused: this shard does not own the aggregate.'));
       } catch (error) {
         onBug(error);
       }
@@ -57,7 +57,7 @@ export function fencedWriter(writer: Writer, ownership: Ownership, onBug: (error
         done(fault) {
           if (!isStale(fault)) return commit.done(fault);
           try {
-            commit.done(new NotServed('Another shard owns the aggregate now.', 1, { cause: fault }));
+            commit.done(new NotServed('The aggregate has moved to another shard.', 1, { cause: fault }));
           } finally {
             // `done` runs first, because `stale` ends the actor and its callers are still waiting for an answer.
             ownership.stale(fault.partition, fault.epoch);
@@ -97,7 +97,7 @@ export const committingAsOwner =
   (ownerId: string, facts: Commit['facts']): Promise<void> =>
     new Promise((resolve, reject) => {
       // A commit for an id of another shard would carry that one's epoch, and be taken.
-      if (!ownership.owns(ownerId)) reject(new NotServed('Another shard owns the aggregate now.'));
+      if (!ownership.owns(ownerId)) reject(new NotServed('The aggregate has moved to another shard.'));
       else writer.commit({ ownerId, facts, done: (fault) => (fault ? reject(fault) : resolve()) });
     });
 

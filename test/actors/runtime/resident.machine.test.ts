@@ -17,7 +17,7 @@ type State = 'loading' | 'active' | 'draining' | 'handingOver' | 'deleting' | 'r
 type EventName = ResidentEvent<Counter>['type'];
 type Row = Record<EventName, readonly [State, ...string[]]>;
 
-const MOVED = 'held faulted: Another shard owns the aggregate now.';
+const MOVED = 'held faulted: The aggregate has moved to another shard.';
 const ENDS = {
   commitFailed: ['released', 'forget', 'release failed: disk'],
   fenced: ['released', 'forget', 'release stale: disk'],

@@ -337,7 +337,7 @@ describe('residents that change hands', () => {
     const handed = registry.handOver(() => true, 200);
     await pass(10);
     await handed;
-    expect(log).toEqual(['load a', 'first faulted: Another shard owns the aggregate now.', 'release a']);
+    expect(log).toEqual(['load a', 'first faulted: The aggregate has moved to another shard.', 'release a']);
   });
 
   it('are given up at once', () => {

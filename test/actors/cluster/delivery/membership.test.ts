@@ -35,7 +35,7 @@ test('a user that fell over takes the sessions that go on, and no others', async
 
 test('a user that falls over while the server closes is no failure; another reason is', async () => {
   for (const [fault, reported] of [
-    [new NotServed('This shard does not own the aggregate now.'), 0],
+    [new NotServed('This shard does not own the aggregate.'), 0],
     [new Error('The database is gone.'), 1],
   ] as const) {
     const { membership, faults } = arrange(() => Promise.reject(fault));

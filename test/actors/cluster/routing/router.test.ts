@@ -119,7 +119,7 @@ describe('a call', () => {
     const keys: (string | null)[] = [];
     const run = async (key: string | null) => {
       keys.push(key);
-      if (keys.length === 1) throw new LinkFault('lost', 'Another shard owns the aggregate now.');
+      if (keys.length === 1) throw new LinkFault('lost', 'The aggregate has moved to another shard.');
       return 'done';
     };
     const call = router.askOwner('keyed', 'k', [], run);
