@@ -1,4 +1,4 @@
-// Goal: the rules of the house hold in every file, so that nobody has to remember them.
+// Goal: the rules of the project hold in every file.
 import { describe, expect, test } from 'vitest';
 import { filesUnder, type Node, parse, read, type Source, visit } from './support/source.ts';
 import { aggregateRules } from './tidy/aggregates.ts';

@@ -1,4 +1,4 @@
-// Goal: runs with several numbers of shards stand side by side, and a fleet tells each lap for itself.
+// Goal: runs with several numbers of shards are reported side by side, and a fleet reports each lap.
 import { afterEach, describe, expect, test } from 'vitest';
 import { besideOf } from '../../bench/gateway/beside.ts';
 import { Fleet } from '../../bench/gateway/fleet.ts';

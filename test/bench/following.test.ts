@@ -1,4 +1,5 @@
-// Goal: a message is recognised in whatever carries it, and losses, doubles and other orders are told apart.
+// Goal: a message is recognised in every dispatch that carries it, and losses, duplicates and reordering are counted
+// apart.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { openCorpus } from '../../bench/fanout/corpus.ts';

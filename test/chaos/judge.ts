@@ -1,6 +1,6 @@
 import { partitionOf } from '../../engine/placement/partition.ts';
 
-/** A message that a writer wanted; `id` when it was told that it stands. */
+/** A message that a writer sent; `id` when it was acknowledged. */
 export interface Written {
   readonly content: string;
   readonly id: string | null;
@@ -9,7 +9,7 @@ export interface Written {
 /** A dispatch as a session got it. `id` and `channelId` when it was a message of a writer. */
 export interface ReceivedDispatch {
   readonly s: number;
-  /** The guild whose state it was told anew, by GUILD_CREATE: that it misses something before it knows. */
+  /** The guild whose state it received again by GUILD_CREATE, so it knows that it may have missed dispatches before. */
   readonly anew: string | null;
   readonly message: { readonly id: string; readonly channelId: string } | null;
 }
@@ -18,7 +18,7 @@ export interface ReceivedDispatch {
 export interface Hearing {
   readonly session: string;
   readonly heard: readonly ReceivedDispatch[];
-  /** It was told all from the first message on. */
+  /** It received all from the first message on. */
   readonly fromStart: boolean;
   /** It stood when all was over. */
   readonly toEnd: boolean;
@@ -50,7 +50,7 @@ export interface Verdict {
   readonly doubled: readonly string[];
   readonly reordered: readonly string[];
   readonly stale: readonly string[];
-  /** Messages that sessions were not told, and knew so: their guild was unavailable and came back. */
+  /** Messages that sessions did not receive, and knew so: their guild was unavailable and came back. */
   readonly unseen: number;
 }
 
@@ -65,7 +65,7 @@ function grouped(rows: readonly Stored[], keyOf: (row: Stored) => string): Map<s
 
 const byId = (a: Stored, b: Stored): number => (BigInt(a.id) < BigInt(b.id) ? -1 : 1);
 
-/** Holds what was told against what the database holds in the end. */
+/** Compares what was dispatched with what the database holds in the end. */
 export function judge(history: History): Verdict {
   const { written, stored } = history;
   const lost: string[] = [];

@@ -149,7 +149,7 @@ const BEAT_MS = 1_000;
 /** Without an answer to a heartbeat for so long a client gives its connection up. */
 const SILENT_MS = 4_000;
 
-/** A gateway session that resumes, at any shard, for as long as it is let; it begins anew only when it is told to. */
+/** A gateway session that resumes, at any shard, as long as it may; it identifies again only after op 9. */
 export class Listener {
   readonly #given: {
     readonly shards: readonly Shard[];
@@ -166,7 +166,7 @@ export class Listener {
   #over = false;
   #channelIds: ReadonlySet<string>;
   resumed = 0;
-  /** How often it was told that its session is gone. */
+  /** How often its session was invalidated. */
   anew = 0;
   /** History of its connections, line by line. */
   readonly diary: string[] = [];

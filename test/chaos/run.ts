@@ -20,9 +20,9 @@ interface ChaosReport extends Verdict {
   readonly acknowledged: number;
   readonly heard: number;
   readonly resumed: number;
-  /** How often a session had to begin anew. */
+  /** How often a session had to identify again. */
   readonly anew: number;
-  /** Writes that were put off with 503, and how many of them were told for how long. */
+  /** Writes that were answered with 503, and how many of these answers had a Retry-After. */
   readonly later: number;
   readonly laterWithHint: number;
   /** Answers to writes that were neither: status to count. */
@@ -49,7 +49,10 @@ function randomOf(seed: number): () => number {
   };
 }
 
-/** Faults one after the other under a load; then all is mended, and what was told is held against the database. */
+/**
+ * Faults one after the other under a load; then all faults are removed, and the dispatches are compared with the
+ * database.
+ */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const { fence = true, root, log } = options;
   const ground = await openGround({ root, fence });
@@ -105,7 +108,7 @@ async function inflict(ground: Ground, random: () => number, { next, log }: Chao
 
 /** When an id was made, after the epoch of the platform. */
 const madeMs = (id: string): number => Number(BigInt(id) >> 22n) + 1_420_070_400_000;
-/** Around what was found, this is told. */
+/** The lines that are printed around a finding. */
 const AROUND_MS = { before: 8_000, after: 15_000 };
 
 /** Logs what sessions and shards recorded around the time of a lost or doubled message. */

@@ -116,7 +116,7 @@ describe('one report of calls', () => {
 });
 
 describe('repeated reports of calls', () => {
-  /** Tells the command to stop after three looks. */
+  /** Stops the command after three reads. */
   function threeLooks() {
     let stop = () => {};
     const stopped = new Promise<void>((resolve) => {

@@ -144,7 +144,7 @@ describe('ports in use', () => {
 
   test('are listed in the banner of `dev`, and on standard error beside its JSON line', async () => {
     const main = 4001;
-    // Beside the first port, as `--port` puts it; nobody has named that one.
+    // Beside the first port, as `--port` puts it; this one was not configured.
     const argv = ['dev', '--port', String(main - 1)];
     const taken: World['refusedPorts'] = async (wanted) =>
       wanted.filter(({ port }) => port === main).map((each) => ({ ...each, code: 'EADDRINUSE' }));

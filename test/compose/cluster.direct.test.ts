@@ -204,7 +204,7 @@ describe('a direct message', () => {
   });
 });
 
-/** Two people, one of whom writes to the other, and a client of one of them at each shard. */
+/** Two people: one writes to the other. Each shard has a client of one of them. */
 async function arrange() {
   await open(SHARDS);
   const { ann, bob, channelId } = await pair();

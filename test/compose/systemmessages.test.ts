@@ -1,4 +1,4 @@
-// Goal: the server itself writes to the owner of an application whose events it turned off, and nobody can write back.
+// Goal: the server itself writes to the owner of an application whose events it turned off, and no user can reply.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { webhookEvent } from '../../engine/application/webhookevents.ts';
 import { SYSTEM_USER } from '../../engine/user/system.ts';

@@ -64,7 +64,7 @@ async function post<T>(path: string, authorization: string | null, body: object)
   return answered;
 }
 
-/** A game, its bot, its owner with a guild, and a player whom the bot vouches for. */
+/** A game, its bot, its owner with a guild, and a player authenticated by the bot. */
 async function arrange() {
   const { user, token } = await engine.admin.createUser({ username: 'owner' });
   const ownerId = user.id as UserId;

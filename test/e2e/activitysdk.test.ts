@@ -55,7 +55,7 @@ const ATTACK = `{
   for (let n = 0; n < 10_000; n++) parent.postMessage([1, { cmd: 'CAPTURE_LOG', nonce: String(n), args: {} }], '*');
 }`;
 
-/** Tells everybody at the table what one says. */
+/** Sends what one says to everybody at the table. */
 class Table extends Room {
   override onCreate(): void {
     this.onMessage('say', (_, text: string) => this.broadcast('said', text));

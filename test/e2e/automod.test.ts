@@ -27,7 +27,7 @@ let server: TestServer;
 let bot: Client<true>;
 /** Manages the guild, and may not read messages. */
 let blind: Client<true>;
-/** A plain member: hears of no rule. */
+/** A plain member: receives no rule. */
 let plain: Client<true>;
 let guild: Guild;
 const overheard: string[] = [];
@@ -207,7 +207,7 @@ describe('a forbidden word', () => {
       triggerMetadata: { regexPatterns: ['(?i)free\\s+nitro'] },
       actions: [block, { type: AutoModerationActionType.Timeout, metadata: { durationSeconds: 60 } }],
     });
-    // The library tells of changes of members that it knows.
+    // The library emits changes of members that it knows.
     await guild.members.fetch(server.info.users[1]!.id);
     const changed = heard(bot, Events.GuildMemberUpdate);
     expect((await says('FREE nitro', 1)).status).toBe(400);

@@ -1,4 +1,4 @@
-// Goal: a game signs in on the gateway with an OAuth2 token, hears what it was granted and asked for, and nothing else.
+// Goal: a game signs in on the gateway with an OAuth2 token, and receives only what it was granted and asked for.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CAPABILITY } from '../../protocol/capabilities.ts';
 import { ALL_INTENTS, INTENTS } from '../../protocol/intents.ts';
@@ -35,7 +35,7 @@ async function playerOf(token: string): Promise<Player> {
   return { id, token, rest };
 }
 
-/** A player whom the bot of a game vouches for. */
+/** A player authenticated by the bot of a game. */
 async function player(name: string, game = 0): Promise<Player> {
   const made = await server
     .bot(game)

@@ -1,4 +1,5 @@
-// Goal: an embedding program sees its calls and says who hears whom, and calls outlive the worker that carries them.
+// Goal: an embedding program reads its calls and sets whose audio each member receives, and calls outlive their media
+// worker.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// Goal: whatever is done to the processes of a cluster, to etcd, to PostgreSQL and to what lies between them, no
-// acknowledged write is lost or doubled, and every session is told all that is stored, once and in order.
+// Goal: whatever happens to the processes of a cluster, to etcd, to PostgreSQL and to the network, no acknowledged
+// write is lost or duplicated, and every session receives all that is stored, once and in order.
 import { describe, expect, test } from 'vitest';
 import { ONE_OF_EACH } from '../chaos/faults.ts';
 import { lacking } from '../chaos/ground.ts';

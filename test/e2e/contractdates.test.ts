@@ -1,4 +1,4 @@
-// Goal: the rules of a past day apply on that day and not on the next, where a server is told the day.
+// Goal: the rules of a past day apply on that day and not on the next, on a server with a configured day.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CONTRACT_DATES } from '../../protocol/dates.ts';

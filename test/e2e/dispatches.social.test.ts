@@ -1,4 +1,5 @@
-// Goal: what happens between people, players and members of a lobby is sent to the sessions that it concerns, and to nobody else.
+// Goal: dispatches between people, players and members of a lobby are sent to the sessions concerned, and to no
+// others.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createEngine } from '../../main.ts';
 import { CAPABILITY } from '../../protocol/capabilities.ts';

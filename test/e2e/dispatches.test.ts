@@ -1,4 +1,4 @@
-// Goal: each session hears what its intents, its permissions and its dialect entitle it to, and nothing else.
+// Goal: each session receives what its intents, permissions and dialect entitle it to, and nothing else.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ALL_INTENTS, INTENTS, type IntentName } from '../../protocol/intents.ts';
 import { OP } from '../../protocol/opcodes.ts';
@@ -31,7 +31,7 @@ const ready = (
 /** A person's name is given once. */
 let made = 0;
 
-/** Does one of everything that tells somebody something; a person writes to the second bot as well. */
+/** Does one of everything that causes a dispatch; a person writes to the second bot as well. */
 async function oneOfEverything(): Promise<void> {
   const rest = server.bot(0);
   const guild = { guild_id: guildId };
@@ -475,7 +475,7 @@ test('a client that does not read is cut off resumably, and the others notice no
   asleep.pause();
   const body = { content: 'x'.repeat(2000), embeds: [{ description: 'y'.repeat(4096) }] };
   const params = { channel_id: slow.info.guild.text_channel_id };
-  // The kernel's buffers take some megabytes before the server sees that nobody reads.
+  // The kernel's buffers take some megabytes before the server sees that the client does not read.
   for (let round = 0; round < SLOW_ROUNDS; round += 1)
     await Promise.all(Array.from({ length: 10 }, () => slow.bot(1).call('create_message', { params, body })));
   const sent = SLOW_ROUNDS * 10;

@@ -1,4 +1,5 @@
-// Goal: an unmodified discord.js bot sells: it lists, tests, consumes and takes back entitlements, and hears of each.
+// Goal: an unmodified discord.js bot sells: it lists, tests, consumes and deletes entitlements, and receives an event
+// for each.
 import {
   ActionRowBuilder,
   ButtonBuilder,

@@ -1,4 +1,5 @@
-// Goal: an unmodified discord.js bot keeps a guild's emoji, stickers and sounds, and hears of them as their members do.
+// Goal: an unmodified discord.js bot manages a guild's emoji, stickers and sounds, and receives their changes as
+// members do.
 import { Client, Events, GatewayIntentBits, type Guild, type TextChannel } from 'discord.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { animation, dataUri, gifPixel, mp3Of, oggOf, pngOf } from '../support/media.ts';

@@ -305,7 +305,7 @@ class VoicePair {
     await this.secured();
   }
 
-  /** @returns how many frames the listener hears of those that the speaker plays. */
+  /** @returns how many of the speaker's frames the listener receives. */
   async heard(): Promise<number> {
     const from = this.#ids[0]!;
     await this.listener.do('record', { userId: from });

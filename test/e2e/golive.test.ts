@@ -44,7 +44,7 @@ interface ReceivedStream extends Record<string, unknown> {
   readonly rtc_channel_id: string;
 }
 
-/** The ticket to a stream that somebody was told of in answer to op 18 or 20. */
+/** The ticket to a stream that a client received in answer to op 18 or 20. */
 async function streamTicket(
   { gateway, ticket }: Person,
   key: string,

@@ -1,4 +1,5 @@
-// Goal: nobody uses a command, a component or a token that is not theirs, and an answer that is refused or removed leaves nothing behind.
+// Goal: no user can use a command, a component or a token of another user, and an answer that is refused or removed
+// leaves nothing behind.
 import { REST } from 'discord.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { InteractionBot } from '../support/interactionbot.ts';
@@ -53,7 +54,7 @@ const said = async (content: string, more: object = {}) =>
   (await rest.post(`/channels/${channelId}/messages`, { body: { content, ...more } })) as { id: string };
 const button = { type: 1, components: [{ type: 2, style: 1, label: 'Press', custom_id: 'press' }] };
 
-/** Uses a command; the interaction as the bot hears of it, not yet answered. */
+/** Uses a command. Returns the interaction as the bot receives it, not yet answered. */
 async function used(ask = () => ann.slash(bot.command('ping'))): Promise<Live> {
   const arrived = new Promise<Live>((resolve) => {
     bot.answers(async ({ id, token }) => resolve({ id, token }));

@@ -110,7 +110,7 @@ function judge(one: Received, said: Said | null, repeated: number | null, page: 
   const what = JSON.stringify({ said, repeated, first, more });
   // A successful callback is stored, and a second one is refused.
   if (said?.answer === 204) expect([repeated, first.length], what).toEqual([ACKNOWLEDGED, 1]);
-  // A lost answer has happened or not: the second one tells which, and agrees with the channel.
+  // A lost answer has happened or not: the second one shows which, and agrees with the channel.
   else if (repeated === 204 || repeated === ACKNOWLEDGED) expect(first.length, what).toBe(1);
   else expect([repeated, first.length], what).toEqual([UNKNOWN_INTERACTION, 0]);
   const text = `more ${one.id}`;

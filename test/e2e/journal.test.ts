@@ -40,7 +40,7 @@ async function openDoor(port: number) {
     client.on('data', keep).once('close', end);
     inner.on('error', () => inner.destroy());
     inner.once('close', () => {
-      // A close without a reset: discord.js takes a reset for a server that is not there, and identifies anew.
+      // A close without a reset: discord.js takes a reset for a server that is not there, and identifies again.
       if (isAnswered) client.resume().end();
       else setTimeout(() => bring(client.off('data', keep).off('close', end), request), 50);
     });

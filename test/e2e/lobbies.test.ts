@@ -23,7 +23,7 @@ interface Player {
   readonly rest: RestClient;
 }
 
-/** A player whom the bot of a game vouches for. */
+/** A player authenticated by the bot of a game. */
 async function player(name: string, game = 0): Promise<Player> {
   const { access_token: token } = await server
     .bot(game)
@@ -194,7 +194,7 @@ test('two players hear each other end-to-end encrypted, and leave when op 17 omi
     [first, second],
     [second, first],
   ] as const) {
-    // A first packet tells the server where the listener is.
+    // A first packet gives the server the listener's address.
     to.udp.sendOpus(Uint8Array.of(0xf8, 0xff, 0xfe));
     const spoken = randomBytes(90);
     const heard = () =>

@@ -1,5 +1,5 @@
-// Goal: storms and floods on lobbies, whoever makes them, lose nothing, double nothing and leave the server as it was; who is
-// banned, or merged, in the middle of it is out for good.
+// Goal: storms and floods on lobbies lose nothing, duplicate nothing and leave the server as it was; a user who is
+// banned or merged meanwhile stays out.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GatewayClient } from '../support/gateway-client.ts';
 import { OAuthClient, type Tokens } from '../support/oauth.ts';

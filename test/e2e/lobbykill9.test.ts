@@ -1,4 +1,5 @@
-// Goal: who was told to be in a lobby is in it after SIGKILL at any moment, in the one lobby of its secret, once.
+// Goal: a player whose join was acknowledged is in the lobby after SIGKILL at any moment, in the one lobby of its
+// secret, once.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join as pathOf } from 'node:path';

@@ -1,5 +1,5 @@
-// Goal: what docs/start.md says of calls is so: its bot says back what it hears, and whoever runs the server sees who is in
-// the call and how it sounds.
+// Goal: docs/start.md is right about calls: its bot plays back what it receives, and the operator sees the members of
+// the call and their sound.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -139,7 +139,7 @@ test('a bot from the lines of docs/start.md echoes the audio it receives, and th
 
 test('members who have left disappear from the list of calls and from the metrics', async () => {
   await speaker.do('leave');
-  // Nobody says good-bye for it: it might come back.
+  // No close is sent for it: it might resume.
   echo.kill('SIGKILL');
   await expect.poll(() => guildhall('calls'), soon).toMatch(new RegExp(`${ids.echo} +udp +away`));
   await expect.poll(() => listed().total, soon).toBe(0);

@@ -1,5 +1,6 @@
-// Goal: a person with an account at the page of players, and a player whom their own issuer vouches for in Node, meet by a
-// secret, write, talk, are heard in a guild, lose their connections and come back, until the game's server puts them out.
+// Goal: a person with an account on the page of players and a player authenticated by their own issuer in Node meet
+// by a secret, write, talk, are received in a guild, lose their connections and resume, until the game's server
+// removes them.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

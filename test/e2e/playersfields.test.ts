@@ -150,7 +150,7 @@ describe('field bounds', () => {
     messageId = (await ann.rest.call<{ id: string }>('create_lobby_message', said)).id;
   });
 
-  /** Values of one field of an operation: one that is taken, one that is not, and where below the field it is told. */
+  /** Values of one field of an operation: an accepted one, a refused one, and the path of the error below the field. */
   type Row = readonly [
     string,
     'bot' | 'player',

@@ -193,7 +193,7 @@ describe('codes', () => {
     );
     const won = answers.filter(({ status }) => status === 200);
     expect(won).toHaveLength(1);
-    // A code that comes twice was stolen from somebody: nobody knows which of them is the thief.
+    // A code that is used twice was stolen, and the server cannot know which client is the thief.
     expect((await server.restOf(`Bearer ${won[0]!.body.access_token}`).ask('get_my_user')).status).toBe(401);
     expect((await game.refresh(won[0]!.body.refresh_token!)).status).toBe(400);
   });

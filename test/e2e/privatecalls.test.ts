@@ -98,7 +98,7 @@ test('a private call rings the other person, carries both voices, and ends when 
     [ann, ben],
     [ben, ann],
   ] as const) {
-    // A first packet tells the server where the listener is.
+    // A first packet gives the server the listener's address.
     to.udp.sendOpus(Uint8Array.of(0xf8, 0xff, 0xfe));
     const spoken = randomBytes(90);
     const heard = () =>

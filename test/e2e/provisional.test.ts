@@ -90,7 +90,7 @@ async function agreed(name: string) {
   return { id: user.id, own: token, code: new URL(answer.body.location).searchParams.get('code')! };
 }
 
-/** Exchanges a code, and merges a player with whoever gave it. */
+/** Exchanges a code, and merges a player with the user who gave it. */
 async function exchange<T = Tokens>(code: string, externalToken: string) {
   const { id, client_secret } = server.info.application;
   const response = await fetch(`${server.info.api}/v10/oauth2/token`, {
@@ -293,7 +293,7 @@ describe('a server that is killed', () => {
     const before = (await whoIs((await signIn({ sub: 'ada' })).body.access_token)).body.id;
     await server.kill9();
     server = await start();
-    // The demo is made anew over the old data; the game of before is known by its id and secret.
+    // The demo is created again over the old data; the earlier game is known by its id and secret.
     expect((await whoIs((await signIn({ sub: 'ada' })).body.access_token)).body.id).toBe(before);
     expect(await signIn<Refused>({ sub: 'survivor' })).toMatchObject({
       body: { code: 530_010, user_id: id },

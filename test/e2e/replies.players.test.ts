@@ -42,7 +42,7 @@ async function someone(token: string): Promise<Someone> {
   return { id: (await call<WithId>(`GET ${own}`)).id, token, call };
 }
 
-/** A player whom the bot of the game vouches for. */
+/** A player authenticated by the bot of the game. */
 async function player(name: string): Promise<Someone> {
   const { access_token } = await bot<{ access_token: string }>('POST /partner-sdk/token/bot', {
     external_user_id: name,
@@ -55,7 +55,7 @@ async function person(username: string): Promise<Someone> {
   return someone((await server.admin<{ token: string }>('/users', { username })).token);
 }
 
-/** A person whom a player of the game has become. */
+/** A person that a player of the game has become. */
 async function linked(name: string): Promise<Someone> {
   const { id, client_secret: secret } = server.info.application;
   const client = new OAuthClient(server, { id, secret });

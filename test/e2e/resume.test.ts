@@ -1,4 +1,4 @@
-// Goal: a connection that drops costs nothing: nothing is lost, doubled or reordered, and no session is started anew.
+// Goal: a dropped connection loses, duplicates and reorders nothing, and starts no new session.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OP } from '../../protocol/opcodes.ts';
 import { GatewayClient } from '../support/gateway-client.ts';

@@ -1,4 +1,5 @@
-// Goal: an unmodified oceanic.js bot decides about people who join a screened guild, and the people are told.
+// Goal: an unmodified oceanic.js bot decides about people who join a screened guild, and these people receive the
+// decision.
 import { Client } from 'oceanic.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Caller, callerOf } from '../support/callers.ts';

@@ -32,7 +32,7 @@ interface Player {
   readonly id: string;
   readonly token: string;
   readonly client: ClientOf;
-  /** Everything it was told of, as `name argument …`. */
+  /** Every event it received, as `name argument …`. */
   readonly told: string[];
   /** Breaks its connection, as a network does. */
   cut(): void;
@@ -78,7 +78,7 @@ function listen(client: ClientOf): string[] {
   return told;
 }
 
-/** A player whom the game's server vouches for. */
+/** A player authenticated by the game's server. */
 async function player(name: string): Promise<Player> {
   const { access_token: token } = await server.bot().call<{ access_token: string }>('bot_partner_sdk_token', {
     body: { external_user_id: name, preferred_global_name: name },

@@ -1,5 +1,5 @@
-// Goal: one server of several processes: whoever of them is killed, its port answers, its work goes on at the others, and
-// its clients miss nothing.
+// Goal: one server of several processes: after any of them is killed, its port answers, its work continues on the
+// others, and its clients miss nothing.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -26,7 +26,7 @@ const soon = { timeout: 60_000, interval: 100 };
 const database: TestDatabase | null = await openDatabase('shards');
 let server: TestServer;
 
-/** Opens connections one after the other until told to stop; answers what became of them. */
+/** Opens connections one after the other until it is stopped; returns what became of them. */
 function probe(port: number): () => Promise<Record<string, number>> {
   const outcomes: Record<string, number> = {};
   let isOver = false;
@@ -78,7 +78,7 @@ async function write(count: number, name: string): Promise<string[]> {
   return [...ids];
 }
 
-/** A session that hears of activities, and the shard that holds it. */
+/** A session that receives activities, and the shard that holds it. */
 async function listenerOf(token: string): Promise<{ session: GatewayClient; shardId: string }> {
   const sessions = async () => {
     const { shards } = await statusOf(server);

@@ -1,5 +1,5 @@
-// Goal: a call goes on when the shards that hold it are started anew, and when one of them is killed: stock bots that are
-// in it come to hear each other again.
+// Goal: a call continues when its shards are restarted, and when one of them is killed: the stock bots in it receive
+// each other's audio again.
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -51,7 +51,7 @@ describe.runIf(database !== null)('a call over two shards', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** Nobody asks for a place again: the bots do what their library does by itself. */
+  /** The test sends no op 4 again: the bots do what their library does by itself. */
   async function expectWholeAgain(): Promise<void> {
     const again = async () => {
       const [one, other] = await Promise.all(
@@ -93,7 +93,7 @@ describe.runIf(database !== null)('a call over two shards', () => {
   test('resumes at the next owner shard of its guild when the shard that holds it is killed', async () => {
     const owner = ownerOf(server.info.guild.id, await settled(server));
     process.kill(owner.pid as number, 'SIGKILL');
-    // It goes to the next owner at once, and back when the shard runs anew.
+    // It goes to the next owner at once, and back when the shard runs again.
     await settled(server);
     await expectWholeAgain();
   });

@@ -50,7 +50,7 @@ async function member(authorization: string) {
   return { ...body, call, gateway, token: authorization.slice(authorization.indexOf(' ') + 1) };
 }
 
-/** A player whom the bot of a game vouches for. */
+/** A player authenticated by the bot of a game. */
 async function player(name: string, game = 0) {
   const body = { external_user_id: name, preferred_global_name: name };
   const made = await server.bot(game).call<{ access_token: string }>('bot_partner_sdk_token', { body });

@@ -1,4 +1,5 @@
-// Goal: a server that is told to stop while it starts ends in good order, at whatever step, and its data can be used after.
+// Goal: a server that receives a stop signal during its start ends in good order, at any step, and its data stays
+// usable.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';

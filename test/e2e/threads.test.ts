@@ -1,4 +1,5 @@
-// Goal: an unmodified discord.js bot and a person's client make, read, join, archive and delete threads, and are told of what they may see.
+// Goal: an unmodified discord.js bot and a person's client make, read, join, archive and delete threads, and receive
+// what they may see.
 import {
   ChannelType,
   Client,

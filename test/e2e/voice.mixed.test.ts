@@ -1,5 +1,5 @@
-// Goal: where encryption between members is not required, a stock bot without it is let in, everyone still hears everyone,
-// and when it has left the others are encrypted again; where it is required, it is refused.
+// Goal: where encryption between members is optional, a stock bot without it joins, all members still receive each
+// other, and when it has left the others are encrypted again; where it is required, it is refused.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

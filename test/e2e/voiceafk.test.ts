@@ -56,7 +56,7 @@ async function pass(clock: VirtualClock, ms: number, gateway: GatewayClient, voi
 test('silence leads to the AFK channel, speaking keeps away from it', async () => {
   const { engine, clock } = await createTestEngine({ config: { e2ee_required: false } });
   closers.push(() => engine.close());
-  // Deferred work waits for a clock that nobody moves.
+  // Deferred work waits for a clock that the test does not advance.
   const settling = setInterval(() => clock.settle(), 5);
   closers.push(() => clearInterval(settling));
   const { guildId, deck, hammock, token } = await furnish(engine);

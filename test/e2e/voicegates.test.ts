@@ -57,7 +57,7 @@ async function change(operation: string, params: Record<string, string>, body?: 
   await settled();
 }
 
-/** Media may be a moment behind what members are told; its figures come behind all that it was told itself. */
+/** Media may be a moment behind the dispatches to members; its metrics follow all orders it has received. */
 async function settled(): Promise<void> {
   await sleep(50);
   await (await fetch(`${server.info.admin.url}/metrics`)).text();
@@ -66,7 +66,7 @@ async function settled(): Promise<void> {
 const member = (id: string) => ({ guild_id: guildId(), user_id: id });
 
 let words = 0;
-/** Whether each of the listeners hears what is said now. */
+/** Whether each of the listeners receives what is played now. */
 async function heardBy(from: Caller, ...listeners: readonly Caller[]): Promise<boolean[]> {
   words += 1;
   const payload = Buffer.from(`word ${words}`);

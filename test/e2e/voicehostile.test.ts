@@ -98,7 +98,7 @@ async function session(): Promise<VoiceClient> {
   return client;
 }
 
-/** Resolves when these and nobody else are in one group. */
+/** Resolves when exactly these members are in one group. */
 function agreed(...members: Pick<Member, 'dave' | 'ticket'>[]): Promise<void> {
   const users = members.map(({ ticket }) => ticket.userId).sort();
   return until('all are in one group', () => {

@@ -1,4 +1,5 @@
-// Goal: after a server was restarted in the middle of a call, stock bots that are still running join it anew, under new keys.
+// Goal: after a server restart in the middle of a call, stock bots that are still running join it again, under new
+// keys.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,7 +49,7 @@ test('running bots rejoin their call after a server restart, and hear each other
   expect(await server.stop()).toBe(0);
   const again = await begin();
   closers.push(() => again.finish());
-  // Their library comes back to the gateway by itself, and asks for a place when it is told to.
+  // Their library reconnects to the gateway by itself, and joins voice when the test asks for it.
   for (const bot of [a, b]) {
     const join = () => bot.do<string>('join', { ...place, withinMs: 2_000 }).catch(() => 'not yet');
     await expect.poll(join, { timeout: 40_000 }).toBe('ready');

@@ -44,7 +44,7 @@ async function caller(bot: number): Promise<Caller> {
   return joined;
 }
 
-/** A third member that is no stock client: it knows every secret of its epoch, and tells. */
+/** A third member that is no stock client: it knows every secret of its epoch, and reveals them. */
 async function guest() {
   const ticket = await ticketOf(2);
   const identify = { max_dave_protocol_version: 1 };

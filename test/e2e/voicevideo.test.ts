@@ -53,7 +53,7 @@ const layersOf = ({ ready }: Caller) => {
   return { high, low };
 };
 
-/** Media may be a moment behind what members are told; its figures come behind all that it was told itself. */
+/** Media may be a moment behind the dispatches to members; its metrics follow all orders it has received. */
 const settled = async (): Promise<void> => {
   await (await fetch(`${server.info.admin.url}/metrics`)).text();
 };
@@ -166,7 +166,7 @@ describe('video', () => {
     const times = came.map(({ timestamp }) => (timestamp - came[0]!.timestamp) >>> 0);
     expect(times).toEqual([...times].sort((x, y) => x - y));
 
-    // The viewer names the packet by the number it saw; the sender hears its own, and sends it again.
+    // The viewer names the packet by the number it saw; the sender receives its own number, and sends the packet again.
     const lost = came[4]!;
     nack(b, high.ssrc, lost.seq);
     const nacks = () => a.udp.rtcp.filter(({ clear }) => clear[1] === 205);

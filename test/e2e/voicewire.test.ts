@@ -64,7 +64,7 @@ describe('a call', () => {
       const told = await to.client.waitFor(VOICE_OP.SPEAKING, ({ d }) => d.speaking === 1);
       expect(told.d).toMatchObject({ ssrc: from.ready.ssrc, user_id: from.ticket.userId });
       const spoken = Array.from({ length: 20 }, () => randomBytes(80));
-      // A first packet tells the server where the client is.
+      // A first packet gives the server the client's address.
       to.udp.sendOpus(Uint8Array.of(0xf8, 0xff, 0xfe));
       for (const frame of spoken) from.udp.sendOpus(from.dave.encrypt(frame));
       await expect

@@ -1,5 +1,5 @@
-// Goal: the readers of what strangers write into links, forms, cookies, tokens and presences answer every input at once, let
-// nobody be sent elsewhere, and take nothing that they are there to refuse.
+// Goal: the parsers of untrusted links, forms, cookies, tokens and presences answer every input at once, redirect no
+// user elsewhere, and accept nothing that they must refuse.
 
 import { cleanMetadata, METADATA, metadataRefusal } from '../../engine/lobby/metadata.ts';
 import { mayRegister } from '../../engine/oauth/redirects.ts';
@@ -120,7 +120,7 @@ function placeOf(uri: string): string {
 }
 const PLACES = new Set(REDIRECTS.map(placeOf));
 
-/** Requests for consent: whatever they say, nobody is sent to where the application is not. */
+/** Requests for consent: no request redirects a user to an address that the application has not registered. */
 export const fuzzAuthorize = over(
   authorizeQuery,
   (query, watch) => {

@@ -117,7 +117,7 @@ function stun(random: Random, { arranged, ssrcs }: World): Send {
   return () => arranged.forwarder.handleUdp(bytes, bytes.length, STRANGER, arranged.nowMs);
 }
 
-/** Checks that the pair still hears each other, and that nobody else was sent media. */
+/** Checks that the pair still receives each other, and that no other member was sent media. */
 function check({ arranged, pair }: World): void {
   for (const client of arranged.clients.values()) client.take();
   for (const [speaker, hearer] of [pair, [pair[1], pair[0]] as const]) {

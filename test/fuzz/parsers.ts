@@ -24,7 +24,7 @@ import { VIDEO_CODECS } from '../../protocol/voice.ts';
 import { Random } from './random.ts';
 import { type Target, Watch } from './watch.ts';
 
-/** Runs a reader over inputs; what it throws is told with the input. */
+/** Runs a reader over inputs; an error is reported with the input. */
 export function over<T>(
   make: (random: Random) => T,
   read: (input: T, watch: Watch) => void,

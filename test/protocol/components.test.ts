@@ -1,4 +1,4 @@
-/** Goal: components that client libraries cannot read are told from those that they can. */
+/** Goal: components that client libraries cannot read are distinguished from readable ones. */
 import { describe, expect, it } from 'vitest';
 import { areReadable } from '../../protocol/components.ts';
 

@@ -1,4 +1,4 @@
-// Goal: the library's part of lobbies beyond the platform says what the server takes, and hears what it tells.
+// Goal: the library's extensions of lobbies send what the server accepts, and receive its events.
 import { describe, expect, test } from 'vitest';
 import { ErrorType } from '../../sdk/enums.ts';
 import type { MatchTicket, ReadyCheck } from '../../sdk/extensions.ts';

@@ -8,7 +8,7 @@ import { APPLICATION, LOBBY, PEER, type ScriptedServer, scriptedClient, settle }
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 2, 1, 12) }));
 afterEach(() => void vi.useRealTimers());
 
-/** Everything here that nobody but the server and the application may see. */
+/** Everything here that only the server and the application may see. */
 const SECRETS = {
   access: 'ACCESS.aaaaaaaaaaaa',
   fresh: 'FRESH/aaaa+aaaaaaa==',
@@ -24,7 +24,7 @@ const SECRETS = {
   parent: 'PARENT.iiiiii',
 } as const;
 
-/** Refuses everything, and says back whatever it was told. */
+/** Refuses everything, and repeats its input in the error. */
 function hostile(server: ScriptedServer): void {
   const routes = [
     ...['/oauth2/token', '/oauth2/token/revoke', '/oauth2/device/authorize', '/partner-sdk/token'],

@@ -1,4 +1,4 @@
-// Goal: what the gateway tells becomes the state that handles show, is told of once, and stays bounded.
+// Goal: gateway dispatches become the state that handles show, are reported once, and stay bounded.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {

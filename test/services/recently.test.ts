@@ -1,4 +1,5 @@
-// Goal: a short memory of reads answers fresh values without reading, and forgets failures, old values and what it is told to forget.
+// Goal: a short-lived cache answers fresh values without reading, and drops failures, old values and invalidated
+// ones.
 import { expect, test } from 'vitest';
 import { createReadCache } from '../../services/recently.ts';
 

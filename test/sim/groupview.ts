@@ -39,7 +39,7 @@ export class GroupView {
   readonly replicas = new Map<string, GroupReplica>();
   /** The call of each user; a user is in one call at a time. */
   readonly calls = new Map<string, ShownVoice>();
-  /** Groups that were told by CHANNEL_CREATE and not deleted since. */
+  /** Groups that were received by CHANNEL_CREATE and not deleted since. */
   readonly #created = new Set<string>();
   readonly #name: string;
   readonly #userId: string;

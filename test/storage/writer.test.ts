@@ -1,4 +1,4 @@
-// Goal: group commit answers every commit once, in order, and harms nobody else when one of them fails.
+// Goal: group commit answers every commit once, in order, and a failing commit affects no other owner.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Driver, Sql } from '../../storage/database/driver.ts';

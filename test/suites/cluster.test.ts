@@ -1,4 +1,5 @@
-// Goal: an owner of an earlier epoch writes nothing more, whoever wins the race, and the next owner finds its records.
+// Goal: an owner of an earlier epoch writes nothing more, whichever shard wins the race, and the next owner finds its
+// records.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { UserId } from '../../protocol/ids.ts';
@@ -252,7 +253,7 @@ describe.each(databases())('fences on $name', (kind) => {
             n += 1;
             const epoch = epochs[owner]!;
             const fence = { partition: at, epoch };
-            // `atMs` holds the epoch: the row tells under which one it was written.
+            // `atMs` holds the epoch: the row shows the epoch of its write.
             const fault = fenced(writer, {
               ownerId,
               facts: [],

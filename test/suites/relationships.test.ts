@@ -96,7 +96,8 @@ describe.each(databases())('relationships on $name', (kind) => {
     };
     expect(await closed(Date.now() + 60_000)).toBe(false);
     expect(await closed(Date.now() - 60_000)).toBe(true);
-    // A sender who has not passed the guild's screening shares it with nobody; its other members share it with the sender.
+    // A sender who has not passed the guild's screening shares it with no user; its other members share it with the
+    // sender.
     await fresh.driver.script(
       `INSERT INTO members (guild_id, user_id, roles, username_search, data)
        VALUES (2, ${A}, '{}', 'a', '{"pending": true}')`,

@@ -300,7 +300,7 @@ export class TestCluster {
     return found;
   }
 
-  /** Gives the partition of this id to a shard, as a hand-over does; null: to nobody. */
+  /** Gives the partition of this id to a shard, as a handover does; null: to none. */
   async move(id: string, to: ClusterInstance | null): Promise<void> {
     const partition = partitionOf(id);
     const from = this.#ownerOf(id);
@@ -314,7 +314,7 @@ export class TestCluster {
     else this.#script.tell({ moved: [partition] });
   }
 
-  /** Ends a shard as SIGKILL does; answers what it owned, which is nobody's until a shard adopts it. */
+  /** Ends a shard as SIGKILL does; returns what it owned, which has no owner until a shard adopts it. */
   kill(victim: ClusterInstance): readonly number[] {
     const script = this.#script;
     this.net.kill(victim.id);
@@ -331,7 +331,7 @@ export class TestCluster {
     return orphaned;
   }
 
-  /** A shard takes partitions that nobody has. */
+  /** A shard takes partitions without an owner. */
   async adopt(to: ClusterInstance, partitions: readonly number[]): Promise<void> {
     const epochs = await this.while(this.storage.cluster.takeOver(partitions, to.id));
     const { id: shardId, instance } = to.info;

@@ -32,7 +32,7 @@ interface End {
   readonly onBroken: ((shardId: string) => void)[];
 }
 
-/** Ways between shards of one process. Each direction of each pair is in order; asks overtake what is told. */
+/** Links between shards of one process. Each direction of each pair is in order; requests overtake notifications. */
 export class MemoryNet {
   readonly #clock: Clock;
   readonly #ends = new Map<string, End>();
@@ -40,7 +40,7 @@ export class MemoryNet {
   readonly #queues = new Map<string, LinkFrame[]>();
   /** How long a batch takes, milliseconds; to be changed by a test that wants disorder between links. */
   delayMs: () => number = () => 0;
-  /** Frames that were told, in order; for tests that count them. */
+  /** Frames that were sent, in order; for tests that count them. */
   readonly told: { readonly from: string; readonly to: string; readonly frame: LinkFrame }[] = [];
 
   /** Methods that were asked for, in order. */
@@ -70,7 +70,7 @@ export class MemoryNet {
       if (key.startsWith(`${shardId}>`) || key.endsWith(`>${shardId}`)) this.#queues.delete(key);
   }
 
-  /** Loses what is on its way between two shards, both ways; each hears of both. */
+  /** Loses what is in flight between two shards, both ways; each is notified of both breaks. */
   break(a: string, b: string): void {
     for (const [from, to] of [
       [a, b],

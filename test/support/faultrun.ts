@@ -29,9 +29,9 @@ interface FaultSetting {
   readonly streamId: string;
   /** Users, whose owners change as well. */
   readonly userIds: readonly string[];
-  /** Has everyone told the text, by way of this shard. */
+  /** Sends the text to everyone, by way of this shard. */
   say(instance: ClusterInstance, text: string): Promise<{ readonly ok: boolean }>;
-  /** The texts that a client was told. */
+  /** The texts that a client received. */
   textsOf(client: ResumingClient): readonly string[];
 }
 
@@ -84,7 +84,7 @@ class FaultRun {
       const text = `text ${index}`;
       this.#asked.push(text);
       const instance = this.#any();
-      // Asked through a shard that dies, nobody knows what became of it.
+      // The outcome of a request through a shard that dies is unknown.
       const lost = cluster.until(() => this.#dead.has(instance)).then(() => null);
       const said = say(instance, text).catch(() => null);
       const reply = await Promise.race([said, lost.catch(() => null)]);

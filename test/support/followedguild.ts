@@ -27,7 +27,7 @@ type Question = {
   answer(how: Subscribed | Error): Promise<void>;
 };
 
-/** The number of a dispatch, by the epoch of who told it. */
+/** The number of a dispatch, by the epoch of its owner. */
 export const numberOf = (epoch: number, counter: number): number => epoch * 2 ** 32 + counter;
 const shown = (n: number): string => `${Math.floor(n / 2 ** 32)}:${n % 2 ** 32}`;
 

@@ -113,12 +113,12 @@ class Rows {
   }
 }
 
-/** A session that keeps what it hears, and how far it is told that it has the stream. */
+/** A session that records its dispatches, and the position of the stream that it is given. */
 export class FollowingSession extends RecordingSession {
   over = false;
   /** As owners know it now: what reaches an earlier one is not heard any more. */
   ear: Subscribing = this.#newEar();
-  /** In order: numbers of dispatches, `c` for a GUILD_CREATE, `f` with what it was told to have. */
+  /** In order: numbers of dispatches, `c` for a GUILD_CREATE, `f` with the position that it was given. */
   readonly heard: (readonly [kind: 'd' | 'c' | 'f', n: number])[] = [];
 
   override deliver(body: DispatchBody): void {
@@ -169,7 +169,7 @@ class Owner {
   readonly fence: Fence;
   readonly waiting: Commit[] = [];
   readonly seats: string[] = [];
-  /** Sessions that were told that the guild is unavailable. */
+  /** Sessions that received the guild as unavailable. */
   readonly lost: string[] = [];
   departedAt: number | null = null;
   readonly registry: Registry<Guild, GuildShell>;
@@ -359,7 +359,7 @@ export class OwnedGuild {
     return this.call('createMessage', input, userId, commandKey, within);
   }
 
-  /** Subscribes sessions, each after how far it has the stream, or anew. */
+  /** Subscribes sessions, each after its position in the stream, or from the start. */
   enter(sessions: readonly FollowingSession[], anew = false): Promise<readonly Subscribed[]> {
     const entering = sessions.map(({ ear, cursor }) => ({
       subscriber: ear,

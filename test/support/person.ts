@@ -27,7 +27,7 @@ interface Shown {
 
 let nonces = 0;
 
-/** A person's client without comfort: it invokes over REST, and hears over its own gateway session. */
+/** A minimal client of a person: it invokes over REST, and receives over its own gateway session. */
 export class Person {
   readonly gateway: GatewayClient;
   readonly #server: TestServer;

@@ -1,7 +1,7 @@
 import type { ErrorBody, RestClient } from './rest-client.ts';
 import type { TestServer } from './server.ts';
 
-/** A player whom the bot of a game vouches for. */
+/** A player authenticated by the bot of a game. */
 export interface Player {
   readonly id: string;
   readonly token: string;

@@ -21,7 +21,7 @@ interface CallOptions {
   readonly query?: Readonly<Record<string, unknown>>;
   readonly body?: unknown;
   readonly files?: readonly Upload[];
-  /** A user's id; null for nobody. */
+  /** A user's id; null for none. */
   readonly as?: string | null;
   readonly bot?: boolean;
   readonly applicationFlags?: number;

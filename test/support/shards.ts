@@ -56,7 +56,7 @@ export async function channelAt(server: TestServer, shard: FrontRow, status: Fro
   }
 }
 
-/** A stock bot, and what it was told. */
+/** A stock bot, and the dispatches it received. */
 export function botOf({ info }: TestServer) {
   const { api, cdn, bot } = info;
   const { Guilds, GuildMessages, MessageContent } = GatewayIntentBits;
@@ -81,7 +81,7 @@ export function botOf({ info }: TestServer) {
   return { client, counts, seen, login };
 }
 
-/** Messages that are written until told to stop; one that was not answered is sent again under its nonce. */
+/** Messages that are written until the test stops it; one that was not answered is sent again under its nonce. */
 interface Flow {
   /** Ids of the messages that were answered. */
   readonly answered: readonly string[];

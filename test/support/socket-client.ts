@@ -26,7 +26,7 @@ export async function exchange(
     text += data;
     if (isWhole(text)) socket.end();
   });
-  // A reset is one way of being told to leave.
+  // A reset is one way of a forced disconnect.
   socket.on('error', () => {});
   const timer = setTimeout(() => socket.destroy(), patienceMs);
   const closed = new Promise((resolve) => socket.once('close', resolve));

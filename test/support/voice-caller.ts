@@ -22,7 +22,7 @@ export interface Caller {
   close(): void;
 }
 
-/** Joins a call with a ticket, so far that it may send and hears. */
+/** Joins a call with a ticket, until it may send and receives media. */
 export async function callIn(
   ticket: VoiceTicket,
   dialect: Dialect,
@@ -83,7 +83,10 @@ export class Camera {
     this.#timestamp = layer.seq * 7;
   }
 
-  /** Sends a frame under DAVE; what a receiver is to see again. VP8 tells a keyframe by the lowest bit of its first byte. */
+  /**
+   * Sends a frame under DAVE; what a receiver is to see again. VP8 marks a keyframe by the lowest bit of its first
+   * byte.
+   */
   film(
     isKeyframe: boolean,
     content: string,

@@ -52,7 +52,7 @@ interface SessionDescription {
 export class VoiceClient extends Inbox<VoiceFrame> {
   /** The last sequence number; -1: none. */
   seq = -1;
-  /** Called with every frame, in order, before whoever waits for it. */
+  /** Called with every frame, in order, before the callers that wait for it. */
   onFrame: ((frame: VoiceFrame) => void) | null = null;
 
   private constructor(endpoint: string, { v = 8, caFile }: Dialect) {
@@ -192,7 +192,7 @@ export async function joinChannel(
   };
 }
 
-/** A client that has come so far that it may send and hears: identified, discovered, keyed. Without DAVE. */
+/** A client that may send and receives media: identified, discovered, keyed. Without DAVE. */
 export async function connectUdp(
   ticket: VoiceTicket,
   dialect: Dialect,

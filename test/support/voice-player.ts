@@ -148,7 +148,7 @@ export class Player {
     return call;
   }
 
-  /** The same, with the application between call and devices. @param heard Hears everyone. */
+  /** The same, with the application between call and devices. @param heard Receives everyone's audio. */
   startBetween(lobbyId: string, heard: (userId: string, samples: Int16Array) => void): Call {
     const call = this.client.startCallWithAudioCallbacks(
       lobbyId,
@@ -176,7 +176,7 @@ export class Player {
   }
 }
 
-/** A token of a player whom the game's bot vouches for. */
+/** A token of a player authenticated by the game's bot. */
 export async function tokenOf(server: TestServer, name: string): Promise<string> {
   const body = { external_user_id: name };
   return (await server.bot().call<{ access_token: string }>('bot_partner_sdk_token', { body })).access_token;

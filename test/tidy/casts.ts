@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type Node, parse, type Source, visit } from '../support/source.ts';
 import { budgetObjections, budgetTests, type Counts, countBy } from './budget.ts';
 
-/** Casts (`as X`) in each room. A cast is a claim that nobody checks; the numbers only shrink. */
+/** Casts (`as X`) in each room. A cast is an unchecked claim; the numbers only shrink. */
 const CASTS: Counts = {
   actors: 66,
   bench: 60,

@@ -313,7 +313,7 @@ const SAMPLES: readonly (readonly [text: string, expected: Counts])[] = [
     { conditions: 4 },
   ],
   ['f({ ...(config.a && { b }), ...(config.c !== null && { d }) }); const e = proxy && open(proxy);', {}],
-  // Numbers that nobody can change are in config/fixed.ts.
+  // Numbers that no operator sets are in config/fixed.ts.
   ['const MAX = 64; f({ timeoutMs: 3_000, max: 256 << 10, n: -5, big: 7n });', { numbers: 6 }],
   [
     'f({ port: 0, lagMs: () => 0, first: list[0], once: 1 }); g(CLOSE_GRACE_MS, 300 as never);',

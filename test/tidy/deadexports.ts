@@ -15,7 +15,7 @@ const TAKEN_BY_TOOLS: readonly (readonly [RegExp, string])[] = [
   [/\.setup\.ts$/, 'default'],
 ];
 
-/** Types that nobody imports, but that the compiler writes into the declarations of other files. */
+/** Types without an import that the compiler writes into the declarations of other files. */
 const IN_DECLARATIONS: readonly string[] = ['protocol/fields.ts Value'];
 
 /** Values that their own file uses and only tests import. The list only shrinks. */
@@ -126,7 +126,7 @@ function usesOf({ modules, published }: ModuleSet): Uses {
   return uses;
 }
 
-/** Exports that nobody takes, and values that only tests take. */
+/** Exports without an import, and values that only tests import. */
 function deadExports(set: ModuleSet): { dead: string[]; tested: string[] } {
   const uses = usesOf(set);
   const dead: string[] = [];

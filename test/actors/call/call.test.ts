@@ -1,4 +1,5 @@
-// Goal: members of a call are told of each other what they need, and media are told who may hear and be heard.
+// Goal: members of a call receive what they need about each other, and the media plane knows who may send and receive
+// audio.
 import { describe, expect, it } from 'vitest';
 import { arrange, CALL, opened, RecordingSink, SERVER, seatOf } from './harness.ts';
 

@@ -1,5 +1,5 @@
-// Goal: whatever users and owners do in whatever order, media hold exactly the members of the call, and every connected
-// member has been told of every other exactly once, and whose SSRC is whose.
+// Goal: whatever users and owners do in any order, the media plane holds exactly the members of the call, and every
+// connected member has received each other member and its SSRC exactly once.
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { VoiceSession, VoiceSink } from '../../../actors/call/ports.ts';
@@ -9,7 +9,7 @@ import { arrange, opened, RESUME_WINDOW_MS, SERVER, seatOf, UDP } from './harnes
 const USERS = ['1', '2', '3', '4'];
 const CALLS = ['1000', '1001'];
 
-/** A client that believes what it is told, and complains of what it is told twice or never should be. */
+/** A client that applies every message, and fails on a repeated or unexpected one. */
 class Client implements VoiceSink {
   readonly address = '192.0.2.9';
   readonly known = new Set<string>();

@@ -14,7 +14,7 @@ interface Received {
   readonly seq: number | null;
 }
 
-/** A voice socket that notes what it is told. */
+/** A voice socket that records its calls. */
 export class RecordingSink implements VoiceSink {
   readonly address = '127.0.0.1';
   readonly frames: Received[] = [];
@@ -137,7 +137,7 @@ class RecordingRoom implements MediaRoom {
   }
 }
 
-/** A delivery service that says what the test tells it to. */
+/** A delivery service whose messages the test sets. */
 class ScriptedDave implements DaveDelivery {
   version = 1;
   epoch: bigint | null = null;

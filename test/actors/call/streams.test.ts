@@ -1,5 +1,5 @@
-// Goal: a stream is there exactly while its owner may show it, with exactly those viewers who are in its channel, and everyone in
-// it is told of every change.
+// Goal: a stream exists exactly while its owner may show it, its viewers are in its channel, and its members receive
+// every change.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Streams } from '../../../actors/call/streams.ts';

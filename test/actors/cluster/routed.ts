@@ -100,9 +100,9 @@ export function routerOf(waitingMax?: number, catalogue: Catalogue = METHODS) {
     told,
     faults,
     answer: async (_: RoutedCall): Promise<unknown> => 'answer',
-    /** Sets an owner of which nobody is told yet. */
+    /** Sets an owner without notifying listeners. */
     own: (key: string, by: string) => owners.set(key, by),
-    /** Sets an owner, or nobody, and tells of it. */
+    /** Sets an owner, or none, and notifies listeners. */
     give(key: string, to: string | null): void {
       if (to === null) owners.delete(key);
       else owners.set(key, to);

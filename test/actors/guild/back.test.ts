@@ -29,7 +29,7 @@ describe('a session', () => {
     const back = new FollowingSession('b1', BOB);
     back.heard.push(['f', bob.heard.find(([kind]) => kind === 'f')?.[1] ?? 0]);
     expect(await entered(guild, back)).toEqual(['member']);
-    // Nor the removal and the return themselves: a client that was told the removal by a late frame has no guild for them.
+    // Nor the removal and the return themselves: after a late frame with the removal the client has no such guild.
     expect(back.received.map(({ t }) => t)).toEqual(['GUILD_DELETE', 'GUILD_CREATE']);
     expect(back.received[0]?.d).toMatchObject({ unavailable: true });
     guild.close();

@@ -1,4 +1,4 @@
-// Goal: what follows from a blocked message is durable before its author, or anyone else, hears of it.
+// Goal: the facts of a blocked message are durable before its author, or any other user, receives them.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OWNER_ID } from '../../support/guild.ts';
 import { ANN, BOB, FollowingSession, OwnedGuild, SQUARE, settleAll } from '../../support/ownedguild.ts';

@@ -1,5 +1,5 @@
-// Goal: once the deletion of a guild is decided, nothing more is decided for it, whoever asks and however long a command
-// has waited for its rows; when the deletion is not committed, the guild is there again.
+// Goal: once the deletion of a guild is decided, no other command of it is decided, however long the command has
+// waited for rows; when the deletion is not committed, the guild is served again.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ChannelId, GuildId } from '../../../protocol/ids.ts';
 import { GUILD_ID, OWNER_ID } from '../../support/guild.ts';

@@ -1,4 +1,5 @@
-// Goal: whoever hears a guild hears each dispatch once and in order, whichever owner tells it; a command sent again has one effect.
+// Goal: every subscriber of a guild receives each dispatch once and in order, from any owner; a command sent again
+// has one effect.
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { StoredMessage } from '../../../engine/guild/guild.ts';
@@ -244,7 +245,7 @@ describe('a guild that is handed over', () => {
     expect(guild.owner.seats).toEqual([`+${BOB}`]);
     const shown = await look();
     expect([shown.presences.length, shown.voice_states.map(({ user_id }) => user_id)]).toEqual([1, [BOB]]);
-    // Nothing has changed, and so nothing is told.
+    // Nothing has changed, so nothing is dispatched.
     await present(ANN);
     expect(ann.received.filter(({ t }) => t === 'PRESENCE_UPDATE')).toHaveLength(1);
   });

@@ -1,4 +1,4 @@
-// Goal: a guild whose owner may not decide for a while tells what it knows, and changes nothing.
+// Goal: a guild whose owner may not decide for a while answers reads, and changes nothing.
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { NotServed } from '../../../protocol/faults.ts';
 import { ANN, FollowingSession, OwnedGuild, SQUARE, settleAll } from '../../support/ownedguild.ts';

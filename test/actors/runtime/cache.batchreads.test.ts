@@ -1,4 +1,4 @@
-// Goal: callers who ask at the same time share a read, nobody gets an answer older than the question, all get one.
+// Goal: concurrent callers share a read, each receives an answer, and no answer is older than its question.
 import { describe, expect, it } from 'vitest';
 import { batchReads } from '../../../actors/runtime/cache.ts';
 

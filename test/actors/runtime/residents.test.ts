@@ -1,4 +1,5 @@
-// Goal: an aggregate is loaded once, works in order, is passivated when idle, and a bug in it harms nobody else.
+// Goal: an aggregate is loaded once, works in order, is passivated when idle, and a bug in it affects no other
+// aggregate.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type RegisteredShell, Registry, type Send } from '../../../actors/runtime/registry.ts';

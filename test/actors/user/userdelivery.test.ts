@@ -1,5 +1,5 @@
-// Goal: each session of a user hears what is told directly in the order of its stream, whenever it comes over from another
-// owner or home.
+// Goal: each session of a user receives direct notifications in the order of their stream, also after a move from
+// another owner or shard.
 import { expect, test } from 'vitest';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
@@ -85,7 +85,7 @@ function arrange(ageMs: (n: number) => number = () => 0) {
       const session = make(sessionId);
       return inboxes.rejoin(session, [[STREAM, n]], async () => sessions.push(session));
     },
-    /** The channel tells its dispatch `n`, and says by it that the one before was told, too. */
+    /** The channel sends its dispatch `n`, which implies that the one before was sent, too. */
     tell(n: number) {
       stored = Math.max(stored, n);
       const origin = { ownerId: STREAM, n, after: n - 1 };

@@ -1,4 +1,4 @@
-/** Goal: a text mentions whom it names, and nobody that `allowed_mentions`, existence or permission rules out. */
+/** Goal: a text mentions the users it names, except those that `allowed_mentions`, existence or permission exclude. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { contradictionIn, mentioned, namedIn } from '../../../engine/channel/compose.ts';

@@ -1,4 +1,4 @@
-// Goal: a RESUME is answered with exactly what was missed, or told truthfully that it cannot be.
+// Goal: a RESUME replays exactly what was missed, or is refused.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DispatchBody, ReplayBuffer, type ReplayLimits } from '../../../engine/fanout/body.ts';

@@ -1,5 +1,4 @@
-// Goal: whoever breaks several rules at once is silenced for the longest of their times.
-
+// Goal: a member who breaks several rules at once is timed out for the longest of their durations.
 import { expect, test } from 'vitest';
 import type { Rule, RuleDraft } from '../../../engine/automod/rule.ts';
 import { snowflakeOf } from '../../../protocol/ids.ts';
@@ -34,7 +33,7 @@ test.each([[[600, 60]], [[60, 600]]])(
       } as RuleDraft;
       const { outcome } = ruled<Rule>(guild, 'createAutoModerationRule', { draft }, OWNER_ID);
       if (!outcome.ok) throw new Error(JSON.stringify(outcome.refusal));
-      // Ids of tests begin anew with each command.
+      // Ids of tests restart with each command.
       guild.autoModeration.delete(outcome.value.id);
       guild.autoModeration.set({ ...outcome.value, id: snowflakeOf(BigInt(800_000 + index)) });
     });

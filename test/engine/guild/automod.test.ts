@@ -1,5 +1,4 @@
-// Goal: a guild's rules hold for what members write and how they are called, and for nobody whom they exempt.
-
+// Goal: a guild's rules apply to the messages and names of members, except exempt ones.
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Rule, RuleDraft } from '../../../engine/automod/rule.ts';
 import type { Guild } from '../../../engine/guild/guild.ts';
@@ -50,7 +49,7 @@ let made = 0;
 function rule(draft: RuleDraft): Rule {
   const { outcome } = create(draft);
   if (!outcome.ok) throw new Error(JSON.stringify(outcome.refusal));
-  // Ids of tests begin anew with each command.
+  // Ids of tests restart with each command.
   made += 1;
   const own = { ...outcome.value, id: snowflakeOf(BigInt(800_000 + made)) };
   guild.autoModeration.delete(outcome.value.id);

@@ -1,4 +1,4 @@
-// Goal: a measure against a raid holds for its time and no longer, is told to members, and is logged.
+// Goal: a measure against a raid lasts for its time and no longer, members receive it, and it is logged.
 import { describe, expect, it } from 'vitest';
 import type { Guild } from '../../../engine/guild/guild.ts';
 import { incidentOf, incidents } from '../../../engine/guild/incidents.ts';

@@ -1,4 +1,4 @@
-/** Goal: a game is told which channels its lobby can be linked to, by the one who would link it. */
+/** Goal: a game can read which channels a user may link its lobby to. */
 import { expect, it } from 'vitest';
 import { channels } from '../../../engine/guild/channels.ts';
 import type { GuildChannel } from '../../../engine/guild/guild.ts';

@@ -1,4 +1,5 @@
-// Goal: a channel is tied to a lobby by who manages it, shows what is said there, and tells the lobby what is said here.
+// Goal: a manager links a channel to a lobby; the channel shows the lobby's messages, and the lobby receives the
+// channel's.
 import { describe, expect, test } from 'vitest';
 import type { Guild, GuildChannel, LinkedLobby } from '../../../engine/guild/guild.ts';
 import { linkEnded, linksEnded, linkUpdates } from '../../../engine/guild/lobbylinks.ts';

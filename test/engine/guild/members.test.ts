@@ -1,4 +1,4 @@
-/** Goal: members join, change and leave by the platform's rules, and nobody moderates upwards. */
+/** Goal: members join, change and leave by the platform's rules, and no member moderates a higher one. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { audit } from '../../../engine/guild/audit.ts';

@@ -1,4 +1,4 @@
-/** Goal: messages are edited, deleted, pinned and published only by whom it is for, and everyone sees what changed. */
+/** Goal: only permitted users edit, delete, pin and publish messages, and all viewers receive the changes. */
 import type { APIAttachment } from 'discord-api-types/v10';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { EditInput, Written } from '../../../engine/channel/draft.ts';

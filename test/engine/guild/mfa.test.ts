@@ -1,4 +1,5 @@
-// Goal: in a guild that asks moderators for a second factor, nobody moderates without one, and everything else goes on.
+// Goal: in a guild that requires a second factor of moderators, no member moderates without one, and everything else
+// works.
 import { beforeEach, expect, test } from 'vitest';
 import type { Guild } from '../../../engine/guild/guild.ts';
 import { type GuildCommands, guildRules } from '../../../engine/guild/rules.ts';

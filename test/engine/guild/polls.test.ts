@@ -1,4 +1,4 @@
-/** Goal: every vote counts once, at every bound of a poll, and the end of a poll tells what was voted. */
+/** Goal: every vote counts once, at every bound of a poll, and the end of a poll reports the votes. */
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Written } from '../../../engine/channel/draft.ts';
@@ -37,7 +37,7 @@ beforeEach(() => arrange());
 
 const named = (more: object = {}) => ({ channelId: '50', messageId: id, ...more });
 const envAt = (nowMs: number) => messageEnv(nowMs);
-/** Votes as the actor has it decided: what the database says of a vote is read first; nobody has voted unless said. */
+/** Votes as the actor has it decided: the stored vote is read first; by default there is none. */
 const vote = (
   answerIds: readonly number[],
   userId = '10',

@@ -1,4 +1,4 @@
-// Goal: a prune removes inactive members below the caller and nobody else, and is logged once with its total.
+// Goal: a prune removes inactive members below the caller and no others, and is logged once with its total.
 import { describe, expect, it } from 'vitest';
 import type { Guild } from '../../../engine/guild/guild.ts';
 import { prune } from '../../../engine/guild/prune.ts';

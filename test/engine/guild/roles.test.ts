@@ -1,4 +1,4 @@
-/** Goal: roles keep one clear order, and nobody gives away or takes what is not theirs to. */
+/** Goal: roles keep one clear order, and no member gives or takes a role above their own. */
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-// Goal: events are written by those who may, within their bounds, told to those who see their channel, and written down.
+// Goal: permitted members create events within the bounds, viewers of the channel receive them, and they are logged.
 import { describe, expect, it } from 'vitest';
 import type { Guild } from '../../../engine/guild/guild.ts';
 import { guildCreatePayload } from '../../../engine/guild/payloads.ts';

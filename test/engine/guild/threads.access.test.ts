@@ -1,4 +1,5 @@
-// Goal: who comes to see a channel is sent its active threads, and the numbers of a thread are right whoever comes, goes or deletes.
+// Goal: a member who gains access to a channel receives its active threads, and the counts of a thread stay right
+// through joins, leaves and deletions.
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Guild } from '../../../engine/guild/guild.ts';
 import { guildRules } from '../../../engine/guild/rules.ts';

@@ -1,4 +1,4 @@
-/** Goal: a seat always says what its user may do in voice right now, and exactly the changes of seats are told. */
+/** Goal: a voice member always has its user's current voice permissions, and exactly its changes are dispatched. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { VoiceMember } from '../../../engine/call/voicemember.ts';

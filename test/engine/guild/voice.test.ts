@@ -1,4 +1,4 @@
-/** Goal: a user is in voice where and how the rules let them be, and everyone hears exactly what they may know of it. */
+/** Goal: a user is in voice as the rules allow, and each member receives exactly the voice states it may know. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { guildCreatePayload } from '../../../engine/guild/payloads.ts';

@@ -1,4 +1,4 @@
-// Goal: a widget tells strangers what everyone may see and no more, and leads to one invite at a time.
+// Goal: a widget shows strangers what everyone may see and no more, and offers one invite at a time.
 import { describe, expect, it } from 'vitest';
 import type { Guild } from '../../../engine/guild/guild.ts';
 import { info } from '../../../engine/guild/info.ts';

@@ -1,4 +1,4 @@
-// Goal: in a private channel an application learns what its users may see, and nobody else uses it there.
+// Goal: in a private channel an application receives what its users may see, and only its users invoke it there.
 import { expect, test } from 'vitest';
 import type { StoredMessage } from '../../../engine/guild/guild.ts';
 import type { InvocationQuery } from '../../../engine/interaction/place.ts';

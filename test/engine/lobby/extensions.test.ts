@@ -1,4 +1,5 @@
-// Goal: doors, hosts, ready checks and listings of a lobby follow their rules, whoever comes, goes and asks.
+// Goal: passwords, hosts, ready checks and listings of a lobby follow their rules, whichever members join, leave and
+// call.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { extensionDueMs } from '../../../engine/lobby/extensions.ts';

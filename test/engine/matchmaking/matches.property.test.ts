@@ -1,4 +1,5 @@
-// Goal: whatever waits in a queue, matches are whole, fair and within what every ticket accepts, and nobody is left over.
+// Goal: for any queue, matches are complete, fair and within the rules of every ticket, and no ticket that fits is
+// left over.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { formMatches, soundMatches } from '../../../engine/matchmaking/matches.ts';

@@ -1,4 +1,4 @@
-// Goal: an application asks for scopes that exist and that it may have, and hears which one is wrong.
+// Goal: an application requests scopes that exist and that it may have, and the error names the wrong one.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { challengeOf, isVerifier } from '../../../engine/oauth/pkce.ts';

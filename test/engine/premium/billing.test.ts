@@ -120,7 +120,7 @@ const firstPeriod: Billing = {
   ...{ paidUntilMs: START_MS + PERIOD_MS, endedMs: null },
 };
 
-/** The payment provider's state. It collects or does not, and ends subscriptions that nobody pays. */
+/** The payment provider's state. It collects or does not, and ends unpaid subscriptions. */
 class Provider {
   billing = firstPeriod;
 

@@ -1,4 +1,7 @@
-/** Goal: a call of a private channel is there while someone is in it, rings exactly those who are not, and is told to people only. */
+/**
+ * Goal: a call of a private channel exists while a member is in it, rings exactly the absent ones, and is dispatched
+ * to people only.
+ */
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../../engine/kernel/authority.ts';

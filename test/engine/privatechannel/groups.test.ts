@@ -1,4 +1,4 @@
-/** Goal: a group holds up to ten people, tells each of them what changes, and has an owner as long as anybody is in it. */
+/** Goal: a group has up to ten people, sends each of them its changes, and has an owner while it has members. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../../engine/kernel/authority.ts';
 import type { Dispatch } from '../../../engine/kernel/dispatch.ts';

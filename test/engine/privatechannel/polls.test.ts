@@ -1,4 +1,6 @@
-/** Goal: two people vote in each other's polls, and nobody else; a block stops votes and nothing that is one's own. */
+/**
+ * Goal: only the two users of a private channel vote in its polls; a block stops votes and nothing of the user's own.
+ */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../../engine/kernel/authority.ts';
 import { type PrivateCommands, privateRules, privateState } from '../../../engine/privatechannel/rules.ts';

@@ -1,4 +1,4 @@
-/** Goal: two people write to each other under the guild's rules for messages, and nobody else takes part. */
+/** Goal: two people write to each other under the guild's rules for messages, and no other user takes part. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../../engine/kernel/authority.ts';
 import type { Dispatch } from '../../../engine/kernel/dispatch.ts';
@@ -186,7 +186,7 @@ describe('a message that neither of the two writes', () => {
         to: { userIds: [A, B] },
       },
     ]);
-    // Nobody has written their first message by it.
+    // No first message was written by it.
     expect(sent.facts.map(({ type }) => type)).toEqual(['messageCreated']);
     const [messageId] = [...state.messages.keys()] as [MessageId];
     expect(

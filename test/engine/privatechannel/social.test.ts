@@ -1,4 +1,7 @@
-/** Goal: the server alone silences, judges and hands on a private channel, and a game hears of what it carried. */
+/**
+ * Goal: only the server itself ends calls, moderates and migrates a private channel, and a game receives the messages
+ * it carried.
+ */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type By, SYSTEM } from '../../../engine/kernel/authority.ts';
 import {

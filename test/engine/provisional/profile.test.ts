@@ -1,4 +1,4 @@
-// Goal: what a game tells of a player is changed key by key, replaced whole under each, and bounded in bytes.
+// Goal: a game changes a player's data key by key, replaces each value whole, within bounds of bytes.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { changeProfile, EMPTY_PROFILE, PROFILE_BYTES_MAX } from '../../../engine/provisional/profile.ts';

@@ -1,4 +1,4 @@
-// Goal: no sequence of calls gets more through than its windows admit, waiting as told always helps, and memory is bounded.
+// Goal: no sequence of calls exceeds its windows, waiting for the reported time always helps, and memory is bounded.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { watchInvalidCalls } from '../../../engine/ratelimit/invalid.ts';

@@ -1,4 +1,4 @@
-// Goal: a session's cursor is never beyond what it was told of a stream, and not behind it either while it follows.
+// Goal: a session's cursor is never ahead of what it received of a stream, nor behind it while it is subscribed.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StreamCursors } from '../../../engine/session/cursors.ts';

@@ -134,7 +134,7 @@ function numbered(index: JournalIndex, segments: readonly Buffer[], own: number)
   return { seq: found.seq, presence: found.manner.presence?.status, firstSeq, jsons };
 }
 
-/** Histories without an end: an id that begins anew would make two histories of one name. */
+/** Histories without an end: a repeated id would make two histories of one name. */
 const endless = ticks.map((all) => all.map((steps) => steps.filter(({ kind }) => kind !== 'end')));
 
 describe('a journal', () => {

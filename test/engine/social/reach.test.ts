@@ -1,4 +1,5 @@
-// Goal: one rule decides who reaches whom in private, for every command, and a block comes before everything else.
+// Goal: one rule decides which users reach each other in private, for every command, and a block comes before
+// everything else.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -172,7 +173,7 @@ describe.each(Object.entries(SITUATIONS) as [keyof typeof SITUATIONS, Situation]
     it.each(Object.entries(ASKED) as [keyof PrivateCommands, Asks][])('%s', (type, asks) => {
       const input = { join: true, messageId: MESSAGE.id, emoji: '👍', answerIds: [1] } as never;
       const by = caller(A, { bot: situation.fromBot ?? false });
-      // Bots take no part in calls, whoever they reach.
+      // Bots take no part in calls, even with users they reach.
       const isFree = asks === 'nothing' || (type === 'setCallState' && by.bot);
       const expected = isFree ? null : EXPECTED[name][asks];
       expect(codeOf(reachOf(stateOf(situation), rowOf(type), input, by, knownIn(situation)))).toBe(expected);

@@ -7,8 +7,8 @@ export const LIBRARIES = ['discord.js', 'eris', 'oceanic.js'] as const;
 type Library = (typeof LIBRARIES)[number];
 
 /**
- * Defects of a library that messages of the platform set off as well, and that no answer could avoid. They are counted,
- * and told at the end of a run.
+ * Defects of a library that messages of the platform set off as well, and that no answer could avoid. They are
+ * counted, and reported at the end of a run.
  */
 const KNOWN_DEFECTS: readonly { readonly library: Library; readonly fault: RegExp; readonly what: string }[] =
   [

@@ -4,7 +4,7 @@ import { bodiesOf, type Sent } from './bodies.ts';
 import { World } from './world.ts';
 
 const BATCH = 250;
-/** Bots log in anew after so many batches, and the server begins anew after so many bodies. */
+/** Bots log in again after so many batches, and the server restarts after so many bodies. */
 const BATCHES_PER_LOGIN = 10;
 const BODIES_PER_SERVER = 20_000;
 const AT_ONCE = 8;

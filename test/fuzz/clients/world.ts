@@ -69,7 +69,7 @@ export class World {
     await this.#server.stop();
   }
 
-  /** Bots that log in anew are sent the guild as all bodies until now have left it. */
+  /** Bots that log in again are sent the guild as all bodies until now have left it. */
   async restartBots(): Promise<void> {
     await Promise.all(this.#bots.map((bot) => bot.stop()));
     const { api, guild, bots } = this.#server.info;

@@ -1,4 +1,5 @@
-// Goal: an activity in a page is heard from its own frame alone, hears what is meant for it, and does for the person only what was agreed to.
+// Goal: an activity in a page is accepted from its own frame alone, receives only its own messages, and acts for the
+// person only as agreed.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Commands, Events } from '@discord/embedded-app-sdk';

@@ -1,5 +1,5 @@
-// Goal: a call goes from its start to sound, stays through what networks and servers do, and ends when it must, each
-// time saying so; and what the application sets reaches whoever it is for.
+// Goal: a call goes from its start to sound, survives faults of networks and servers, ends when it must, and reports
+// each step; settings of the application take effect.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { OP } from '../../../protocol/opcodes.ts';
 import { VOICE_OP } from '../../../protocol/voice.ts';

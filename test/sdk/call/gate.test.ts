@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { AudioModeType } from '../../../sdk/call/enums.ts';
 import { decibels, Gate, SILENCE_DB } from '../../../sdk/call/gate.ts';
 
-/** Tells the gate of a loudness every 20 ms, and answers when it was open last and first. */
+/** Gives the gate a loudness every 20 ms, and returns when it was open first and last. */
 function heard(gate: Gate, levels: readonly number[], fromMs = 0): boolean[] {
   return levels.map((levelDb, index) => {
     const nowMs = fromMs + index * 20;

@@ -17,7 +17,7 @@ interface VoiceConnection {
   code: number | null;
 }
 
-/** Sound that does as the test tells it. */
+/** Sound that the test controls. */
 export class ScriptedMedia implements CallMedia {
   readonly options: CallMediaOptions;
   readonly told: string[] = [];

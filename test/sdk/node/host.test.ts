@@ -1,5 +1,5 @@
-// Goal: in Node a redirect comes back to the loopback interface and nowhere else, people without a browser are told where to
-// sign in, and logs are files of their owner.
+// Goal: in Node a redirect returns to the loopback interface only, users without a browser see where to sign in, and
+// logs are files of their owner.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';

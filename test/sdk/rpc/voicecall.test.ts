@@ -137,7 +137,7 @@ describe('the call of the helper', () => {
     expect(await ask('PUSH_TO_TALK', { active: 1 })).toMatchObject({ data: { code: 4000 } });
     lose();
     expect(medias[0]!.isOpen).toBe(false);
-    // Nobody holds the key for the next application.
+    // The key is not held for the next application.
     await connect();
     await ask('SET_VOICE_SETTINGS', { mode: { type: 'PUSH_TO_TALK', delay: 0 } });
     expect(medias[0]!.isOpen).toBe(false);

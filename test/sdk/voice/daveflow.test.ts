@@ -10,7 +10,7 @@ import { DaveFlow, type DaveGroup, type DaveStatus } from '../../../sdk/voice/da
 const ME = '158049329150427136';
 const OTHER = '158049329150427137';
 
-/** A group that says what was asked of it, and does as it is told. */
+/** A group that records its calls, and answers as the test sets. */
 class ScriptedGroup implements DaveGroup {
   readonly asked: string[] = [];
   ready = false;

@@ -1,4 +1,5 @@
-// Goal: who has the password, and the code when there is one, gets in; nobody else does, and nobody learns who is here.
+// Goal: only a user with the password, and the code if there is one, signs in, and no answer reveals which accounts
+// exist.
 import { Secret as OtpSecret, TOTP } from 'otpauth';
 import { describe, expect, test } from 'vitest';
 import { SIGN_IN_AGE_MS, SIGN_IN_IDLE_MS, SIGN_INS_MAX } from '../../../engine/account/account.ts';
@@ -231,7 +232,7 @@ describe('the second factor', () => {
     expect(await accounts.enableFactor(userId, { ...form, code: '000000' }, HOME)).toEqual(
       wrongField('code'),
     );
-    // The current secret is never accepted as a new one, whoever sends it.
+    // The current secret is never accepted as a new one, from any sender.
     const stolen = memory.accounts.get(userId)!.factor!.sealed;
     expect(await accounts.enableFactor(userId, { ...form, sealed: stolen }, HOME)).toEqual(
       wrongField('code'),
@@ -293,7 +294,7 @@ describe('browser sessions', () => {
     const asEve = [Buffer.from(eve).toString('base64url'), ...rest].join('.');
     for (const junk of ['', 'x', asEve, `${cookie}x`, cookie.slice(0, -1), 'a'.repeat(10_000), '..'])
       expect(await accounts.browserSession(junk)).toBeNull();
-    // Nobody may end a browser of somebody else by naming it.
+    // A user cannot end a browser session of another user by naming it.
     const [signIn] = await accounts.browserSessions(anna);
     await accounts.close(eve, signIn!.id);
     expect(await accounts.browserSession(cookie)).not.toBeNull();

@@ -1,4 +1,5 @@
-// Goal: nobody locks the owner of a name out from elsewhere, and guessing stays slow from however many networks.
+// Goal: failed sign-ins from elsewhere do not lock out the owner of a name, and guessing stays slow from any number
+// of networks.
 import { describe, expect, test } from 'vitest';
 import { HERE } from '../../../actors/placement/routing.ts';
 import { createAttempts } from '../../../services/accounts/attempts.ts';
@@ -84,7 +85,7 @@ test('an attempt refused by the bound over all networks does not count against i
   for (let network = 1; network <= 4; network++)
     for (let guess = 0; guess < 5; guess++) expect((await begin(network)).waitMs).toBe(0);
   for (let attempt = 0; attempt < 20; attempt++) expect((await begin(9)).waitMs).toBe(15_000);
-  // The owner signs in from a network that is known: nobody waits for all networks any more.
+  // The owner signs in from a network that is known: the bound over all networks delays it no more.
   attempts.forgive('anna', from(100));
   expect((await begin(9)).waitMs).toBe(0);
   expect((await begin(1)).waitMs).toBe(15_000);

@@ -1,4 +1,5 @@
-// Goal: an owner of running activities ends what nobody renews, keeps what it read from an earlier owner for a whole lease, and goes on after a fault of the database.
+// Goal: an owner of running activities ends those without renewal, keeps those of an earlier owner for a whole lease,
+// and continues after a fault of the database.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Lifetime } from '../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';

@@ -1,4 +1,4 @@
-// Goal: a list of members reaches its asker whole and consistently numbered, whoever comes and goes, page by page.
+// Goal: a list of members is complete and consistently numbered, page by page, while members join and leave.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { LiveSession } from '../../../actors/session/backend.ts';

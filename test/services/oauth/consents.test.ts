@@ -13,7 +13,7 @@ const BOT: Partial<AuthorizeQuery> = {
   permissions: '2048',
 };
 
-/** The `error` that an application hears, and where. */
+/** The `error` that an application receives, and where. */
 async function told(query: AuthorizeQuery, world = arrange()) {
   const described = await world.oauth.consents.describe(ANNA, query);
   if (described.kind !== 'redirect') return described.kind;

@@ -1,4 +1,4 @@
-// Goal: a device gets tokens once a person has let it in, polls at the pace it is told, and nobody else gets them.
+// Goal: a device gets tokens once a person has approved it, polls at the given pace, and no other client gets them.
 import { describe, expect, test } from 'vitest';
 import { DEVICE_LIFE_SEC, POLL_INTERVAL_SEC } from '../../../services/oauth/devices.ts';
 import { DEVICE_GRANT } from '../../../services/oauth/endpoint.ts';

@@ -1,4 +1,4 @@
-// Goal: an id of the admin API that nobody has is answered 404 with the id, whichever route it is given to, and nothing is written.
+// Goal: an unknown id is answered by the admin API with 404 and the id, on every route, and nothing is written.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Guilds } from '../../../actors/guild/guilds.ts';
 import { systemClock } from '../../../actors/runtime/clock.ts';

@@ -4,7 +4,7 @@ import type { Mergeable, OutgoingHttp } from '../../../services/players/ports.ts
 import { createProvisional } from '../../../services/players/provisional.ts';
 import { openInstance } from '../../support/instance.ts';
 
-/** A part of the instance that remembers what it was asked to move, and fails or hangs when told to. */
+/** A part of the instance that remembers what it was asked to move, and fails or hangs when the test sets it. */
 class RecordingPart implements Mergeable {
   readonly moves: string[] = [];
   fail = false;
@@ -53,7 +53,7 @@ export async function openPlayers() {
   const faults: unknown[] = [];
   const later: (() => void)[] = [];
 
-  /** A server that starts anew over the same database; the earlier one's memory is gone with it. */
+  /** A server that is restarted over the same database; the earlier one's memory is gone with it. */
   const start = (parts: readonly Mergeable[] = [part]) =>
     createProvisional({
       storage: instance.storage,

@@ -1,4 +1,4 @@
-// Goal: a player from elsewhere has one account at any time, whoever asks at the same time, and whatever breaks meanwhile.
+// Goal: a player of another issuer has one account at any time, under concurrent requests and faults.
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
 import { until } from '../../support/instance.ts';

@@ -1,4 +1,4 @@
-// Goal: what people do can be joined by whom they invite, while they do it, and the secret of it goes to nobody else.
+// Goal: invited users can join an activity while it runs, and no other user receives its secret.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import type { ActivityTarget, DirectDraft, Person } from '../../../services/social/ports.ts';

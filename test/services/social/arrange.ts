@@ -94,7 +94,7 @@ export async function openSocial(config: Partial<Config> = {}) {
   };
 }
 
-/** Lets a game get webhook events at a URL that nobody checks. */
+/** Lets a game get webhook events at a URL that is not verified. */
 export async function subscribe(
   { storage, commitAsOwner }: Pick<Awaited<ReturnType<typeof openInstance>>, 'storage' | 'commitAsOwner'>,
   id: ApplicationId,

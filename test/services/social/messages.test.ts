@@ -1,4 +1,5 @@
-// Goal: people write to each other by their ids under the rules of who may, and a game hears only what was granted to it.
+// Goal: people write to each other by their ids under the rules of permission, and a game receives only what was
+// granted to it.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../../engine/kernel/authority.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';

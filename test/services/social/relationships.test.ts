@@ -1,4 +1,4 @@
-// Goal: what two people become to each other is durable on both sides at once, and told to whoever may know of it.
+// Goal: a relationship is durable on both sides at once, and is sent to the sessions that may know of it.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../../support/instance.ts';
 import { codeOf, openSocial, told } from './arrange.ts';

@@ -1,4 +1,4 @@
-// Goal: every follower hears of a published message, whatever fails on the way, and work that is done is not done again.
+// Goal: every follower receives a published message despite faults, and work that is done is not repeated.
 import { expect, test } from 'vitest';
 import { Lifetime } from '../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';

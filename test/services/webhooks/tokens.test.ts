@@ -1,4 +1,4 @@
-// Goal: a webhook's token is as long as clients expect, its own, and nobody else's.
+// Goal: a webhook's token is as long as clients expect, and unique.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { WebhookId } from '../../../protocol/ids.ts';

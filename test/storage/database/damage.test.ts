@@ -19,7 +19,7 @@ beforeAll(async () => {
     'CREATE TABLE said AS SELECT n, repeat(md5(n::text), 20) AS text FROM generate_series(1, 20000) n',
   );
   whole = join(root, 'whole', 'database');
-  // As a crash leaves it: nobody has closed it.
+  // As a crash leaves it: it was not closed.
   await cp(live, whole, { recursive: true });
 }, 60_000);
 afterAll(async () => {

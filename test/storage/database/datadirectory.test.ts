@@ -1,4 +1,4 @@
-// Goal: a data directory is never begun anew over what is in it, whatever part of it is missing.
+// Goal: a data directory with missing parts is never initialised over its content.
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';

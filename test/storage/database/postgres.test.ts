@@ -1,4 +1,4 @@
-// Goal: a PostgreSQL server that refuses a connection is told from one that cannot be reached.
+// Goal: a PostgreSQL server that refuses a connection is distinguished from an unreachable one.
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';

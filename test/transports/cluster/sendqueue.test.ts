@@ -1,4 +1,5 @@
-// Goal: what is told to a peer arrives in order and once however often streams fail, or the peer knows that something is missing.
+// Goal: frames sent to a peer arrive in order and once however often streams fail, or the peer knows that some are
+// missing.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { EncodedFrame } from '../../../transports/cluster/codec.ts';

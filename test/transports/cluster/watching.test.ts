@@ -15,7 +15,7 @@ afterEach(() => {
   for (const close of closers.splice(0).reverse()) close();
 });
 
-/** Watches at a server that does this once it is asked; what comes is told by its revision. */
+/** Watches at a server that does this once it is asked; events are identified by their revision. */
 async function watching(
   asked: (stream: ServerDuplexStream<Buffer, Buffer>) => void,
   heard: (n: number) => void,

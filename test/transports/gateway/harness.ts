@@ -122,7 +122,7 @@ export const IDENTIFY = {
   intents: 1,
 };
 
-/** A port that answers as told. */
+/** A port with given answers. */
 export const portOf = (identify: (given: Identify) => Promise<OpenOutcome>): GatewayPort => ({
   identify,
   resume: async () => ({ kind: 'invalid' }),

@@ -58,7 +58,7 @@ test('a folder keeps a thousand letters, and other files', async () => {
   expect(paths.map((path) => path.startsWith(folder))).toEqual([true]);
 });
 
-/** A mail server that notes what it is told. */
+/** A mail server that records its input. */
 async function mailServer(answers: Readonly<Record<string, string>> = {}) {
   const told: string[] = [];
   const server: Server = createServer((socket) => {

@@ -1,5 +1,5 @@
-// Goal: the pages do what their forms say for who sent them, and for nobody else: not for other sites, not for a planted
-// cookie, not for garbage; and they lead nowhere but where they may.
+// Goal: the pages act only for the user who submitted the form: not for other sites, a planted cookie or garbage; and
+// they redirect only to permitted pages.
 import fc from 'fast-check';
 import { TOTP } from 'otpauth';
 import { afterEach, describe, expect, test } from 'vitest';

@@ -28,7 +28,7 @@ const app = newApplication(BOT.applicationId as ApplicationId, BOT.userId, {
   verifyKey: 'ab',
 });
 
-/** Services over the people and the application above, which keep what they were told. */
+/** Services over the people and the application above, which record their calls. */
 function world(accounts: Partial<Accounts> = {}) {
   const stored: string[] = [];
   const told: unknown[] = [];

@@ -1,4 +1,4 @@
-// Goal: every operation that gives somebody or something a name refuses characters that nobody sees, and drops none.
+// Goal: every operation that sets a name refuses invisible characters, and drops none.
 import { describe, expect, test } from 'vitest';
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
 import { NameText, Obj } from '../../../protocol/schemas/request.ts';

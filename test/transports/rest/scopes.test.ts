@@ -1,4 +1,4 @@
-// Goal: every scope opens what it says and nothing else; an application that lacks it hears which one it lacks.
+// Goal: every scope allows what it names and nothing else; the refusal names the missing scope.
 import { describe, expect, test } from 'vitest';
 import type { ApplicationId } from '../../../protocol/ids.ts';
 import { isScope, SCOPES, type Scope } from '../../../protocol/scopes.ts';

@@ -1,4 +1,5 @@
-// Goal: a session hears what its user is told once, wherever it goes on, and what cannot come again is forgotten.
+// Goal: a session receives each direct notification once, on any shard, and cursors that are no longer needed are
+// deleted.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DeliveryCursors } from '../../../../actors/cluster/delivery/deliverycursors.ts';

@@ -1,10 +1,11 @@
-// Goal: whoever tells a guild's stream, each session of the home has every dispatch once, and hears when nobody tells it.
+// Goal: whichever shard owns a guild, each subscribed session of this shard receives every dispatch once, and learns
+// when the guild has no owner.
 import { describe, expect, it } from 'vitest';
 import type { SessionFrame } from '../../../../actors/placement/ports.ts';
 import { NotServed } from '../../../../protocol/faults.ts';
 import { followedGuild, GUILD, handleOf, numberOf, turn } from '../../../support/followedguild.ts';
 
-/** A session that hears the guild of shard `a` up to 10. */
+/** A session that is subscribed to the guild of shard `a` up to 10. */
 async function live(instance: ReturnType<typeof followedGuild>, sessionId = 'one') {
   await instance.own('a');
   const entered = instance.enter(sessionId);
@@ -84,7 +85,7 @@ describe('a followed guild', () => {
     const { entered, handle } = await live(instance);
     await instance.own('a', 2);
     const question = await instance.asked();
-    // On its way when the guild was lost, and told again by who has it now.
+    // In flight when the guild was lost, and sent again by its next owner.
     instance.home.frames('a', [
       instance.frame(numberOf(1, 11), handle),
       instance.following(handle, numberOf(1, 11)),

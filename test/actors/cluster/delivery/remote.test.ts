@@ -1,4 +1,5 @@
-// Goal: a home gets one frame for each dispatch, however many of its sessions hear it, and what is over is told nothing.
+// Goal: a shard receives one frame for each dispatch, however many of its sessions are recipients, and sessions that
+// have ended receive nothing.
 import { describe, expect, it } from 'vitest';
 import { type RemoteSession, RemoteSessions } from '../../../../actors/cluster/delivery/remote.ts';
 import type {

@@ -1,4 +1,4 @@
-// Goal: a session is open with whoever owns its user, and is taken for open only where it has been.
+// Goal: a session is open at the owner of its user, and counts as open only where it was opened.
 import { describe, expect, it } from 'vitest';
 import type { LocalSession } from '../../../../actors/cluster/delivery/peer.ts';
 import { type UserChannelPorts, UserChannels } from '../../../../actors/cluster/delivery/userchannel.ts';

@@ -1,5 +1,5 @@
-// Goal: whatever the directory, the database and the clock do, a partition is served by one shard at most, everything
-// that changes hands is finished or let go first, and what was lost is claimed anew.
+// Goal: whatever the directory, the database and the clock do, at most one shard serves a partition; work is finished
+// or abandoned before a handover, and lost partitions are claimed again.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SoloDirectory } from '../../../../transports/cluster/directory.solo.ts';

@@ -1,4 +1,5 @@
-// Goal: a call reaches whoever owns its key, over changes of hands and broken links; it is done once where it says so, and nobody waits for ever.
+// Goal: a call reaches the owner of its key over handovers and broken links, runs once where the catalogue says so,
+// and always ends.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { LinkFault, type LinkFaultKind, NotServed } from '../../../../protocol/faults.ts';

@@ -1,4 +1,4 @@
-// Goal: whoever comes to own an id has taken the latest that was told of it, whatever is lost, refused or moves meanwhile.
+// Goal: a new owner of an id has received its latest state, whatever is lost, refused or moved meanwhile.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StateSync } from '../../../../actors/cluster/routing/statesync.ts';

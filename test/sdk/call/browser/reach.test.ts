@@ -1,4 +1,4 @@
-// Goal: whoever sits before a call without sound reads what is wrong and what to do, for each cause that a page can tell.
+// Goal: a user of a call without sound reads what is wrong and what to do, for each cause that a page can detect.
 import { expect, test } from 'vitest';
 import { type ReachFacts, whyUnreached } from '../../../../sdk/call/browser/reach.ts';
 

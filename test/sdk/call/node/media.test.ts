@@ -1,5 +1,5 @@
-// Goal: in Node, what a voice server sends is heard by whom it is meant for, once and in order; what is captured goes out
-// while the mouth is open, and ends in silence; and nothing that a server says breaks anything.
+// Goal: in Node, media of a voice server is played by its recipient once and in order; captured audio is sent while
+// the gate is open, and ends in silence; and no message of a server breaks anything.
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -37,7 +37,7 @@ const packages: CallPackages = {
   },
 };
 
-/** Values that come, and whoever waits for the next. */
+/** Values that arrive, and the caller that waits for the next one. */
 class Came<T> {
   readonly all: T[] = [];
   #waiting: (() => void) | null = null;

@@ -1,4 +1,4 @@
-// Goal: who lacks a package that calls need is told which; who has them gets a codec that carries sound.
+// Goal: an error names the missing package that calls need; with all packages there is a codec that carries sound.
 import { expect, test } from 'vitest';
 import {
   CHANNELS,

@@ -1,4 +1,4 @@
-/** Goal: an application manages its own commands and nobody else does; clients read them in their language. */
+/** Goal: an application manages its own commands and no others; clients read them in their language. */
 import { describe, expect, it } from 'vitest';
 import { HERE } from '../../../../actors/placement/routing.ts';
 import type {

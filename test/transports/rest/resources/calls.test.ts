@@ -1,4 +1,7 @@
-/** Goal: clients of people ring and decline by their routes, which hand on whom they name and leave the rules to the channel. */
+/**
+ * Goal: clients of people ring and decline by their routes, which pass on the named users and leave the rules to the
+ * channel.
+ */
 import { describe, expect, it, vi } from 'vitest';
 import { refusal } from '../../../../protocol/refusal.ts';
 import { calls } from '../../../../transports/rest/resources/calls.ts';
