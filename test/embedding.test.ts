@@ -87,7 +87,7 @@ describe('operations', () => {
     await expect(here.say('x', '404')).rejects.toThrow('404');
   });
 
-  it('tell strangers nothing of a private channel, not even that there is one', async () => {
+  it('reveal nothing of a private channel to strangers, not even that it exists', async () => {
     const { user } = await engine.admin.createUser({ username: 'stranger' });
     const { user: friend } = await engine.admin.createUser({ username: 'confidant' });
     const call = { body: { recipient_id: friend.id } };
@@ -288,7 +288,7 @@ describe('hooks', () => {
 });
 
 describe('dispatches', () => {
-  it('are heard once each, with their guild, whoever receives them', async () => {
+  it('are received once each, with their guild, for any recipients', async () => {
     const heard: unknown[] = [];
     const stop = engine.on('MESSAGE_CREATE', (d, { guildId }) =>
       heard.push([(d as { content: string }).content, guildId]),
@@ -313,7 +313,7 @@ describe('dispatches', () => {
     ]);
   });
 
-  it('tell once of a guild that the operator makes, as its owner sees it', async () => {
+  it('report once a guild that the operator makes, as its owner sees it', async () => {
     const heard: unknown[] = [];
     const stop = engine.on('GUILD_CREATE', (d, { guildId }) => heard.push({ ...(d as object), guildId }));
     const { id } = await engine.admin.createGuild({ name: 'New', ownerId: here.ownerId });

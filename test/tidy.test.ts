@@ -240,7 +240,7 @@ function droppedTimer(node: Node, parents: readonly Node[], source: Source): str
 }
 
 describe('lifetimes', () => {
-  test('have the handle of every timer, so that whoever began it can end it', () => {
+  test('have the handle of every timer, so that its owner can end it', () => {
     expect(objections(own, droppedTimer)).toEqual([]);
   });
 

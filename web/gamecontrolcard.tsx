@@ -26,7 +26,7 @@ function Linked({ helper, forget }: { helper: GameControl; forget: () => void })
     <section class="card" aria-label="Games of this machine" data-helper={phase}>
       <p>
         {phase === 'ended'
-          ? `Games of this machine do not act on this page any more: ${reason}`
+          ? `Games of this machine no longer act on this page: ${reason}`
           : 'Games of this machine act on this page: they choose channels and change voice settings.'}
       </p>
       <button type="button" class="quiet" onClick={end}>

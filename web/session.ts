@@ -63,7 +63,7 @@ const REJOINS_MAX = 5;
 const REASONS: Readonly<Record<number, string>> = {
   4004: 'The server does not know this token.',
   4014: 'You were disconnected from the channel.',
-  4017: 'The server lets nobody in without end-to-end encryption.',
+  4017: 'The server requires end-to-end encryption.',
   4021: 'The server says this page asks too much.',
   4022: 'The call has ended.',
 };

@@ -171,7 +171,7 @@ function sessionEvents(parts: EventParts): SessionEvents {
       signals.statusChanged.emit(status, error, detail);
     },
     dispatch(name, d) {
-      log.verbose(() => `The gateway told ${name}`);
+      log.verbose(() => `The gateway sent ${name}`);
       const notices = reduce(state, name, d);
       dispatched.emit(name, d);
       notify(notices);

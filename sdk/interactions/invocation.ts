@@ -140,7 +140,7 @@ export function typedOptions(
 }
 
 const listed = (known: readonly IndexedOption[]): string =>
-  known.length === 0 ? 'It takes none.' : `It takes: ${known.map(nameOf).join(', ')}.`;
+  known.length === 0 ? 'It takes no options.' : `It takes: ${known.map(nameOf).join(', ')}.`;
 
 function typedValue(
   option: IndexedOption,

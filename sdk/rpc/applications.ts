@@ -52,7 +52,7 @@ export class Applications {
 
   async #read(clientId: string): Promise<RpcApplication> {
     const { status, body } = await this.#ports.call('GET', `/applications/${clientId}/rpc`);
-    if (status === 401) throw new RpcClosed('TOKEN_REVOKED', 'The person is not signed in any more.');
+    if (status === 401) throw new RpcClosed('TOKEN_REVOKED', 'The person has signed out.');
     if (status === 404 || status === 400) throw UNKNOWN;
     if (status !== 200 || !isObject(body)) throw new RpcClosed('ABNORMAL', 'The server does not answer.');
     const { rpc_origins: origins } = body;

@@ -116,7 +116,7 @@ export class Room {
     if (op !== 'proof' || given.length !== expected.length || !timingSafeEqual(given, expected))
       throw broken('The page does not know the secret. Open the link of guildhall rpc again.');
     if (userId !== this.#ports.selfId()) throw broken('The page is signed in as another person.');
-    this.#linked?.close(CLOSE.POLICY, 'Another page is linked now.');
+    this.#linked?.close(CLOSE.POLICY, 'Another page has been linked.');
     this.#linked = socket;
   }
 

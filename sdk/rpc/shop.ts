@@ -39,7 +39,7 @@ export function shopCommands(ports: ShopPorts): Record<string, Run> {
       if (!sku) throw new RpcError('PURCHASE_ERROR', 'The application does not sell this SKU.');
       const isWanted = await page.confirm(`Open the store to buy ${String(Reflect.get(sku, 'name'))}?`);
       if (!isWanted || !page.openExternal(`${origin}/store/${applicationId}#sku-${skuId}`))
-        throw new RpcError('PURCHASE_CANCELED', 'The person does not buy it now.');
+        throw new RpcError('PURCHASE_CANCELED', 'The person declined the purchase.');
       // It is paid for in the store; ENTITLEMENT_CREATE reports the payment.
       return [];
     },

@@ -50,7 +50,7 @@ describe('a tally', () => {
     expect([2, 3, 19].map((index) => tally.has(index))).toEqual([false, true, true]);
   });
 
-  test('tells one order from another', () => {
+  test('distinguishes one order from another', () => {
     const orders = [tallyOf(0, 1, 2), tallyOf(0, 1, 2), tallyOf(0, 2, 1), tallyOf(0, 1, 2, 2)].map(
       (each) => each.order,
     );

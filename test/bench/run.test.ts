@@ -59,7 +59,7 @@ describe('the end of a run', () => {
 });
 
 describe('a run', () => {
-  test('ends with a plain sentence where nobody listens', async () => {
+  test('ends with a plain sentence when no server listens', async () => {
     await expect(run('none', { url: 'ws://127.0.0.1:1', identifyPerSecond: 100 })).rejects.toThrow(
       /Nothing answers at/,
     );
@@ -101,7 +101,7 @@ describe('a run', () => {
     expect(await run(fault)).toMatchObject(found);
   });
 
-  test('tells limited from failed sends', async () => {
+  test('distinguishes limited from failed sends', async () => {
     expect((await run('none', {}, 429)).sends).toMatchObject({ answered: 0, limited: MESSAGES, failed: 0 });
   });
 

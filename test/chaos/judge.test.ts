@@ -54,16 +54,16 @@ describe('the judge', () => {
     ['at the beginning', [1001, 1002], 1],
     ['all', [], 3],
     ['nothing, but one that is not stored is told', [1000, 1001, 1002, 1003], 1],
-  ])('finds what a session was never told: %s', (_, ids, lost) => {
+  ])('finds what a session never received: %s', (_, ids, lost) => {
     expect(heardBy(hearing(ids))).toBe(`lost ${lost}, doubled 0, reordered 0, stale 0`);
   });
 
-  test('finds what a session was told twice, or late', () => {
+  test('finds what a session received twice, or late', () => {
     expect(heardBy(hearing([1000, 1001, 1001, 1002]))).toBe('lost 0, doubled 1, reordered 0, stale 0');
     expect(heardBy(hearing([1001, 1000, 1002]))).toBe('lost 1, doubled 0, reordered 1, stale 0');
   });
 
-  test('excuses what is missing before the guild is told anew, and only that', () => {
+  test('excuses what is missing before a new GUILD_CREATE, and only that', () => {
     const { heard } = hearing([1000]);
     const again = [
       { s: 4, anew: GUILD, message: null },

@@ -162,7 +162,7 @@ describe('a member in the call of a private channel', () => {
     expect(ticketsOf(own)).toMatchObject([{ channel_id: channelId }]);
   });
 
-  it('is removed when the shard of its session and the owner of its user die together and nobody resumes it', async () => {
+  it('is removed when the shard of its session and the owner of its user die together and no session resumes', async () => {
     const resumeWindowMs = 10_000;
     cluster = await openCluster(4, { resume_window_ms: resumeWindowMs });
     const [first, second, third, fourth] = cluster.instances as [

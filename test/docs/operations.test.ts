@@ -139,7 +139,7 @@ test('the program and `npm start` pass the same flags to Node', () => {
 });
 
 describe('the image', () => {
-  test('has a C library that the native server runs on, and runs as nobody special', () => {
+  test('has a C library that the native server runs on, and runs as an unprivileged user', () => {
     const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base);
     expect(new Set(bases)).toEqual(new Set(['node:24-trixie-slim']));
     const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));

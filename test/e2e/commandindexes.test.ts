@@ -118,7 +118,7 @@ test('integrations are listed, and bots receive their creation and deletion', as
   expect((await created).d.name).toBe('Newcomer');
 });
 
-test('bots hear when an application of their guild takes another name or description, and of nothing else', async () => {
+test('bots receive a new name or description of an application of their guild, and nothing else', async () => {
   const updates: { id: string; guild_id: string; application: { description: string } }[] = [];
   bot.on('raw', ({ t, d }: { t: string; d: (typeof updates)[0] }) => {
     if (t === 'INTEGRATION_UPDATE') updates.push(d);

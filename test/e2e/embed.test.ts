@@ -151,7 +151,7 @@ describe('hooks', () => {
     expect(plain).not.toHaveProperty('seen_by');
   });
 
-  test('see each dispatch once through on(), whoever receives it, and may fail without harm', async () => {
+  test('see each dispatch once through on(), with any recipients, and may fail without harm', async () => {
     const { engine, say, guildId, token } = await furnished(await createEngine(quiet));
     const { gateway } = await engine.listen();
     const clients = await Promise.all([1, 2].map(() => GatewayClient.ready(gateway, { token })));

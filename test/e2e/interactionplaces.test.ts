@@ -139,7 +139,7 @@ describe('an ephemeral answer', () => {
   });
 });
 
-test('a form and suggestions tell the invoker that the application has answered', async () => {
+test('a form and suggestions show the invoker that the application has answered', async () => {
   bot.answers<Interaction>(async (interaction) => {
     if (interaction.isAutocomplete()) await interaction.respond([]);
     if (!interaction.isChatInputCommand()) return;

@@ -322,7 +322,7 @@ const whoHas = async (sub: string) =>
   (await signInAs('good', sub)).body as { code?: number; user_id?: string };
 
 describe('players and accounts', () => {
-  test('are linked one to one, whoever tries it at the same time', async () => {
+  test('are linked one to one under concurrent attempts', async () => {
     const people = await Promise.all(Array.from({ length: 6 }, (_, index) => agreed(`links.${index}`)));
     await signInAs('good', 'wanted');
     const codes = await Promise.all(people.map(({ code }) => code()));

@@ -125,7 +125,7 @@ const filled = (lines: string): string =>
     .replaceAll('<bot token>', server.info.bot.token)
     .replaceAll('<player token>', server.info.player.token);
 
-test('the echo bot of docs/start.md prints whom it echoes: the bot of `guildhall connect @discordjs/voice`', async () => {
+test('the echo bot of docs/start.md prints which user it echoes: the bot of `guildhall connect @discordjs/voice`', async () => {
   const [echo] = fenced(await startPage(), 'js');
   const env = { NODE_EXTRA_CA_CERTS: server.info.ca_file! };
   const listener = await running('echo.mjs', filled(echo!), env);

@@ -148,7 +148,7 @@ describe('a lobby', () => {
     expect(ada.told.filter((line) => line === `messageCreated ${first}`)).toHaveLength(1);
   });
 
-  test('is left by a player, and loses a player whom the game’s server removes', async () => {
+  test('is left by a player, and loses a player that the game’s server removes', async () => {
     const { ada, bo, lobbyId } = await pair('leaving');
     await server.bot().call('delete_lobby_member', { params: { lobby_id: lobbyId, user_id: bo.id } });
     await vi.waitFor(() => {

@@ -209,7 +209,7 @@ describe('a schema', () => {
     expect(schema.accepts(schema.example)).toBe(true);
   });
 
-  test('chooses a variant by its tag alone, and tells absent fields from null ones', () => {
+  test('chooses a variant by its tag alone, and distinguishes absent fields from null ones', () => {
     const step = variants('kind', {
       done: { id: id('user') },
       failed: { why: optional(text), code: given(integer) },

@@ -130,7 +130,7 @@ describe.each(databases())('an upgrade on $name', (kind) => {
     expect(runs[0]).toEqual(runs[1]);
   });
 
-  test('computes stored keys again and renames people whose names the earlier rule told apart', {
+  test('computes stored keys again and renames people whose names the earlier rule distinguished', {
     timeout: 60_000,
   }, async () => {
     const database = await kind.create();

@@ -48,7 +48,7 @@ const MESSAGES_MAX = 400;
 const TYPING_MS = 10_000;
 const TYPING_EVERY_MS = 8_000;
 const FAILURES: Readonly<Record<number, string>> = {
-  1: 'The application gave an answer that is none.',
+  1: 'The application gave an invalid answer.',
   2: 'The application did not answer in time.',
   3: 'The application cannot be reached.',
 };

@@ -129,7 +129,7 @@ export function ChaosPage({ admin }: AdminProps) {
   const removal = ({ id }: Json): readonly Change[] => [
     {
       title: 'Remove',
-      says: `Removes rule ${text(id)}: it strikes no more.`,
+      says: `Removes rule ${text(id)}: it no longer applies.`,
       run: () => admin.post('/chaos/remove', { id: text(id) }),
     },
   ];

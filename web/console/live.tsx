@@ -121,7 +121,7 @@ const LOBBIES = [
   count('Members', 'members'),
   word('Game', 'game'),
   code('Linked channel', 'linked_channel_id'),
-  moment('Nobody connected since', 'idle_since'),
+  moment('No connection since', 'idle_since'),
 ];
 
 /** Lobbies of an application. */

@@ -129,7 +129,7 @@ function Caller({ admin, operation }: { readonly admin: Admin; readonly operatio
       {method !== 'GET' && (
         <p class="notice">This changes something, as if the user had done it. It is written to the trail.</p>
       )}
-      <Field name="as" label="Call as (id of a user or bot; empty for nobody)" />
+      <Field name="as" label="Call as (id of a user or bot; empty for no user)" />
       {params.map((name) => (
         <Field key={name} name={`param-${name}`} label={name} isRequired />
       ))}

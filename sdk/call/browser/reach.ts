@@ -24,7 +24,7 @@ export function whyUnreached(facts: ReachFacts): string {
     return 'The voice server has not said where to send sound. Leave and join again; if that changes nothing, look at the log of the server.';
   if (isLoopback(address) && !isLoopback(pageHost))
     return (
-      `The server told this browser to send sound to ${address}, which is this device and not the server. ` +
+      `The server gave this browser the address ${address} for sound, which is this device and not the server. ` +
       'On the server, set external_address to the address at which this browser reaches it, and voice_host to one that is open to it.'
     );
   if (localCandidates === 0)

@@ -92,7 +92,7 @@ describe('Identify', () => {
     expect(unencrypted).toEqual(['1', '2', '1']);
   });
 
-  it('tells a client without DAVE in the close reason what to use instead', () => {
+  it('closes a client without DAVE with a reason that names what to use instead', () => {
     const { calls, identify } = arrange();
     calls.voiceJoined(seatOf('1'));
     const outcome = identify('1', new RecordingSink(), { maxDaveVersion: 0 });
@@ -105,7 +105,7 @@ describe('Identify', () => {
     expect(codeOf(identify('1', new RecordingSink(), { maxDaveVersion: 0 }))).toBe(0);
   });
 
-  it('is answered by READY and the present members, who are told of the new one', () => {
+  it('is answered by READY and the present members, who receive the new one', () => {
     const world = arrange();
     const first = world.connect('1');
     first.sink.clear();

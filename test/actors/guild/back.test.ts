@@ -102,7 +102,7 @@ describe('a session', () => {
     guild.close();
   });
 
-  it('is told that the guild is unavailable when the removal of its user is lost', async () => {
+  it('receives the guild as unavailable when the removal of its user is lost', async () => {
     const guild = new OwnedGuild();
     await entered(guild, new FollowingSession('a1', ANN), new FollowingSession('b1', BOB));
     const kicking = guild.call('kickMember', { userId: BOB as never });

@@ -15,7 +15,7 @@ afterEach(() => {
   expect(guild.faults).toEqual([]);
 });
 
-it('a guild whose backlog is full does not tell a member that it is gone', async () => {
+it('a guild whose backlog is full does not answer a member that it does not exist', async () => {
   const calls = Array.from({ length: BACKLOG_MAX }, () => guild.call('getGuild', { withCounts: false }));
   const ann = new FollowingSession('a1', ANN);
   await expect(guild.enter([ann])).rejects.toBeInstanceOf(NotServed);

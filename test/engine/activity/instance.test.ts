@@ -86,7 +86,7 @@ describe('a running activity', () => {
     expect(lapseActivity(one, ACTIVITY_LEASE_MS)).toMatchObject({ value: { instance: { connections: [] } } });
   });
 
-  test('ends when nobody has opened it by the end of the lease of its launch', () => {
+  test('ends when no user has opened it by the end of the lease of its launch', () => {
     const launched = joined([], 2, null);
     expect(lapseActivity(launched, ACTIVITY_LEASE_MS - 1)).toMatchObject({ value: null });
     expect(lapseActivity(launched, ACTIVITY_LEASE_MS)).toMatchObject({

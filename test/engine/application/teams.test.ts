@@ -36,7 +36,7 @@ describe('a role in a team', () => {
     ['update', WRITERS],
     ['attach', WRITERS],
     ['changeEntitlements', WRITERS],
-  ])('allows %s to its holders and to nobody else', (action, allowed) => {
+  ])('allows %s to its holders only', (action, allowed) => {
     const all = [OWNER, ADMIN, DEVELOPER, READER, INVITED, STRANGER] as UserId[];
     expect(all.filter((userId) => mayOn(application, team, userId, action))).toEqual(allowed);
     expect(all.filter((userId) => mayOn(application, null, userId, action))).toEqual([OWNER]);

@@ -22,7 +22,7 @@ describe('namedIn', () => {
     ['an unfinished mark', `<@${USER}`],
     ['a channel', `<#${USER}>`],
     ['an address', 'mail@every.one'],
-  ])('finds nobody in %s', (_, text) => {
+  ])('finds no user in %s', (_, text) => {
     expect(namedIn(text)).toEqual({ userIds: [], roleIds: [], everyone: false });
   });
 
@@ -77,7 +77,7 @@ describe('allowed_mentions', () => {
       { userIds: [USER], roleIds: [ROLE], everyone: false },
     ],
     [{ roles: ['300000000000000003'] }, { userIds: [], roleIds: [], everyone: false }],
-  ])('narrows whom a text notifies by %j', (allowed, expected) => {
+  ])('narrows the users that a text notifies by %j', (allowed, expected) => {
     const text = `<@${USER}> <@${OTHER}> <@&${ROLE}> @everyone`;
     const { mentions, mention_roles, mention_everyone } = mentioned(mayMentionAll, text, allowed, null);
     const userIds = mentions.map(({ id }) => id);

@@ -143,7 +143,7 @@ describe('an application that acts for a user', () => {
     ['LOBBY_DELETE', ['lobbies.write'], ['LOBBIES'], false],
     ['OAUTH2_TOKEN_REVOKE', [], [], true],
     ['ENTITLEMENT_CREATE', SOCIAL, ALL, false],
-  ] as const)('hears %s with the scopes %j and the intents %j: %s', (t, scopes, intents, heard) => {
+  ] as const)('receives %s with the scopes %j and the intents %j: %s', (t, scopes, intents, heard) => {
     expect(directRecipients([acting(scopes, intents)], t)).toHaveLength(heard ? 1 : 0);
   });
 });

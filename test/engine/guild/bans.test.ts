@@ -89,7 +89,7 @@ describe('a bulk ban', () => {
     });
   });
 
-  it('is refused as a whole when nobody was banned', () => {
+  it('is refused as a whole when no user was banned', () => {
     expect(bulk(arrange(), ['11', '2']).code).toBe(500000);
     expect(bulk(arrange(), []).code).toBe(500000);
   });

@@ -52,7 +52,7 @@ describe('a prune', () => {
     });
   });
 
-  it('is not logged when it removes nobody', () => {
+  it('is not logged when it removes no member', () => {
     const log = { days: 7, removedBefore: 0 };
     expect(
       run(arrange(), 'pruneMembers', { userIds: [], includeRoles: [], log }, caller('10')).types,

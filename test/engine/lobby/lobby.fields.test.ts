@@ -62,7 +62,7 @@ describe('the fields of a lobby', () => {
     expect(changedLobby(lobby, none)).toEqual({ ...INITIAL_FIELDS, flags: 1 });
   });
 
-  test('are shown to everyone, to the application alone, or to nobody', () => {
+  test('are shown to everyone, to the application alone, or to no client', () => {
     const isField = (name: string) => names.includes(name);
     const shown = (object: object) => Object.keys(object).filter(isField);
     const state = lobbyWith([]);

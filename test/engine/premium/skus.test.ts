@@ -38,7 +38,7 @@ describe('a new SKU', () => {
     expect(create({ available: false })).toMatchObject([{ flags: 0 }]);
   });
 
-  test('says for whom a subscription is, and adds a group that is never for sale', () => {
+  test('stores whether a subscription is for users or guilds, and adds a group that is never for sale', () => {
     for (const [owner, flag] of [
       ['user', USER],
       ['guild', GUILD],

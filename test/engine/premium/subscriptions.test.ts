@@ -161,7 +161,7 @@ describe('the rules of the days around the migration', () => {
   test.each([
     ['2024-10-01', WINDOW_MS],
     ['2024-11-01', AFTER_MS],
-  ])('%s: a new entitlement has no end until its subscription ends, which is told', (_, rulesMs) => {
+  ])('%s: a new entitlement has no end until its subscription ends, which is dispatched', (_, rulesMs) => {
     const { kept, ends, told } = granted(rulesMs);
     expect(ends()).toEqual([null]);
     kept.run(settle, endOf(1));

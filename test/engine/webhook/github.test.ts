@@ -146,7 +146,7 @@ describe('a GitHub body', () => {
       },
       '[octo/reef] Actions success on main',
     ],
-  ])('tells of %s', (_, body, title) => {
+  ])('becomes a message for %s', (_, body, title) => {
     expect(read(body)?.title).toBe(title);
   });
 

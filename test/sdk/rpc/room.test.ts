@@ -144,7 +144,7 @@ describe('a page', () => {
 
   test('replaces the previous page, whose disconnect changes nothing', () => {
     const [first, second] = [linkedPage(), linkedPage()];
-    expect(first.closed).toEqual(['1008 Another page is linked now.']);
+    expect(first.closed).toEqual(['1008 Another page has been linked.']);
     first.link.lost();
     expect(host.room.isLinked).toBe(true);
     second.link.lost();

@@ -37,7 +37,7 @@ describe('the operator', () => {
     expect([shown.application.name, shown.bot?.id, shown.commands]).toEqual(['Tern', bot.id, 0]);
   });
 
-  test('deletes a guild, which nobody is a member of afterwards', async () => {
+  test('deletes a guild, which has no members afterwards', async () => {
     await instance.operator.deleteGuild(guildId);
     await expect(instance.operator.showGuild(guildId)).rejects.toThrow(guildId);
     expect((await instance.operator.showUser(ownerId)).guildIds).toEqual([]);
