@@ -67,10 +67,10 @@ export class GuildVoiceMembers {
 
   #notify(change: VoiceChange): void {
     const { guildId, listener } = this.#ports;
-    if (change.type === 'seated') {
+    if (change.type === 'voiceJoined') {
       this.#notified.set(change.voiceMember.userId, change.voiceMember.callId);
       listener.voiceJoined(guildId, change.voiceMember);
-    } else if (change.type === 'unseated') {
+    } else if (change.type === 'voiceLeft') {
       this.#notified.delete(change.userId);
       listener.voiceLeft(guildId, change.userId);
     } else {

@@ -38,8 +38,8 @@ export function voiceMemberOf(guild: Guild, userId: UserId, nowMs: number): Voic
 }
 
 export type VoiceChange =
-  | { readonly type: 'seated'; readonly voiceMember: VoiceMember }
-  | { readonly type: 'unseated'; readonly userId: UserId }
+  | { readonly type: 'voiceJoined'; readonly voiceMember: VoiceMember }
+  | { readonly type: 'voiceLeft'; readonly userId: UserId }
   /** The channel was deleted with its voice members; they are not removed one by one. */
   | { readonly type: 'ended'; readonly channelId: ChannelId };
 
@@ -80,10 +80,10 @@ export function voiceChanges(
     if (voiceMember) {
       voiceMembers.set(userId, voiceMember);
       if (!before || again.has(userId) || !sameVoiceMember(before, voiceMember))
-        changes.push({ type: 'seated', voiceMember });
+        changes.push({ type: 'voiceJoined', voiceMember });
     } else if (before) {
       voiceMembers.delete(userId);
-      if (!ended.has(before.callId)) changes.push({ type: 'unseated', userId });
+      if (!ended.has(before.callId)) changes.push({ type: 'voiceLeft', userId });
     }
   }
   return [...[...ended].map((channelId) => ({ type: 'ended', channelId }) as const), ...changes];

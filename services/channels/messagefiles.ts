@@ -26,7 +26,7 @@ export interface NewFile {
 }
 
 /** Where the files of one message are stored. */
-export interface FilePlace {
+export interface FileDestination {
   /** The channel in the URLs of the files. */
   readonly channelId: ChannelId;
   /** Whether a file of so many bytes may be sent there. */
@@ -53,15 +53,15 @@ export type RunWithFiles<Value> = (
 /** The files of messages, which are stored before the command that sends the message. */
 export interface MessageFiles {
   /** Stores all files, or none if one is too large (40005). */
-  store(place: FilePlace, files: readonly NewFile[]): Promise<Reply<APIAttachment[]>>;
+  store(place: FileDestination, files: readonly NewFile[]): Promise<Reply<APIAttachment[]>>;
   /** Deletes stored files that no message uses. */
-  discard(place: Pick<FilePlace, 'channelId'>, files: readonly StoredFile[]): Promise<void>;
+  discard(place: Pick<FileDestination, 'channelId'>, files: readonly StoredFile[]): Promise<void>;
   /**
    * Stores the files of a command unless one is too large (40005), copies those of a forwarded message, runs the command
    * with them, and deletes files that no message uses.
    */
   using<Value extends Written | null>(
-    place: FilePlace,
+    place: FileDestination,
     sent: { readonly files: readonly NewFile[]; readonly forward: ForwardSource | null },
     run: RunWithFiles<Value>,
   ): Promise<Reply<Value>>;
@@ -70,7 +70,7 @@ export interface MessageFiles {
 export function createMessageFiles(ports: MessageFilePorts): MessageFiles {
   const { blobs, fileKey } = ports;
 
-  async function put(place: FilePlace, files: readonly NewFile[]): Promise<APIAttachment[]> {
+  async function put(place: FileDestination, files: readonly NewFile[]): Promise<APIAttachment[]> {
     for (const { attachment, bytes } of files) {
       const key = fileKey(place.channelId, attachment.id, attachment.filename);
       await blobs.put(key, bytes, attachment.content_type ?? 'application/octet-stream');
@@ -109,14 +109,14 @@ export function createMessageFiles(ports: MessageFilePorts): MessageFiles {
   };
 }
 
-function allFit({ fits }: FilePlace, files: readonly NewFile[]): Promise<boolean> {
+function allFit({ fits }: FileDestination, files: readonly NewFile[]): Promise<boolean> {
   return fits(Math.max(0, ...files.map(({ bytes }) => bytes.length)));
 }
 
 /** Whether the embedding program calls one of the images explicit. Other files are not shown to it. */
 async function holdsExplicitImage(
   { isExplicit }: Pick<MessageFilePorts, 'isExplicit'>,
-  { classifiesImages, channelId }: FilePlace,
+  { classifiesImages, channelId }: FileDestination,
   files: readonly NewFile[],
 ): Promise<boolean> {
   if (!isExplicit || !classifiesImages) return false;

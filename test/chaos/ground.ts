@@ -227,7 +227,7 @@ async function shardOf(given: ShardGiven, closing: (() => Promise<unknown> | unk
   };
 }
 
-/** Resolves when all shards serve and every partition is owned. @throws Error after the patience. */
+/** Resolves when all shards serve and every partition is owned. @throws Error after the time-out. */
 export async function allServing(shards: readonly Shard[], patienceMs = 40_000): Promise<void> {
   let last = '';
   for (const giveUpMs = Date.now() + patienceMs; Date.now() < giveUpMs; await delay(200)) {

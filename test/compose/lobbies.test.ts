@@ -25,7 +25,7 @@ beforeAll(async () => {
   setup = await openLobbyInstance(
     {},
     {
-      voiceJoined: (seat) => void seats.push({ said: 'seated', seat }),
+      voiceJoined: (seat) => void seats.push({ said: 'voiceJoined', seat }),
       voiceLeft: (serverId, userId) => void seats.push({ said: `unseated ${serverId} ${userId}` }),
       ended: (callId) => void seats.push({ said: `ended ${callId}` }),
     },
@@ -405,8 +405,8 @@ describe('lobby voice', () => {
       expect.objectContaining({ ...state, session_id: first.session.id }),
     ]);
     expect(seats.map(({ said, seat }) => [said, seat?.callId, seat?.silenced])).toEqual([
-      ['seated', one.id, true],
-      ['seated', two.id, false],
+      ['voiceJoined', one.id, true],
+      ['voiceJoined', two.id, false],
     ]);
     first.session.ask({ name: 'lobbyVoice', input: [{ ...place, lobbyId: two.id }] });
     await until(() => second.sink.names.includes('LOBBY_MEMBER_DISCONNECT'));
@@ -416,7 +416,7 @@ describe('lobby voice', () => {
     });
     expect(seats.at(-1)?.said).toBe(`unseated ${one.id} ${a.userId}`);
     first.session.ask({ name: 'lobbyVoiceServer', input: two.id });
-    expect(seats.at(-1)).toMatchObject({ said: 'seated', seat: { callId: two.id } });
+    expect(seats.at(-1)).toMatchObject({ said: 'voiceJoined', seat: { callId: two.id } });
     first.session.detach(first.sink, false);
     await until(() => seats.at(-1)?.said === `unseated ${two.id} ${a.userId}`);
   });

@@ -10,7 +10,7 @@ it('notifies the listener later and in order, whatever fails', () => {
   const told: string[] = [];
   const faults: unknown[] = [];
   const calls: VoiceListener = {
-    voiceJoined: () => told.push('seated'),
+    voiceJoined: () => told.push('voiceJoined'),
     voiceLeft(serverId) {
       told.push(`unseated ${serverId}`);
       if (told.length < 4) voiceMembers.ended('said in its turn');

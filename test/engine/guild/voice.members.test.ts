@@ -152,10 +152,10 @@ describe('the notifications about voice members', () => {
     const guild = arrange();
     const voiceMembers = new Map<UserId, VoiceMember>();
     expect(told(guild, voiceMembers, join(guild, '12', '51'))).toMatchObject([
-      { type: 'seated', voiceMember: { callId: '51' } },
+      { type: 'voiceJoined', voiceMember: { callId: '51' } },
     ]);
     expect(told(guild, voiceMembers, join(guild, '12', '51'))).toMatchObject([
-      { type: 'seated', voiceMember: { callId: '51' } },
+      { type: 'voiceJoined', voiceMember: { callId: '51' } },
     ]);
     expect(told(guild, voiceMembers, ruled(guild, 'updateMember', { userId: '12', nick: 'n' }, '2'))).toEqual(
       [],
@@ -164,7 +164,7 @@ describe('the notifications about voice members', () => {
     expect(told(guild, voiceMembers, ruled(guild, 'updateChannel', { channelId: '51', draft }, '2'))).toEqual(
       [],
     );
-    expect(told(guild, voiceMembers, join(guild, '12', null))).toEqual([{ type: 'unseated', userId: '12' }]);
+    expect(told(guild, voiceMembers, join(guild, '12', null))).toEqual([{ type: 'voiceLeft', userId: '12' }]);
     expect(voiceMembers.size).toBe(0);
   });
 
@@ -251,8 +251,8 @@ describe('through any sequence of commands', () => {
   /** Applies the changes to a listener's list of members. */
   function listen(known: Map<string, VoiceMember>, changes: readonly VoiceChange[]): void {
     for (const change of changes) {
-      if (change.type === 'seated') known.set(change.voiceMember.userId, change.voiceMember);
-      else if (change.type === 'unseated') {
+      if (change.type === 'voiceJoined') known.set(change.voiceMember.userId, change.voiceMember);
+      else if (change.type === 'voiceLeft') {
         expect(known.has(change.userId)).toBe(true);
         known.delete(change.userId);
       } else for (const [id, { callId }] of known) if (callId === change.channelId) known.delete(id);

@@ -4,7 +4,7 @@ import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import { CALLBACK, type CallbackType } from '../../../protocol/interactions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { Any, Choice, Nullable, Obj, Optional, type Static } from '../../../protocol/schemas/request.ts';
-import type { FilePlace, MessageFiles } from '../../../services/channels/messagefiles.ts';
+import type { FileDestination, MessageFiles } from '../../../services/channels/messagefiles.ts';
 import type { Callback, CallbackResult } from '../../../services/interactions/ports.ts';
 import type { Upload } from '../operation.ts';
 import { compileValidator } from '../validate.ts';
@@ -62,7 +62,7 @@ export function readCallbackData(
 /** Stores the files of a callback, and deletes those that its answer does not show. */
 export async function answerWithFiles(
   messageFiles: MessageFiles,
-  place: FilePlace & UrlParts,
+  place: FileDestination & UrlParts,
   { callback, paired }: ReadCallback,
   answer: (callback: Callback) => Promise<Reply<CallbackResult>>,
 ): Promise<Reply<CallbackResult>> {

@@ -19,7 +19,7 @@ import {
   Str,
 } from '../../../protocol/schemas/request.ts';
 import { none } from '../../../protocol/schemas/schema.ts';
-import type { FilePlace } from '../../../services/channels/messagefiles.ts';
+import type { FileDestination } from '../../../services/channels/messagefiles.ts';
 import type { CallbackResult, Invocation } from '../../../services/interactions/ports.ts';
 import { localesOf } from '../appcommands.ts';
 import { BODY_BYTES } from '../bodysize.ts';
@@ -73,7 +73,7 @@ const WITH_FILES: readonly number[] = [INTERACTION.COMMAND, INTERACTION.MODAL_SU
 /** Stores the files of an invocation's options, by their ids in the request. */
 async function storedUploads(
   { body, files }: InvokeCall,
-  place: FilePlace & UrlParts,
+  place: FileDestination & UrlParts,
   { messageFiles }: Services,
 ): Promise<Reply<Readonly<Record<string, APIAttachment>>>> {
   const { attachments: notes } = body.data;

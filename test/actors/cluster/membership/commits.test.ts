@@ -201,13 +201,13 @@ describe('a commit that only the owner decides', () => {
 });
 
 describe('the handover state between owners', () => {
-  function tenureOver(store: Partial<ClusterStore>) {
+  function ownershipOver(store: Partial<ClusterStore>) {
     const { ownership, fences } = arrange();
     const clock = new VirtualClock();
     const wheel = new TimerWheel(clock);
     const foundation = { config: DEFAULTS, clock, wheel, metrics: [], onFault: () => undefined };
     const aggregateOwnership = createAggregateOwnership(foundation, store as ClusterStore, ownership);
-    return { tenure: aggregateOwnership, clock, wheel, fences };
+    return { aggregateOwnership, clock, wheel, fences };
   }
 
   it('alone is nothing', () => {
@@ -221,7 +221,7 @@ describe('the handover state between owners', () => {
 
   it('is written in one transaction per turn; when one is refused, each separately', async () => {
     const written: string[][] = [];
-    const { tenure: aggregateOwnership } = tenureOver({
+    const { aggregateOwnership } = ownershipOver({
       keepSnapshots: async (snapshots: readonly Snapshot[]) => {
         written.push(snapshots.map(({ ownerId }) => ownerId));
         if (snapshots.some(({ ownerId }) => ownerId === '2')) throw new StaleEpoch(fence(1));
@@ -235,7 +235,7 @@ describe('the handover state between owners', () => {
 
   it('counts for two minutes', async () => {
     let atMs = 0;
-    const { tenure: aggregateOwnership, clock } = tenureOver({
+    const { aggregateOwnership, clock } = ownershipOver({
       snapshot: async () => ({ atMs, data: { a: 1 } }),
     });
     atMs = clock.now();
@@ -247,7 +247,7 @@ describe('the handover state between owners', () => {
 
   it('is pruned by one shard, every minute', () => {
     const pruned: number[] = [];
-    const { clock, wheel, fences } = tenureOver({
+    const { clock, wheel, fences } = ownershipOver({
       pruneRecords: async (beforeMs) => void pruned.push(beforeMs),
     });
     const from = clock.now();
