@@ -20,7 +20,7 @@ const IN_REAL_TIME = [
 /** Tests that count what real sockets carry within seconds: likewise. */
 const ALSO_IN_REAL_TIME = ['test/bench/voice.test.ts', 'test/compose/cluster.test.ts'];
 
-/** Tests that share a database within their file, or take the place of what the process has: each file by itself. */
+/** Tests that share a database within their file, or replace globals of the process: each file by itself. */
 const APART = ['test/sdk/**/*.test.ts', 'test/compose/cluster*.test.ts'];
 
 /** The cluster on seeded time; and the same with bugs planted in it. */

@@ -159,7 +159,7 @@ const tokenMetrics = (...[identity, oauth]: readonly [Identity, OAuth]): Metric[
     read: () => tokens.cached.count,
   }));
 
-/** What applications sell, with the payment provider where one is configured, and their stores. */
+/** Sales of applications, with the payment provider if one is configured, and their stores. */
 function createPremium(
   context: ServiceContext,
   teams: Features['teams'],

@@ -150,7 +150,7 @@ const ofMessages = (
   };
 };
 
-/** What REST handlers may use, made of the actors and stores. */
+/** The services of REST handlers, made of the actors and stores. */
 export function createServices(ports: ServicePorts): Services {
   const { storage, guilds, inPrivate } = ports;
   const store = storage.webhooks;

@@ -1,6 +1,6 @@
 import { boolean, optional } from './kinds.ts';
 
-/** Settings of what applications sell, and of the payment provider. */
+/** Settings of sales by applications, and of the payment provider. */
 export const PAYMENTS = {
   owners_manage_skus: boolean(
     true,

@@ -3,7 +3,7 @@ import * as link from './linkschema.ts';
 import { Arr, Bool, Choice, Dict, Int, Nullable, Optional, Snowflake, Str, Url } from './schemas/request.ts';
 import * as reply from './schemas/schema.ts';
 
-/** What a field holds: its schema in requests, with all bounds, in replies, and between shards. */
+/** The value of a field: its schema in requests, with all bounds, in replies, and between shards. */
 export interface Value<T> {
   readonly request: TSchema;
   readonly reply: reply.Schema<T>;

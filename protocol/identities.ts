@@ -48,7 +48,7 @@ export const IDENTITY_LIMITS = {
  */
 export const PROVISIONAL_ACCOUNT_FLAG = 1 << 23;
 
-/** An identity as the wire shows it; `provider_id` is left out when there is none. */
+/** An identity as the wire shows it; `provider_id` is omitted without one. */
 export const identityObject = (identity: {
   readonly providerType: ProviderType;
   readonly providerId: string | null;

@@ -216,7 +216,7 @@ export type VoiceConnectionState = (typeof VOICE_CONNECTION_STATES)[number];
 export const hasNeeded = (needs: Needs, scopes: ReadonlySet<string>): boolean =>
   needs === 'nothing' || needs.some((all) => all.every((scope) => scopes.has(scope)));
 
-/** Bounds of what an application may send; the platform publishes none. */
+/** Bounds of an application's messages; the platform publishes no bounds. */
 export const RPC_LIMITS = {
   frame_bytes_max: 64 << 10,
   connections_per_minute: 2,

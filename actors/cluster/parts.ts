@@ -12,8 +12,8 @@ import { createClusterControl, standaloneControl } from './membership/status.ts'
 type OrNull<F extends (...args: never) => object> = (...args: Parameters<F>) => ReturnType<F> | null;
 
 /**
- * What a process creates for its place in the cluster. A standalone process and a shard have one implementation each, so
- * that nothing else asks which of them it runs in.
+ * The parts that a process creates for its role in the cluster. A standalone process and a shard have one
+ * implementation each, so that nothing else asks which of them it runs in.
  */
 export interface ClusterParts {
   /** The writer of the actors: it fences the commits of a shard. */

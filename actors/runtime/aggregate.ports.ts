@@ -43,5 +43,8 @@ export interface OutgoingDispatch {
   readonly asOf?: Origin | null;
 }
 
-/** What the end of an actor means to its dependents: another owner continues; the aggregate exists no more; neither. */
+/**
+ * The consequence of an actor's end for its dependents: another owner continues; the aggregate exists no more;
+ * neither.
+ */
 export type Ending = 'moved' | 'deleted' | 'released';

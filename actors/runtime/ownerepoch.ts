@@ -18,8 +18,8 @@ export interface RecordedCommand {
 }
 
 /**
- * What an aggregate has while a shard of a cluster owns it: the fence that every write carries, the stream that numbers
- * its dispatches, and the replies to commands that may be repeated. A standalone process has none.
+ * The state of an aggregate while a shard of a cluster owns it: the fence that every write carries, the stream that
+ * numbers its dispatches, and the replies to commands that may be repeated. A standalone process has no such state.
  */
 export class OwnerEpoch {
   readonly fence: Fence;
@@ -46,7 +46,7 @@ export class OwnerEpoch {
   }
 
   /**
-   * What the previous owner handed over besides its records. Call it before `restore`.
+   * Applies the state that the previous owner handed over besides its records. Call it before `restore`.
    *
    * @param floor The number up to which unrecorded dispatches may be missing.
    */
@@ -89,12 +89,12 @@ export class OwnerEpoch {
     return { ownerId: directStream(stream.ownerId), n, after };
   }
 
-  /** The dispatches that were numbered since the last call: those of one command. */
+  /** The dispatches of one command: they were numbered since the last call. */
   takeNumbered(): readonly RecordedDispatch[] {
     return this.#numbered.splice(0);
   }
 
-  /** What a commit carries besides its facts, for the next owner. */
+  /** Data of a commit besides its facts, for the next owner. */
   recording(
     { nowMs, commandKey, reply }: RecordedCommand,
     dispatches: readonly RecordedDispatch[],

@@ -51,7 +51,7 @@ class Cell<State, Shell extends RegisteredShell<State>>
   usedMs: number;
   readonly #registry: Registry<State, Shell>;
   readonly #actor: RestingActor<ResidentEvent<State>, Value, Context<State>>;
-  /** Events that arrived while the actor was at work on another one; null when there are none. */
+  /** Events that arrived while the actor was at work on another one; null without any. */
   #waiting: ResidentEvent<State>[] | null = null;
   #isWorking = false;
   readonly #onEnd: (() => void)[] = [];

@@ -98,7 +98,7 @@ export class Users {
     return [...(this.#stateOf(userId)?.sessions.values() ?? [])];
   }
 
-  /** The user's sessions that receive dispatches without a guild: those of gateway shard 0. */
+  /** The user's sessions that receive dispatches without a guild: the sessions of gateway shard 0. */
   listeners(userId: string): readonly UserSession[] {
     return this.sessions(userId).filter((session) => session.shard[0] === 0);
   }

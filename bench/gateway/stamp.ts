@@ -29,7 +29,7 @@ export function findStamp(payload: Buffer, mark: Buffer): Stamp | null {
   return index < 0 || intendedMicros < 0 ? null : { index, intendedMicros };
 }
 
-/** The number before the next space; -1 when there is none, or when it is too large. */
+/** The number before the next space; -1 without one, or when it is too large. */
 function numberAt(payload: Buffer, from: number): number {
   let value = 0;
   for (let at = from; at <= from + NUMBER_DIGITS_MAX && at < payload.length; at += 1) {

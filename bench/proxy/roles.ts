@@ -2,7 +2,7 @@ import uws from 'uWebSockets.js';
 import { Pool } from 'undici';
 import { systemClock } from '../../actors/runtime/clock.ts';
 import { mappedTargets } from '../../engine/application/mappings.ts';
-import { createReadCache } from '../../services/recently.ts';
+import { createReadCache } from '../../services/readcache.ts';
 import { openActivityProxy } from '../../transports/activities/proxy.ts';
 
 /** The application whose activity is requested. */

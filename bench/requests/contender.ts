@@ -102,7 +102,7 @@ const HEARTBEAT_MS = 20_000;
 /** Guilds and their messages. */
 const INTENTS = 1 | (1 << 9);
 
-/** Opens a session that reads nothing of what it is sent. Resolves with READY. */
+/** Opens a session that ignores its dispatches. Resolves with READY. */
 export async function openSession({ gateway, tokens }: SpawnedServer): Promise<WebSocket> {
   const socket = new WebSocket(`${gateway}/?v=10&encoding=json`);
   const say = (op: number, d: unknown): void => socket.send(JSON.stringify({ op, d }));

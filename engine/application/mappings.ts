@@ -28,7 +28,7 @@ const segmentsOf = (path: string): string[] => path.split('/').filter((segment) 
 const paramsOf = (text: string): string[] => [...text.matchAll(PARAM)].map(([, name = '']) => name);
 
 /**
- * Why the mappings of an activity cannot be these; null when they can. A root is required, unless there are none at all.
+ * The error in the mappings of an activity; null without one. Mappings need a root, unless the list is empty.
  *
  * @source https://docs.discord.com/developers/activities/development-guides/local-development#url-mapping
  */

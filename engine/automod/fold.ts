@@ -113,8 +113,8 @@ function linkParts({ 0: match, 1: label = '', index }: RegExpExecArray): readonl
 }
 
 /**
- * Folds a text as a client shows it, without inline markup; null if it has none. Markup is in pairs, and one underscore
- * between letters is none. O(length).
+ * Folds a text as a client shows it, without inline markup; null if it has none. Markup is in pairs, and one
+ * underscore between letters is not markup. O(length).
  *
  * @source https://docs.discord.com/developers/reference#message-formatting
  */

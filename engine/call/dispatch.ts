@@ -5,7 +5,7 @@ import type { Transport } from './payloads.ts';
 import type { VoiceCodec } from './requests.ts';
 import type { SinkWants } from './video.ts';
 
-/** What the actor of a call sends or sets after a fact, in the order of the list. */
+/** Orders to the actor of a call after a fact, carried out in the order of the list. */
 export type CallDispatch = VoiceFrame | MediaSetting | SessionStep;
 
 /** A frame of the voice gateway. */

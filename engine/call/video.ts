@@ -70,7 +70,7 @@ export function videoCodec(own: readonly Codec[], shared: ReadonlySet<string>): 
   return (able.find(({ name }) => shared.has(name)) ?? able[0])?.name ?? FALLBACK;
 }
 
-/** The SSRC by which others name a member's video: that of its best layer. */
+/** The SSRC by which others name a member's video: the SSRC of its best layer. */
 export const primarySsrc = (layers: readonly Layer[]): number =>
   layers.reduce<Layer | null>((best, layer) => (best && best.quality >= layer.quality ? best : layer), null)
     ?.ssrc ?? 0;

@@ -49,7 +49,7 @@ export function codecChanges(members: Members): CallFact[] {
   return facts;
 }
 
-/** What follows when the video that the others see may have changed from one state of the member to the next. */
+/** The dispatches after a change of a member's state that may change the video which others see. */
 export function videoChanges(before: CallMember, after: CallMember, members: Members): CallFact[] {
   if (shownVideo(before) === shownVideo(after)) return [];
   return [{ type: 'videoShown', userId: after.voiceMember.userId }, ...layerRequests(members)];

@@ -24,7 +24,7 @@ export interface SyncCrosspost {
   readonly sourceId: MessageId;
   /** The published message as it is now, and its guild; null when it was deleted. */
   readonly source: { readonly message: StoredMessage; readonly guildId: GuildId } | null;
-  /** Whether to write a copy where there is none. */
+  /** Whether to write a copy that does not exist. */
   readonly creates: boolean;
 }
 

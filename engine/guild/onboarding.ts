@@ -142,7 +142,7 @@ function markedRoles({ roles }: Guild, { prompts }: Onboarding): GuildFact[] {
 }
 
 /**
- * New members must find enough channels: those by default and, in the advanced mode, those of the questions too.
+ * New members must find enough channels: default channels and, in the advanced mode, channels of the questions too.
  *
  * @source https://docs.discord.com/developers/resources/guild#modify-guild-onboarding
  */

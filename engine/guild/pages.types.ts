@@ -26,7 +26,7 @@ export interface Onboarding {
   readonly prompts: readonly OnboardingPrompt[];
   readonly default_channel_ids: readonly ChannelId[];
   readonly enabled: boolean;
-  /** 0: only default channels count for the requirements; 1: those of the prompts too. */
+  /** 0: only default channels count for the requirements; 1: channels of the prompts too. */
   readonly mode: 0 | 1;
 }
 

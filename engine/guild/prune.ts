@@ -26,7 +26,7 @@ type PruneCommands = {
   authorizePrune: { input: object; value: null };
   /** How many of the candidates a prune would remove. */
   countPrunable: { input: Candidates; value: { readonly count: number } };
-  /** Removes candidates. `log`: these were the last ones, and the prune is logged with those removed before. */
+  /** Removes candidates. `log`: these were the last ones, and the prune is logged with all members it removed. */
   pruneMembers: {
     input: Candidates & { readonly log: { readonly days: number; readonly removedBefore: number } | null };
     value: { readonly count: number };

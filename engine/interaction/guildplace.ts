@@ -78,7 +78,10 @@ export function describeInGuild(guild: Guild, asked: InvocationQuery, nowMs: num
   };
 }
 
-/** Permissions of an application that is not in the guild: those of direct messages, with the invoker's permission to notify. */
+/**
+ * Permissions of an application that is not in the guild: the permissions of direct messages, with the invoker's
+ * permission to notify.
+ */
 const outsidePermissions = (held: bigint): bigint =>
   P.ATTACH_FILES | P.EMBED_LINKS | P.USE_EXTERNAL_EMOJIS | (held & P.MENTION_EVERYONE);
 

@@ -29,7 +29,7 @@ export interface Described {
   readonly channel: object;
   /** The type of the channel. */
   readonly type: number;
-  /** The channel whose overwrites of commands count: that of a thread is its parent. */
+  /** The channel whose overwrites of commands count; for a thread, its parent. */
   readonly bearerId: ChannelId;
   readonly isNsfw: boolean;
   /** Whether the place is a locked thread, and the invoker is not one of the moderators who may still write there. */

@@ -59,7 +59,7 @@ export type LobbyExtensionObject = LobbyObject &
 const shownSettings = shownOf(LOBBY_SETTINGS);
 
 export interface GameProgress {
-  /** It ended, and the lobby has no other one. */
+  /** The check ended, and the lobby has no other one. */
   readonly isOver: boolean;
   /** The caller has entered the game. */
   readonly hasJoined: boolean;

@@ -33,7 +33,10 @@ const POINT_BYTES = 65;
 const LIFETIME_MAX = (1n << 64n) - 1n;
 const NOTHING = new Uint8Array(0);
 const PACKAGE_BYTES_MAX = 2048;
-/** Upper bounds of what one more member adds to a commit (a ciphertext) and its Welcome (secrets, a leaf, parents). */
+/**
+ * Upper bounds of the bytes that one more member adds to a commit (a ciphertext) and its Welcome (secrets, a leaf,
+ * parents).
+ */
 const COMMIT_BYTES = { base: 4096, perMember: 1024 };
 /** Bytes of a commit up to the sender's leaf index, with a group id of eight bytes. */
 const COMMIT_HEAD_BYTES = 26;

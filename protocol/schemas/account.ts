@@ -67,7 +67,7 @@ export const DeviceCodes = object(
   'DeviceCodes',
 );
 
-/** What a device asks to be let into, for the person who entered its code. */
+/** The request of a device, for the person who entered its code. */
 export const DeviceRequest = object({
   type: text,
   client_id: id<ApplicationId>(),
@@ -76,7 +76,7 @@ export const DeviceRequest = object({
   two_way_link_code: nullable(text),
 });
 
-/** What an application asks for, for the person who is to agree. */
+/** The request of an application, for the person who decides. */
 export const ConsentRequest = object(
   {
     application: Application,

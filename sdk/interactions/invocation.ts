@@ -185,7 +185,7 @@ const NAME = /^[-_'\p{L}\p{N}\p{sc=Deva}\p{sc=Thai}]{1,32}$/u;
 /**
  * Reads `/group sub option:value other:"several words"`. A value in quotes may hold spaces; `\"` in it is a quote.
  *
- * @throws InvocationError for a text that is none; the message says what to type.
+ * @throws InvocationError for a malformed text; the message says what to type.
  */
 export function parseInvocation(text: string): ParsedInvocation {
   const source = text.trim().replace(/^\//, '');

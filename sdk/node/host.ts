@@ -32,7 +32,7 @@ const openSocket: OpenSocket = (url, events) => {
   };
 };
 
-/** Opens a URL in the person's browser; prints it where there is none. */
+/** Opens a URL in the person's browser; prints it if there is no browser. */
 function openUrl(url: string): void {
   const { protocol, href } = new URL(url);
   if (protocol !== 'https:' && protocol !== 'http:')

@@ -77,7 +77,7 @@ interface LinkPorts {
   ended(code: number, message: string): void;
 }
 
-/** Bounds of what an application may ask; the platform publishes none. */
+/** Bounds of an application's requests; the platform publishes no bounds. */
 const VALUES_MAX = 4_096;
 const CHARS_MAX = RPC_LIMITS.frame_bytes_max;
 const DEPTH_MAX = 16;

@@ -102,7 +102,7 @@ export function changedVoice(before: VoiceSettings, given: Args): VoiceSettings 
   };
 }
 
-/** Bounds of what a page reports. */
+/** Bounds of a page's reports. */
 const [DEVICES_MAX, DEVICE_CHARS_MAX] = [64, 512];
 
 function devicesIn(given: unknown): Args {

@@ -1,7 +1,7 @@
 import { mappedTargets } from '../../engine/application/mappings.ts';
 import type { ApplicationId } from '../../protocol/ids.ts';
 import type { Storage } from '../../storage/ports.ts';
-import { createReadCache } from '../recently.ts';
+import { createReadCache } from '../readcache.ts';
 
 type Target = ReturnType<ReturnType<typeof mappedTargets>>;
 

@@ -14,7 +14,7 @@ interface NoticePorts {
 
 /** Notifies guilds of changed commands, without waiting. */
 export interface CommandNotices {
-  /** The commands of an application changed: those of a guild, or for null the global ones. */
+  /** The commands of an application changed: the commands of one guild, or for null the global ones. */
   changed(applicationId: ApplicationId, guildId: GuildId | null): void;
   /** A member set who may use a command; `before` are the earlier overwrites. */
   permitted(userId: UserId, before: CommandPermissions | null, after: CommandPermissions): void;

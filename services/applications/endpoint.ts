@@ -3,7 +3,7 @@ import { createCache } from '../../actors/runtime/cache.ts';
 import type { ApplicationId } from '../../protocol/ids.ts';
 import type { ApplicationStore } from '../../storage/application/port.ts';
 
-/** The answer of an application's URL, or why there is none. */
+/** The answer of an application's URL, or the reason why it is missing. */
 export type EndpointAnswer =
   | {
       readonly ok: true;

@@ -16,8 +16,8 @@ const REST_MS = 20;
 const RETRY_MS = 5_000;
 
 /**
- * Indexes the messages that earlier versions have stored, a step at a time, until there are none. Several processes may do so
- * at once; a process that ends leaves the rest to the next start.
+ * Indexes the messages that earlier versions have stored, a step at a time, until all are indexed. Several processes
+ * may do so at once; a process that ends leaves the rest to the next start.
  */
 export class SearchIndex {
   readonly #ports: SearchIndexPorts;

@@ -12,7 +12,7 @@ import {
 import type { APIUser } from '../../protocol/objects.ts';
 import type { Entitlement } from '../../protocol/premium.ts';
 import type { Storage } from '../../storage/ports.ts';
-import { createReadCache } from '../recently.ts';
+import { createReadCache } from '../readcache.ts';
 
 /** An application as interactions need it. */
 export interface InvokableApplication {

@@ -46,7 +46,7 @@ export class Deadlines {
   }
 
   /**
-   * Settles lobbies of an earlier process: those in use when it ended are idle from now on unless a member returns.
+   * Settles lobbies of an earlier process: lobbies in use when it ended are idle from now on unless a member returns.
    * Works in bounded batches.
    */
   async start(): Promise<void> {

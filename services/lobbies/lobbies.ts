@@ -10,7 +10,7 @@ import { type ApplicationId, type ChannelId, snowflakeAt, type UserId } from '..
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Mergeable } from '../players/ports.ts';
-import { createReadCache } from '../recently.ts';
+import { createReadCache } from '../readcache.ts';
 import { Attachments, type DetachSession } from './attachments.ts';
 import {
   applicationOf,

@@ -2,7 +2,7 @@ import type { ApplicationId } from '../../protocol/ids.ts';
 import { SKU_FLAG } from '../../protocol/premium.ts';
 import type { PremiumStore } from '../../storage/premium/port.ts';
 
-/** Ids of what an application sells now: what its premium buttons may name. */
+/** Ids of the SKUs that an application sells now: its premium buttons may name them. */
 export async function skusForSale(
   store: Pick<PremiumStore, 'skus'>,
   applicationId: ApplicationId,

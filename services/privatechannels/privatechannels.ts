@@ -154,7 +154,7 @@ function groupOpener(ports: PrivatePorts): PrivateChannels['openGroup'] {
 
 const opening = (channel: PrivateChannel) => ({ type: 'privateChannelOpened', channel }) as const;
 
-/** What shows a new channel to its users, except to one of them. */
+/** The dispatches that show a new channel to its users, except to one of them. */
 const shownTo = (channel: PrivateChannel, users: readonly APIUser[], hiddenFrom: UserId | null) =>
   privateRules
     .happen(privateState(channel, users, null), opening(channel))

@@ -92,7 +92,7 @@ export function assembleSocial(ports: SocialPorts): Social {
   };
 }
 
-/** What the parts ask about users and applications, and the time. */
+/** Look-ups of users and applications for the parts, and the time. */
 const lookupsOf = ({ users, clock, features }: SocialPorts) => ({
   listeners: (userId: UserId) => users.listeners(userId),
   nowMs: () => clock.now(),

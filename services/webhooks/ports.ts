@@ -84,8 +84,8 @@ export interface Webhooks {
   /** The message of a GitHub webhook's body; null for an event without a message. */
   github(body: GithubBody): Report | null;
   /**
-   * The token of an incoming webhook, if a caller who manages the webhook may use it: that of an application's webhook is
-   * for the application only. A null caller presented the token.
+   * The token of an incoming webhook, if a caller who manages the webhook may use it: the token of an application's
+   * webhook is for the application only. A null caller presented the token.
    */
   tokenFor(
     webhook: Pick<Webhook, 'id' | 'type' | 'application_id'>,

@@ -48,7 +48,7 @@ DELETE FROM ${table} t USING (
 const END = endOf('interactions', 'id');
 const END_EPHEMERAL = endOf('ephemeral_messages', 'interaction_id');
 
-/** Files of ended interactions: those of options, and those of messages. */
+/** Files of ended interactions: files of options, and files of messages. */
 const filesOf = ({ interactions, messages }: EndedInteractions): GoneFile[] => [
   ...interactions.flatMap(({ channelId, files }) => files.map((file) => ({ ...file, channelId }))),
   ...messages.flatMap(({ message, files }) =>

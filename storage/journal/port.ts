@@ -35,7 +35,7 @@ export interface ClaimedSession {
   readonly handle: number;
 }
 
-/** The journals of this machine: those that this process writes, and those from which it may claim sessions. */
+/** The journals of this machine: journals that this process writes, and journals from which it may claim sessions. */
 export interface JournalStore {
   /** Identifies the directory: shards with the same id share it. */
   readonly id: string;

@@ -96,7 +96,7 @@ export const GUILD_PEOPLE = `id IN (
 /**
  * Every table with data about a person. `credentials`: fields with secrets or their hashes are
  * left out of what the person gets.
- * `left`: what deletion of the person does with the rows; conversations and records of others stay.
+ * `left`: the effect of deleting the person on the rows; conversations and records of others stay.
  */
 export const PERSON_TABLES: Readonly<
   Record<

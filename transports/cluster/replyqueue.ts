@@ -17,7 +17,10 @@ interface ReplyQueueOptions {
 /** The replies of a tick are sent in packets of about this size. */
 const PACKET_BYTES = 1 << 20;
 
-/** What is sent back on a stream: acknowledgements and replies, put together per tick. It waits while the stream is full. */
+/**
+ * The frames sent back on a stream: acknowledgements and replies, combined per tick. It waits while the stream is
+ * full.
+ */
 export class ReplyQueue {
   readonly #stream: Writable;
   readonly #options: ReplyQueueOptions;

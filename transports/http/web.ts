@@ -12,7 +12,7 @@ export const ROOM_PATH = '/voice-room/';
 const HOME_PAGE = 'playground/index.html';
 
 interface WebOptions {
-  /** A source expression of what the pages may show in frames; null for nothing. */
+  /** The CSP source of frames that the pages may show; null for none. */
   readonly frames: string | null;
   /** Whether the playground is served at `/`. */
   readonly isHome: boolean;

@@ -153,7 +153,9 @@ async function latestPayment(call: StripeCall, { billingId }: Order): Promise<st
   return isRecord(first) && isRecord(first.payment) ? reference(first.payment.payment_intent) : null;
 }
 
-/** The product of a SKU, made when there is none: the price of a subscription can be changed only to that of a product. */
+/**
+ * The product of a SKU, created if missing: the price of a subscription can be changed only to a price of a product.
+ */
 async function productOf(call: StripeCall, skuId: string, name: string): Promise<string> {
   const id = `guildhall_${skuId}`;
   await done(call('POST', '/v1/products', { id, name }), 'resource_already_exists');

@@ -79,7 +79,7 @@ export function publicApplicationBody(application: Application, bot: APIUser | n
   };
 }
 
-/** What the owner's view of an application shows around it. */
+/** The fields that the owner's view of an application adds. */
 interface Around {
   readonly owner: APIUser | null;
   readonly bot: APIUser | null;

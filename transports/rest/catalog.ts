@@ -31,7 +31,9 @@ export interface CatalogEntry {
   readonly bucketHash: string;
 }
 
-/** Every operation by operationId: those implemented, and the rest of the platform's, which are answered with 404. */
+/**
+ * Every operation by operationId: the implemented ones, and the rest of the platform's, which are answered with 404.
+ */
 export type Catalog = ReadonlyMap<string, CatalogEntry>;
 
 const hash = (group: string): string => createHash('sha256').update(group).digest('hex').slice(0, 32);

@@ -4,7 +4,10 @@ import { asSchemaNode, type SchemaNode, valuesOf } from './schemanode.ts';
 /** A JSON Schema of the 2020-12 dialect, which OpenAPI 3.1 uses. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** What the forms of `protocol/schemas/request.ts` are in JSON Schema. The pattern of a snowflake is that of the platform's own file. */
+/**
+ * The forms of `protocol/schemas/request.ts` in JSON Schema. The pattern of a snowflake is the pattern of the
+ * platform's own file.
+ */
 const FORMS: Readonly<Record<Form, JsonSchema>> = {
   snowflake: { format: 'snowflake', pattern: '^(0|[1-9][0-9]*)$' },
   permissions: { type: ['string', 'integer'], pattern: '^[0-9]{1,20}$', description: 'A permission set.' },

@@ -131,7 +131,10 @@ export interface Operation<
   readonly body?: B;
   /** Bound of a JSON body or of a form's fields. Default: 64 KiB, or 16 KiB if `auth` is `none`; see `bodysize.ts`. */
   readonly bodyBytesMax?: number;
-  /** Accepts multipart/form-data with `payload_json` and files; `raised`: those of a message, whose bound a guild's tier raises. */
+  /**
+   * Accepts multipart/form-data with `payload_json` and files; `raised`: files of a message, whose bound a guild's
+   * tier raises.
+   */
   readonly multipart?: true | 'raised';
   /**
    * Marks an endpoint of the authorization server: its body is a form, the client may authenticate with HTTP Basic, other

@@ -128,7 +128,7 @@ export interface Services {
   readonly activityOrigin: (id: ApplicationId) => string | null;
   readonly interactions: Interactions;
   readonly webhooks: Webhooks;
-  /** What tokens in paths open: webhooks and answers to interactions. */
+  /** Targets of tokens in paths: webhooks and answers to interactions. */
   readonly webhookAvatars: WebhookAvatars;
   readonly tokenMessages: TokenMessages;
   /** Read-only views of the stores. */

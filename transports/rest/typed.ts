@@ -40,7 +40,7 @@ type Field<Name extends string, Value> = unknown extends Value
     ? { readonly [Key in Name]?: Value }
     : { readonly [Key in Name]: Value };
 
-/** What an operation is called with; ids are strings. `files` are for operations that take forms. */
+/** The arguments of an operation; ids are strings. `files` are for operations that take forms. */
 export type ApiCall<Id extends OperationId> = Field<'params', Written<OperationParts<Id>['params']>> &
   Field<'query', Written<OperationParts<Id>['query']>> &
   Field<'body', Written<OperationParts<Id>['body']>> & { readonly files?: readonly Upload[] };

@@ -90,8 +90,8 @@ interface InteractionOutcome {
 }
 
 /**
- * The payloads of dispatches: those of `discord-api-types` with branded ids, and those that only this server or user
- * sessions have. A dispatch without a row has an unknown payload.
+ * The payloads of dispatches: the types of `discord-api-types` with branded ids, and the types that only this server
+ * or user sessions have. A dispatch without a row has an unknown payload.
  */
 export interface DispatchPayloads {
   readonly READY: wire.GatewayReadyDispatchData;

@@ -146,7 +146,7 @@ export class ClusterMap {
     return claimed && claimed.epoch > 0 && !this.#isSelf(claimed) ? claimed : null;
   }
 
-  /** What a view already includes, or has overtaken, stays as it is. */
+  /** Entries that a view already includes, or has overtaken, are kept. */
   #note(
     partitions: Iterable<number>,
     change: (partition: number, owner: Owner | null) => Owner | null,

@@ -34,7 +34,7 @@ export interface ShardOwnership extends Ownership {
   readonly lagMs: number;
 }
 
-/** What other shards and operators see of each state of the machine. */
+/** The status that other shards and operators see for each state of the machine. */
 const STATES = {
   entering: 'joining',
   joining: 'joining',

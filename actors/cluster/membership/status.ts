@@ -39,7 +39,7 @@ const SILENT = {
   residents: null,
 } as const;
 
-/** What this process reports of itself. */
+/** The report of this process about itself. */
 const reporting =
   ({ cluster, sessions }: StatusSources): (() => Own) =>
   () => ({

@@ -48,7 +48,7 @@ const Page = {
   limit: Optional(Int(1, PAGE_MAX)),
 };
 
-/** Entitlements: what people and guilds have of what an application sells. */
+/** Operations on entitlements: the products of an application that people and guilds own. */
 export const entitlements = resource({
   get_entitlements: op({
     method: 'GET',

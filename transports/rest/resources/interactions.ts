@@ -37,7 +37,7 @@ const SESSION_ID_CHARS_MAX = 64;
 const DATA_KEYS_MAX = 32;
 const EPHEMERAL = 1 << 6;
 
-/** What user clients send; docs/interactions.md lists it. */
+/** The invocation that user clients send; docs/interactions.md lists its fields. */
 const Invoke = Obj({
   type: Choice(2, 3, 4, 5),
   application_id: Snowflake<ApplicationId>(),

@@ -190,7 +190,7 @@ interface TargetDraft {
   readonly target_application_id?: ApplicationId | null;
 }
 
-/** What a request says that its invite leads to: a user's stream, or the activity of an application. */
+/** The target of an invite in a request: a user's stream, or the activity of an application. */
 async function leadsToOf(
   { target_type: type, target_user_id: userId, target_application_id: applicationId }: TargetDraft,
   { applications }: Pick<Services['read'], 'applications'>,

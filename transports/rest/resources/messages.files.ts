@@ -57,7 +57,7 @@ export function pairFiles(
   return { ok: true, value: { files, rest: [...unclaimed.values()] } };
 }
 
-/** What the URLs of attachments are made of. */
+/** The parts of the URLs of attachments. */
 export interface UrlParts {
   readonly channelId: ChannelId;
   readonly publicUrl: string;

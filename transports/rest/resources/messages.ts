@@ -74,7 +74,7 @@ const NO_FILES: Reply<Paired> = { ok: true, value: { files: [], rest: [] } };
 const filesOf = ({ files }: ChannelCall, notes: Parameters<typeof pairFiles>[1]): Reply<Paired> =>
   files.length > 0 || notes?.length ? pairFiles(files, notes) : NO_FILES;
 
-/** What the author's application sells, for premium buttons. */
+/** The SKUs that the author's application sells, for premium buttons. */
 const skusOf = (
   components: MessageDraft['components'],
   { by }: Authority,
@@ -88,7 +88,7 @@ const isNaming = ({ sticker_ids, poll, components }: MessageDraft): boolean =>
 
 const NONE_NAMED = { stickers: [], emojis: [], skuIds: [] };
 
-/** What a draft names by its id: only what it names is looked up. */
+/** The objects that a draft names by their ids; only these are looked up. */
 async function namedOf(
   { sticker_ids, poll, components }: MessageDraft,
   authority: Authority,

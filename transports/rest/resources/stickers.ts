@@ -33,7 +33,7 @@ function descriptionRefusal(text: string | null | undefined): { ok: false; refus
   return { ok: false, refusal: invalidField(['description'], 'BASE_TYPE_BAD_LENGTH', message) };
 }
 
-/** Operations on stickers: those of a guild, and the packs that everyone has. */
+/** Operations on stickers: the stickers of a guild, and the packs of all users. */
 export const stickers = resource({
   list_guild_stickers: op({
     method: 'GET',

@@ -59,7 +59,7 @@ export const teamsUnlisted = resource({
   }),
 });
 
-/** The same answer for a team that does not exist and one that the caller has no part in. */
+/** One answer both for a team that does not exist and for a team without the caller. */
 const unnamed = ({ refusal: no }: { readonly refusal: Refusal }): { ok: false; refusal: Refusal } => ({
   ok: false,
   refusal: no.status === 404 ? refusal('NOT_FOUND') : no,

@@ -63,7 +63,10 @@ type TokenCall = Pick<
   'params' | 'query' | 'files' | 'publicUrl'
 >;
 
-/** What the path's token opens. @returns 10015 for an unknown id or an interaction without an answer, 50027 for a wrong token. */
+/**
+ * The target of the path's token. @returns 10015 for an unknown id or an interaction without an answer, 50027 for a
+ * wrong token.
+ */
 async function targetOf({ params }: TokenCall, { tokenMessages }: Services): Promise<Reply<TokenTarget>> {
   const { webhook_id: id, webhook_token: token } = params;
   const found = await tokenMessages.find(id, token);

@@ -1,7 +1,7 @@
 // Goal: a short-lived cache answers fresh values without reading, and drops failures, old values and invalidated
 // ones.
 import { expect, test } from 'vitest';
-import { createReadCache } from '../../services/recently.ts';
+import { createReadCache } from '../../services/readcache.ts';
 
 function arrange() {
   const at = { ms: 0 };
