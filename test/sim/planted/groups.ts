@@ -4,7 +4,7 @@ import type { Patch } from './patch.ts';
 export const GROUPS: readonly Patch[] = [
   {
     name: 'groups-joined-unshown',
-    about: 'Who joins a group is not shown it.',
+    about: 'A user who joins a group does not receive it.',
     file: 'engine/privatechannel/groups.ts',
     kind: 'expression',
     from: "channelShown(state, 'CHANNEL_CREATE', user.id)",
@@ -12,7 +12,7 @@ export const GROUPS: readonly Patch[] = [
   },
   {
     name: 'groups-removed-stay',
-    about: 'Who was removed from a group goes on hearing its messages.',
+    about: 'A user removed from a group still receives its messages.',
     file: 'engine/privatechannel/groups.ts',
     kind: 'expression',
     from: '{ ...state.channel, recipientIds, group }',
@@ -20,7 +20,7 @@ export const GROUPS: readonly Patch[] = [
   },
   {
     name: 'calls-leaving-forgotten',
-    about: 'Who leaves a call stays in it.',
+    about: 'A user who leaves a call stays in it.',
     file: 'engine/privatechannel/calls.ts',
     kind: 'expression',
     from: 'voiceStates.delete(userId)',
@@ -28,10 +28,10 @@ export const GROUPS: readonly Patch[] = [
   },
   {
     name: 'calls-changes-untold',
-    about: 'The recipients are not told who joins a call that is on.',
+    about: 'The recipients of an active call do not receive its joins.',
     file: 'engine/privatechannel/calls.ts',
     kind: 'expression',
-    from: "tell(owner, 'VOICE_STATE_UPDATE', voiceStateBody(voiceState))",
+    from: "dispatchToAll(owner, 'VOICE_STATE_UPDATE', voiceStateBody(voiceState))",
     to: '[]',
   },
   {

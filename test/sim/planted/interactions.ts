@@ -20,7 +20,7 @@ export const INTERACTIONS: readonly Patch[] = [
   },
   {
     name: 'interactions-told-before-stored',
-    about: 'The invoker is told of a failure that is not stored.',
+    about: 'The invoker receives a failure that is not stored.',
     file: 'services/interactions/owner.ts',
     kind: 'statement',
     from: "await this.write({ ...interaction, state: { kind: 'failed' } });",

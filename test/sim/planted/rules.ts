@@ -4,7 +4,7 @@ import type { Patch } from './patch.ts';
 export const RULES: readonly Patch[] = [
   {
     name: 'rules-view-not-asked',
-    about: 'Who may not see a channel hears its messages.',
+    about: 'Users without access to a channel receive its messages.',
     file: 'engine/fanout/audience.ts',
     kind: 'expression',
     from: 'channel && (here & P.VIEW_CHANNEL) === 0n',
@@ -12,7 +12,7 @@ export const RULES: readonly Patch[] = [
   },
   {
     name: 'rules-overwrites-remembered',
-    about: 'Who hears a channel is not reckoned anew when its overwrites change.',
+    about: 'The audience of a channel is not computed again when its overwrites change.',
     file: 'engine/guild/channels.ts',
     kind: 'expression',
     from: '!alike',

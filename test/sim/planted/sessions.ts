@@ -20,7 +20,7 @@ export const SESSIONS: readonly Patch[] = [
   },
   {
     name: 'sessions-left-meanwhile',
-    about: 'A session that comes back is not told that its user has left a guild.',
+    about: 'A session that resumes does not receive that its user has left a guild.',
     file: 'actors/cluster/delivery/sessions.ts',
     kind: 'expression',
     from: "leaving(guildId)('gone')",

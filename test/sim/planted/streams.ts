@@ -12,7 +12,7 @@ export const STREAMS: readonly Patch[] = [
   },
   {
     name: 'streams-empty-ring',
-    about: 'A new owner does not load what earlier ones have told.',
+    about: 'A new owner does not load the dispatches of earlier owners.',
     file: 'actors/runtime/ownerepoch.ts',
     kind: 'expression',
     from: 'dispatches.map((each) => ({ ...each, atMs }))',
@@ -20,7 +20,7 @@ export const STREAMS: readonly Patch[] = [
   },
   {
     name: 'streams-no-audience',
-    about: 'Who has missed dispatches is told all, seen or not.',
+    about: 'A session that missed dispatches receives all of them, also invisible ones.',
     file: 'actors/guild/guild.subscription.ts',
     kind: 'expression',
     from: 'among.recipients(guild, { t, d: payload, to: audience } as Dispatch, nowMs)',
@@ -28,7 +28,7 @@ export const STREAMS: readonly Patch[] = [
   },
   {
     name: 'streams-following-not-told',
-    about: 'A session is not told from where on it hears a guild.',
+    about: 'A session does not receive the stream position from which it is subscribed to a guild.',
     file: 'actors/guild/guild.subscription.ts',
     kind: 'expression',
     from: 'subscriber.following?.(ports.id, upTo)',
@@ -44,7 +44,7 @@ export const STREAMS: readonly Patch[] = [
   },
   {
     name: 'streams-departed-unsaid',
-    about: 'The home of sessions does not hear up to where an actor that has gone has told them.',
+    about: 'The shard of sessions does not receive the last stream position of an actor that has ended.',
     file: 'actors/cluster/delivery/membership.ts',
     kind: 'expression',
     from: 'ports().clusterSessions?.guildReleased(guildId, n)',
