@@ -37,10 +37,7 @@ import {
 } from './round.ts';
 import { type Ended, FlaggableCommits, Transitions } from './transitions.ts';
 
-/**
- * After a commit the next round waits for its transition, but at most this long, so that one slow member delays the
- * others little.
- */
+/** After a commit the next round waits for its transition, but at most this long: one slow member delays others little. */
 const SETTLE_MS = 250;
 /** How long a member's removal waits for the key package that adds it again. */
 const GATHER_MS = 100;

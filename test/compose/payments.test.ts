@@ -140,7 +140,7 @@ describe('a one-time purchase', () => {
     const unknown = await people[0]!.visitor.post(store(), { do: 'buy', sku: ring, friend: 'nobody_here' });
     expect([unknown.status, people[0]!.visitor.text]).toEqual([
       422,
-      expect.stringContaining('Nobody has this username'),
+      expect.stringContaining('No user has this username'),
     ]);
     // Only the field of that form shows the message, and the ids of elements are unique.
     expect(people[0]!.visitor.text).toContain(`<a href="#friend-${ring}">`);

@@ -1,5 +1,4 @@
-// Goal: every subscriber of a guild receives each dispatch once and in order, from any owner; a command sent again
-// has one effect.
+// Goal: a guild's subscribers receive each dispatch once, in order, from any owner; a repeated command has one effect.
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { StoredMessage } from '../../../engine/guild/guild.ts';

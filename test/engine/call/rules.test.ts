@@ -11,26 +11,26 @@ const FREE = { silenced: false, deafened: false, mayStream: true, mayPrioritize:
 
 describe('a gate', () => {
   it.each([
-    ['open', {}, { speaks: true, streams: true, hears: true }],
+    ['open', {}, { speaks: true, streams: true, receives: true }],
     [
       'closed for the voice of a silenced member',
       { silenced: true },
-      { speaks: false, streams: true, hears: true },
+      { speaks: false, streams: true, receives: true },
     ],
     [
       'closed for audio to a deafened member',
       { deafened: true },
-      { speaks: true, streams: true, hears: false },
+      { speaks: true, streams: true, receives: false },
     ],
     [
       'closed for the video of a member that may not stream',
       { mayStream: false },
-      { speaks: true, streams: false, hears: true },
+      { speaks: true, streams: false, receives: true },
     ],
     [
       'not changed by the right to have priority',
       { mayPrioritize: true },
-      { speaks: true, streams: true, hears: true },
+      { speaks: true, streams: true, receives: true },
     ],
   ])('is %s', (_, rights, gate) => {
     expect(gateOf({ ...FREE, ...rights })).toEqual(gate);

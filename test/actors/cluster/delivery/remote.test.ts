@@ -162,7 +162,7 @@ describe('sessions of other shards', () => {
 
   it('are refused when their home is unknown', () => {
     const { session } = arrange();
-    expect(() => session('phantom', 1)).toThrow('not known here');
+    expect(() => session('phantom', 1)).toThrow('Unknown shard instance');
   });
 
   it('end when their shard reports it: at once, or later when another shard may have them', () => {
