@@ -24,7 +24,7 @@ import { invites, invitesUnlisted } from './invites.ts';
 import { inviteTargets } from './invitetargets.ts';
 import { joinRequests, screeningUnlisted } from './joinrequests.ts';
 import { lobbies, lobbiesBeyond } from './lobbies.ts';
-import { beyondLobbies } from './lobbyextensions.ts';
+import { lobbyExtensions } from './lobbyextensions.ts';
 import { members, membersUnlisted } from './members.ts';
 import { messages } from './messages.ts';
 import { oauth2, oauth2Unlisted } from './oauth2.ts';
@@ -127,7 +127,7 @@ export const unlisted = {
   ...oauth2Unlisted,
   ...provisionalUnlisted,
   ...lobbiesBeyond,
-  ...beyondLobbies,
+  ...lobbyExtensions,
   ...relationships,
   ...directMessagesUnlisted,
   ...pollsUnlisted,

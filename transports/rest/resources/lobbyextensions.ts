@@ -129,7 +129,7 @@ const isSmall = (data: unknown): boolean =>
 const scoped = { auth: 'any', scope: 'lobbies.write' } as const;
 
 /** Lobby and matchmaking operations that extend the platform's. */
-export const beyondLobbies = resource({
+export const lobbyExtensions = resource({
   search_lobbies: op({
     ...scoped,
     method: 'POST',

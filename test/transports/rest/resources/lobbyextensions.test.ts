@@ -1,6 +1,6 @@
-// Goal: what comes over HTTP reaches lobbies and queues beyond the platform in its bounds; all else is refused in words.
+// Goal: what comes over HTTP reaches lobbies and queues extensions the platform in its bounds; all else is refused in words.
 import { describe, expect, test } from 'vitest';
-import { beyondLobbies } from '../../../../transports/rest/resources/lobbyextensions.ts';
+import { lobbyExtensions } from '../../../../transports/rest/resources/lobbyextensions.ts';
 import { BOT, pipelineOf } from '../../../support/rest.ts';
 
 /** Services that note what they are asked. */
@@ -12,13 +12,13 @@ function asked() {
       calls.push([name, ...args.slice(0, -1)]);
       return { ok: true, value };
     };
-  const beyond = new Proxy(
+  const extensions = new Proxy(
     {},
     { get: (_, name) => note(String(name), name === 'search' ? [] : { id: '900' }) },
   );
-  const lobbies = { beyond, call: note('call', { id: '900' }) };
+  const lobbies = { extensions, call: note('call', { id: '900' }) };
   const matchmaking = { enter: note('enter', { id: '1' }) };
-  const { pipeline } = pipelineOf(beyondLobbies, { services: { lobbies, matchmaking }, limited: false });
+  const { pipeline } = pipelineOf(lobbyExtensions, { services: { lobbies, matchmaking }, limited: false });
   const invoke = (operationId: string, body: unknown, caller = BOT) =>
     pipeline.invoke(operationId, {
       ...{ params: { lobby_id: '900' }, body },
