@@ -190,7 +190,11 @@ function grant(shelf: Shelf, command: CommandOf<'test' | 'grant'>, env: Env): De
 }
 
 /** @source https://docs.discord.com/developers/resources/entitlement#delete-test-entitlement */
-function takeBack(shelf: Shelf, { kind }: Pick<CommandOf<'deleteTest' | 'refund'>, 'kind'>, env: Env): Decision {
+function takeBack(
+  shelf: Shelf,
+  { kind }: Pick<CommandOf<'deleteTest' | 'refund'>, 'kind'>,
+  env: Env,
+): Decision {
   const { entitlement, subscription } = shelf;
   if (!entitlement || entitlement.deleted) return refused(refusal('UNKNOWN_ENTITLEMENT'));
   if (kind === 'deleteTest' && !entitlement.test) return refused(refusal('ONLY_SANDBOX_ENTITLEMENTS'));
