@@ -187,10 +187,7 @@ export interface Method {
 }
 
 type Schemas = readonly Schema<unknown>[];
-interface Extra {
-  readonly since?: number;
-  readonly reads?: boolean;
-}
+type Extra = Partial<Pick<Method, 'since' | 'reads'>>;
 
 const owned =
   <R extends Repeat>(repeat: R) =>
@@ -281,6 +278,7 @@ const LINK = {
   'remoteSessions.ask': asksShard([session, text, tuple(requestInput)], nothing),
   'remoteSessions.members': asksShard([session, SESSION_REQUESTS.members.input], nothing),
   'remoteSessions.channelInfo': asksShard([session, guildId, list(text)], nothing),
+  'remoteSessions.begin': tellsShard([text, period], 2),
   'remoteSessions.ended': tellsShard([text, period, integer, flag]),
   'remoteSessions.writable': tellsShard([text, period, integer]),
   'localSessions.whenWritable': tellsShard([period, integer, integer]),

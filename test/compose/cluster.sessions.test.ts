@@ -408,6 +408,19 @@ describe('a user', () => {
     expect(shownTo(sink).at(-1)).toBe('offline');
   });
 
+  it('is offline after the resume window when the notification of its end was lost with the link', async () => {
+    await open(3);
+    const [, watching, home] = cluster.instances as [ClusterInstance, ClusterInstance, ClusterInstance];
+    await cluster.move(world.ownerId, cluster.instance(0));
+    const { sink } = await connected(watching, world.botToken);
+    const opened = await connected(home, world.ownerToken);
+    await cluster.until(() => shownTo(sink).at(-1) === 'online', 'online');
+    opened.session.detach(opened.sink, false);
+    for (const { id } of cluster.instances) if (id !== home.id) cluster.net.break(home.id, id);
+    await cluster.pass(home.foundation.config.resume_window_ms + 5000);
+    expect(shownTo(sink)).toEqual(['online', 'offline']);
+  });
+
   it('is signed out at every shard', async () => {
     await open(3);
     const sinks: RecordingSink[] = [];

@@ -132,7 +132,19 @@ export class LocalSessions implements SessionFrames {
     this.#peers.delete(shardId);
     for (const local of peer.sessions.values()) local.handles.delete(shardId);
     peer.sessions.clear();
+    this.#beginNext(peer);
     this.#ports.peerLost(peer);
+  }
+
+  /**
+   * Begins the next peer epoch with a shard that is still in the cluster, and notifies it: where no session is left to be opened under
+   * it, nothing else would end the sessions whose end was reported in a lost frame.
+   */
+  #beginNext({ shardId, instance }: Peer): void {
+    const { ownership, router } = this.#ports;
+    if (!ownership.view.shards.some((shard) => shard.instance === instance)) return;
+    const { peerEpoch } = this.peer(shardId, instance);
+    router.tellShard(shardId, 'remoteSessions.begin', [ownership.self?.instance ?? '', peerEpoch]);
   }
 
   /** The session that another shard addresses by its handle; undefined after the end of the peer epoch. */

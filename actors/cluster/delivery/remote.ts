@@ -282,6 +282,12 @@ export class RemoteSessions {
     return found;
   }
 
+  /** The sessions' shard began a peer epoch: the sessions of earlier ones are unreachable, unless they are opened again under it. */
+  begin(shardId: string, home: string, peerEpoch: number): void {
+    const known = this.#outboxes.get(home)?.peerEpoch ?? 0;
+    if (known < peerEpoch && this.#isMember(home)) this.#outboxOf(shardId, home, peerEpoch);
+  }
+
   /**
    * The session's shard ended the session, or released it (`kept`). A released session stays for the resume window,
    * without deliveries, because another shard may take it.
@@ -318,7 +324,7 @@ export class RemoteSessions {
     if (known && known.peerEpoch > peerEpoch)
       throw new LinkFault('overloaded', 'Stale peer epoch: the peer has restarted.');
     // Links follow the view: frames to a shard that it does not contain would be lost silently.
-    if (!this.#ports.ownership.view.shards.some(({ instance }) => instance === home))
+    if (!this.#isMember(home))
       throw new LinkFault(
         'overloaded',
         `Unknown shard instance ${home}: it is not in this shard's view of the cluster.`,
@@ -329,6 +335,10 @@ export class RemoteSessions {
     );
     this.#outboxes.set(home, outbox);
     return outbox;
+  }
+
+  #isMember(home: string): boolean {
+    return this.#ports.ownership.view.shards.some(({ instance }) => instance === home);
   }
 
   /** Its sessions stay for the resume window, although nothing reaches them. */

@@ -250,6 +250,9 @@ function servePeers(context: Context): void {
   router.serve('remoteSessions.channelInfo', ([reference, guildId, fields], { from }) =>
     userBackend.ask(named(from, reference, guildId), { name: 'channelInfo', input: { guildId, fields } }),
   );
+  router.serve('remoteSessions.begin', ([instance, talk], { from }) =>
+    remoteSessions.begin(from, instance, talk),
+  );
   router.serve('remoteSessions.ended', ([instance, talk, handle, kept]) =>
     remoteSessions.ended(instance, talk, handle, kept),
   );

@@ -146,6 +146,27 @@ describe('sessions of other shards', () => {
     expect([before.over, now.over]).toEqual([true, false]);
   });
 
+  it('end as long after their shard begins a peer epoch, although it opens no session under it', () => {
+    const { clock, session, remote, news, ended } = arrange('a');
+    const one = session('a', 1);
+    remote.begin('a', 'a', 1);
+    one.deliver(body('HEARD'));
+    expect(news()).toEqual([{ to: 'a', t: 'HEARD', n: 0, handles: [1] }]);
+    remote.begin('a', 'a', 2);
+    one.deliver(body('LOST'));
+    expect(news()).toEqual([]);
+    clock.advance(WINDOW_MS + 100);
+    expect(ended).toEqual([one]);
+  });
+
+  it('are not opened by a request of an epoch that ended before it arrived', () => {
+    const { session, remote } = arrange('a');
+    remote.begin('a', 'a', 2);
+    expect(() => session('a', 1, 1)).toThrow('Stale peer epoch: the peer has restarted.');
+    remote.begin('b', 'b', 2);
+    expect(() => session('b', 1, 1)).toThrow('not known here');
+  });
+
   it('are kept as long when their shard is lost', async () => {
     const { clock, session, news, ended, lose } = arrange('a', 'b');
     const [one, other] = [session('a', 1), session('b', 1)];
