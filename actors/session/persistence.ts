@@ -11,7 +11,7 @@ import { CrashedJournals } from './crashedjournals.ts';
 import { Journal } from './journal.ts';
 import { JournalReplicas, JournalReplication, type ReplicaPorts } from './journalreplica.ts';
 import { MigrationLimiter } from './migrationlimiter.ts';
-import { watchRejoins } from './rejoin.ts';
+import { abandonTaken, watchRejoins } from './rejoin.ts';
 import type { SessionDeps } from './sessions.ports.ts';
 import type { GatewaySessions } from './sessions.ts';
 
@@ -99,9 +99,7 @@ export function createSessionPersistence(
     return journals.store.taken({ ...ownFolder, copy: false, writtenMs: 0 });
   };
   // Runs before any owner receives requests of these sessions: they would replace those that continue on other shards.
-  cluster.beforeRejoin?.add(async () => {
-    for (const { sessionId, handle } of await taken()) sessions().abandon(sessionId, handle);
-  });
+  cluster.beforeRejoin?.add(() => abandonTaken({ sessions, taken }));
   watchRejoins({ ...{ ownership, router, sessions, taken }, onFault: (error) => onFault(error, 'session') });
   const admission = new Admission({
     perSec: config.identifies_per_sec,

@@ -33,23 +33,36 @@ export function watchRejoins(ports: RejoinPorts): void {
     wasServing ||= state === 'serving';
     if (!wasLost || state !== 'serving') return;
     wasLost = false;
-    abandonTaken(ports).catch(onFault);
+    settleHeld(ports).catch(onFault);
   });
-  router.serve('sessions.held', ([ids, seqs = []]) =>
-    ids.filter((id, at) => {
+  router.serve('sessions.held', async ([ids, seqs = []]) => {
+    // The caller may have taken one of them from this run's journal since the last look. If this shard claimed to hold it, both would
+    // abandon it.
+    await abandonTaken(ports);
+    return ids.filter((id, at) => {
       const held = sessions().live.get(id);
       const isBehind = held !== undefined && held.seq < (seqs[at] ?? 0);
       if (isBehind) sessions().abandon(id);
       return held !== undefined && !isBehind;
-    }),
-  );
+    });
+  });
   router.serve('sessions.reassert', ([ids]) => {
     for (const id of ids) sessions().reassert(id).catch(onFault);
   });
 }
 
-async function abandonTaken({ ownership, router, sessions, taken, onFault }: RejoinPorts): Promise<void> {
+/** Abandons the sessions that other shards took from this run's journal. */
+export async function abandonTaken({
+  sessions,
+  taken,
+}: Pick<RejoinPorts, 'sessions' | 'taken'>): Promise<void> {
   for (const { sessionId, handle } of await taken()) sessions().abandon(sessionId, handle);
+}
+
+/** Abandons the sessions that other shards hold, which open those with their owners again. */
+async function settleHeld(ports: RejoinPorts): Promise<void> {
+  const { ownership, router, sessions, onFault } = ports;
+  await abandonTaken(ports);
   const { self, view } = ownership;
   const peers = view.shards.filter(({ instance }) => instance !== self?.instance);
   const own = [...sessions().live].map(([id, { seq }]) => ({ id, seq }));

@@ -444,17 +444,17 @@ describe('a shard that was declared dead', () => {
   });
 
   it.each([
-    ['keeps a session that it took and continued, although its earlier shard still has it', 2, [true, false]],
-    ['drops a session that another shard has, if neither continued it', 0, [false, true]],
-  ])('%s', async (_how, counted, over) => {
+    ['keeps a session that it took and continued, although its first shard has it', 2, false, [true, false]],
+    ['drops a session that another shard has, if neither continued it', 0, false, [false, true]],
+    ['keeps a session that its first shard still has, but lists as taken', 0, true, [true, false]],
+  ])('%s', async (_how, counted, marked, over) => {
     const { net, a, b } = three();
     const { session: old } = await a.open();
+    if (marked) a.taken.push({ sessionId: old.id, handle: old.handle });
     b.become('serving');
     net.gone.add('shard-0');
-    b.buried.set(`${old.id} false`, {
-      kind: 'taken',
-      record: { ...old.record, missed: [], cursors: [] },
-    });
+    const record = { ...old.record, missed: [], cursors: [] };
+    b.buried.set(`${old.id} false`, { kind: 'taken', record });
     const { outcome } = b.resume(old.id, 4);
     await net.pass(100);
     const resumed = await outcome;
