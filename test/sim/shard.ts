@@ -11,6 +11,7 @@ import { OP } from '../../protocol/opcodes.ts';
 import { StaleEpoch, StorageFault } from '../../storage/database/driver.ts';
 import { Outbox } from '../../transports/gateway/outbox.ts';
 import { GatewaySocket, type SocketHost } from '../../transports/gateway/socket.ts';
+import { standstillMs } from '../../transports/http/standstill.ts';
 import type { Database, Stale } from './database.ts';
 import { SimDirectory, type SimRegistry } from './directory.ts';
 import type { SimDisk } from './disk.ts';
@@ -236,8 +237,14 @@ export class SimShard {
   }
 
   #sweep(): void {
+    const dueMs = this.clock.monotonic() + SWEEP_MS;
     this.clock.setTimer(() => {
-      for (const socket of [...this.#sockets]) socket.sweep(this.clock.monotonic());
+      const nowMs = this.clock.monotonic();
+      const lostMs = standstillMs(nowMs, dueMs, SWEEP_MS);
+      for (const socket of [...this.#sockets]) {
+        socket.extendDeadlines(lostMs);
+        socket.sweep(nowMs);
+      }
       this.#sweep();
     }, SWEEP_MS);
   }

@@ -6,6 +6,7 @@ import { refusal } from '../../protocol/refusal.ts';
 import { resultOf } from '../rest/pipeline.ts';
 import type { AddressWatch } from './addresswatch.ts';
 import { addressOf } from './exchange.ts';
+import { standstillMs } from './standstill.ts';
 
 /** The protocol handler of one WebSocket, as the server calls it. */
 export interface UpgradedSocket {
@@ -271,9 +272,8 @@ export class SocketUpgrades<S extends UpgradedSocket> {
     this.#deps.wheel.after(() => {
       this.#sweeping = false;
       const nowMs = this.#deps.nowMs();
-      // The process was stopped, suspended or busy: frames received meanwhile are unread, so no client counts as late.
-      if (nowMs - dueMs > this.#sweepMs)
-        for (const socket of this.#sockets) this.guard(() => socket.extendDeadlines(nowMs - dueMs));
+      const lostMs = standstillMs(nowMs, dueMs, this.#sweepMs);
+      if (lostMs > 0) for (const socket of this.#sockets) this.guard(() => socket.extendDeadlines(lostMs));
       for (const socket of this.#sockets)
         if (!this.#unopened.has(socket)) this.guard(() => socket.sweep(nowMs));
       if (this.#sockets.size > 0) this.#sweepLater();
