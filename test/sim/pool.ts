@@ -44,13 +44,50 @@ export async function seedsHere(run: SeedRun, report: Hear): Promise<void> {
   }
 }
 
-/** Runs seeds on a thread of the program `main`. */
-export const seedsThere = (main: URL, run: SeedRun, report: Hear): Promise<void> =>
+/** A thread that ended before it reported all of its seeds; the message says how. */
+export class ThreadEnded extends Error {}
+
+/** Bounds on a thread whose program may be broken. */
+interface Watch {
+  /** The thread is ended when it reports no seed for this long. */
+  readonly silentMsMax: number;
+}
+
+/**
+ * Runs seeds on a thread of the program `main`.
+ *
+ * @throws ThreadEnded when it does not report all of them, or a failure where it stops at the first.
+ */
+export const seedsThere = (
+  main: URL,
+  run: SeedRun,
+  report: Hear,
+  watch: Watch | null = null,
+): Promise<void> =>
   new Promise((resolve, reject) => {
-    const worker = new Worker(main, { workerData: run });
-    worker.on('message', report);
-    worker.on('error', reject);
-    worker.on('exit', () => resolve());
+    const worker = new Worker(main, { workerData: run, stderr: watch !== null });
+    let expected = run.seeds.length;
+    let ended = new ThreadEnded('ends early');
+    const timer =
+      watch &&
+      setTimeout(() => {
+        ended = new ThreadEnded('does not end');
+        void worker.terminate();
+      }, watch.silentMsMax);
+    worker.on('message', (seen: SeedReport) => {
+      timer?.refresh();
+      expected = run.untilFailure && seen.violations.length > 0 ? 0 : expected - 1;
+      report(seen);
+    });
+    worker.on('error', (cause) => {
+      ended = new ThreadEnded('does not run', { cause });
+    });
+    // The last event, also of a thread that is terminated; all messages come before it.
+    worker.on('exit', () => {
+      if (timer) clearTimeout(timer);
+      if (expected === 0) resolve();
+      else reject(ended);
+    });
   });
 
 /** Distributes the seeds over threads. */

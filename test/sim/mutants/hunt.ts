@@ -1,9 +1,8 @@
-import { Worker } from 'node:worker_threads';
 import { RECORDING } from '../planting.ts';
-import { type SeedReport, type SeedRun, seedsOn } from '../pool.ts';
+import { type SeedReport, seedsOn, seedsThere, type ThreadEnded } from '../pool.ts';
 
-/** A seed with an active mutant takes a fraction of a second; a seed that takes this long never ends. */
-const HUNG_MS = 60_000;
+/** A seed takes a second, on a busy machine a minute; a seed that takes this long never ends. */
+const HUNG_MS = 5 * 60_000;
 
 /** The result of the simulation for a mutant. */
 export type Verdict =
@@ -25,35 +24,26 @@ export async function reachedBy(
   return new Map([...reached].sort(([a], [b]) => a - b));
 }
 
-/** Runs a mutant on those seeds, until one fails. */
-export async function hunt(main: URL, name: string, seeds: readonly number[]): Promise<Verdict> {
+/** Runs a mutant on those seeds, until one fails. A mutant that breaks the program, or keeps a seed from ending, is killed too. */
+export async function hunt(
+  main: URL,
+  name: string,
+  seeds: readonly number[],
+  silentMsMax = HUNG_MS,
+): Promise<Verdict> {
   if (seeds.length === 0) return { kind: 'unreached' };
   const reports: SeedReport[] = [];
-  const end = await watched(main, { seeds, planted: name, untilFailure: true }, (report) =>
-    reports.push(report),
+  const run = { seeds, planted: name, untilFailure: true };
+  const ended = await seedsThere(main, run, (report) => reports.push(report), { silentMsMax }).catch(
+    (fault) => fault as ThreadEnded,
   );
-  const last = reports.at(-1);
-  const rule = last?.violations[0]?.rule ?? (end === null ? null : end);
-  if (rule === null) return { kind: 'survived', seeds: reports.length };
-  const seed = last?.violations.length ? last.seed : (seeds[reports.length] ?? Number.NaN);
-  return { kind: 'killed', rule, seed, seeds: reports.length };
-}
-
-/** Resolves null when all seeds were reported, else why there are no more. */
-function watched(main: URL, run: SeedRun, report: (report: SeedReport) => void): Promise<string | null> {
-  return new Promise((resolve) => {
-    const worker = new Worker(main, { workerData: run, stderr: true });
-    const hung = () => void worker.terminate().then(() => resolve('does not end'));
-    let timer = setTimeout(hung, HUNG_MS);
-    worker.on('message', (seen: SeedReport) => {
-      clearTimeout(timer);
-      timer = setTimeout(hung, HUNG_MS);
-      report(seen);
-    });
-    worker.on('error', () => resolve('does not run'));
-    worker.on('exit', () => {
-      clearTimeout(timer);
-      resolve(null);
-    });
-  });
+  const failed = reports.find(({ violations }) => violations.length > 0);
+  const rule = failed?.violations[0]?.rule ?? ended?.message;
+  if (rule === undefined) return { kind: 'survived', seeds: reports.length };
+  return {
+    kind: 'killed',
+    rule,
+    seed: failed?.seed ?? seeds[reports.length] ?? Number.NaN,
+    seeds: reports.length,
+  };
 }
