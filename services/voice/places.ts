@@ -32,6 +32,14 @@ type VoicePlace =
 
 type VoiceChangeRequest = Omit<VoiceStateRequest, 'guildId'>;
 
+/** The places of a user session, of which it is in one at a time. Replies may arrive in another order than its requests. */
+interface SessionPlaces {
+  /** The one that it last asked for, or stays in because that was refused. */
+  wanted: VoicePlace;
+  /** The last one that let it in. */
+  joined: VoicePlace | null;
+}
+
 /** Upper bound on the private channels that are asked for a session whose place is unknown; those with the newest messages. */
 const CHANNELS_MAX = 100;
 
@@ -117,26 +125,31 @@ function leavingUnknown(
   };
 }
 
+const distinct = ({ wanted, joined }: SessionPlaces): VoicePlace[] =>
+  joined && joined.id !== wanted.id ? [wanted, joined] : [wanted];
+
 export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
   const { guilds, inPrivate, onFault } = ports;
   const owners = ofOwners(ports);
-  /** The place that each user session last asked for. */
-  const places = new WeakMap<LiveSession, VoicePlace>();
+  const places = new WeakMap<LiveSession, SessionPlaces>();
   const askIn = askingIn(ports);
 
   function put(session: LiveSession, place: VoicePlace, wish: VoiceChangeRequest): void {
     const joins = wish.channelId !== null;
-    const before = places.get(session);
-    const isHere = (other: VoicePlace | undefined): boolean => other?.id === place.id;
-    if (joins && !session.bot) places.set(session, place);
+    const own = places.get(session) ?? { wanted: place, joined: null };
+    if (joins && !session.bot) places.set(session, Object.assign(own, { wanted: place }));
     const settle = (inVoice: boolean): void => {
+      const { wanted, joined } = own;
       if (session.bot) {
         if (inVoice && session.over) leave(session, place);
       } else if (!inVoice) {
         // The request was refused: the session stays where it was.
-        if (before && isHere(places.get(session))) places.set(session, before);
-      } else if (session.over || !isHere(places.get(session))) leave(session, place);
-      else if (before && !isHere(before)) leave(session, before);
+        if (joined && wanted === place) own.wanted = joined;
+      } else if (session.over || wanted.id !== place.id) leave(session, place);
+      else {
+        own.joined = place;
+        if (joined && joined.id !== place.id) leave(session, joined);
+      }
     };
     askIn(place, { ...wish, sessionId: session.sessionId }, authorityOf(session.principal))
       .then((reply) => joins && settle(reply.ok && reply.value !== null))
@@ -155,8 +168,8 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
       else if (wish.channelId !== null) put(session, { kind: 'private', id: wish.channelId }, wish);
       else {
         // Users name no guild when they leave voice.
-        const place = places.get(session);
-        if (place) leave(session, place);
+        const own = places.get(session);
+        if (own) for (const place of distinct(own)) leave(session, place);
         else if (!ports.routing.standalone)
           leaveUnknown.any(session).catch((fault) => onFault(fault, session.sessionId));
       }
@@ -170,9 +183,9 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
 
     ended(session, guildIds) {
       for (const id of guildIds) leave(session, { kind: 'guild', id });
-      const place = places.get(session);
-      if (place?.kind === 'private') leave(session, place);
-      else if (!place) leaveUnknown.ended(session).catch((fault) => onFault(fault, session.sessionId));
+      const own = places.get(session);
+      if (own) for (const place of distinct(own)) if (place.kind === 'private') leave(session, place);
+      if (!own?.joined) leaveUnknown.ended(session).catch((fault) => onFault(fault, session.sessionId));
     },
 
     drop({ callId, guildId, userId, sessionId }) {
