@@ -52,7 +52,6 @@ export class SimClient implements WireEnd {
   /** When it last had its session, by the world's clock. */
   #upMs = 0;
   #awayUntilMs = 0;
-  #identifiedMs = 0;
 
   constructor(name: string, userId: string, token: string, ports: ClientPorts) {
     this.name = name;
@@ -128,7 +127,6 @@ export class SimClient implements WireEnd {
         return;
       case OP.DISPATCH:
         if (heard.t === 'RESUMED') this.resumed += 1;
-        if (heard.t === 'READY') this.life.openingMs = world.nowMs - this.#identifiedMs;
         if (heard.t === 'READY' || heard.t === 'RESUMED') {
           this.up = true;
           world.note(`${this.name} hears ${heard.t}, s ${heard.s}`);
@@ -186,7 +184,6 @@ export class SimClient implements WireEnd {
       // Dispatches before READY are ignored.
       this.life = seq > 0 ? this.#born() : this.life;
       this.status = 'online';
-      this.#identifiedMs = this.#ports.world.nowMs;
       const capabilities = takesLobbyChanges(this.userId) ? CAPABILITY.LOBBY_CHANGES : 0;
       const asked = { intents: ALL_INTENTS, properties: {}, large_threshold: 250, capabilities };
       this.#wire?.say(OP.IDENTIFY, { token, ...asked });

@@ -15,19 +15,15 @@ interface GroupFinalPorts {
   readonly clients: readonly SimClient[];
 }
 
-const SLOW_OPENING_MS = 1_000;
-
 const list = (items: Iterable<string>): string => [...items].sort().join();
 
 /** A client knows the groups of its user as they are. */
 export function judgeGroups(
-  { life: { name, userId, openingMs } }: SimClient,
+  { life: { name, userId } }: SimClient,
   view: GroupView,
   { judge, database, truth }: GroupFinalPorts,
   hasFaults: boolean,
 ): void {
-  // When a session opens slowly, earlier notifications may arrive after READY, and later changes only in READY.
-  if (hasFaults && openingMs > SLOW_OPENING_MS) return;
   const expectSame = (what: string, got: unknown, wanted: unknown) =>
     judge.expect(got === wanted, 'group', () => `${name} has ${what} as ${got}, not ${wanted}`);
   for (const [id, { channel }] of database.privateChannels) {

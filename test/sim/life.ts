@@ -47,8 +47,6 @@ export class Life {
   readonly userId: string;
   sessionId: string | null = null;
   seq = 0;
-  /** Time from IDENTIFY to READY. */
-  openingMs = 0;
   /** Null for a guild that is unavailable. */
   readonly guilds = new Map<string, Replica | null>();
   readonly seen = new Set<string>();
