@@ -164,7 +164,7 @@ describe('sessions of other shards', () => {
     remote.begin('a', 'a', 2);
     expect(() => session('a', 1, 1)).toThrow('Stale peer epoch: the peer has restarted.');
     remote.begin('b', 'b', 2);
-    expect(() => session('b', 1, 1)).toThrow('not known here');
+    expect(() => session('b', 1, 1)).toThrow('Unknown shard instance');
   });
 
   it('are kept as long when their shard is lost', async () => {
