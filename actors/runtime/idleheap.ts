@@ -1,4 +1,4 @@
-import { performance } from 'node:perf_hooks';
+import { type EventLoopUtilization, performance } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Lifetime } from './clock.ts';
@@ -66,9 +66,11 @@ function isWorthIt({ occupiedBytes, usedBytes }: HeapUse): boolean {
   return free >= FREE_BYTES_MIN && free >= occupiedBytes * FREE_SHARE_MIN;
 }
 
-/** The heap of this thread. */
-export function processHeap(): Heap {
-  let since = performance.eventLoopUtilization();
+/** The heap of this thread. @param loopUse Reads the use of its event loop, since an earlier reading where one is given. */
+export function processHeap(
+  loopUse: (since?: EventLoopUtilization) => EventLoopUtilization = performance.eventLoopUtilization,
+): Heap {
+  let since = loopUse();
   let collect: unknown = null;
   return {
     use: () => {
@@ -76,8 +78,8 @@ export function processHeap(): Heap {
       return { occupiedBytes: old?.physical_space_size ?? 0, usedBytes: old?.space_used_size ?? 0 };
     },
     utilization: () => {
-      const { utilization } = performance.eventLoopUtilization(since);
-      since = performance.eventLoopUtilization();
+      const { utilization } = loopUse(since);
+      since = loopUse();
       return utilization;
     },
     compact: () => {

@@ -1,9 +1,9 @@
 // Goal: an idle process gives a fragmented heap back to the system, and a busy one never stands still for it.
-import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { Lifetime } from '../../../actors/runtime/clock.ts';
 import { type Heap, keepHeapCompact, processHeap } from '../../../actors/runtime/idleheap.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import { present } from '../../../protocol/present.ts';
 
 const MIB = 2 ** 20;
 
@@ -66,20 +66,16 @@ describe('the heap of a process', () => {
 });
 
 describe('the utilization of the event loop', () => {
-  it('is that since it was asked last', async () => {
-    const heap = processHeap();
-    const spin = (ms: number): void => {
-      const untilMs = performance.now() + ms;
-      while (performance.now() < untilMs);
-    };
-    await new Promise((resolve) => setImmediate(resolve));
-    spin(100);
-    await new Promise((resolve) => setImmediate(resolve));
-    const busy = heap.utilization();
-    // Waiting for the thread pool, the event loop is idle.
-    for (let reads = 0; reads < 50; reads += 1) await readFile(new URL(import.meta.url));
-    expect(busy).toBeGreaterThan(0.5);
-    expect(heap.utilization()).toBeLessThan(busy);
+  it('covers the time since the last reading', () => {
+    const readings = [0.9, 0.2, 0.7].map((utilization) => ({ idle: 0, active: 0, utilization }));
+    const asked: unknown[] = [];
+    const heap = processHeap((since) => {
+      if (since === undefined) return present(readings.shift());
+      asked.push(since.utilization);
+      return { ...since, utilization: since.utilization / 2 };
+    });
+    expect([heap.utilization(), heap.utilization()]).toEqual([0.45, 0.1]);
+    expect(asked).toEqual([0.9, 0.2]);
   });
 });
 
