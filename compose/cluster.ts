@@ -191,7 +191,7 @@ const metricsOf = (
   { name: 'guildhall_partitions_owned', help: 'Partitions that this shard owns.', read: partitionsOwned },
   {
     name: 'guildhall_epoch_lag_ms',
-    help: 'For how long partitions that are to be owned here are not served yet.',
+    help: 'Longest time that a partition assigned to this shard has been unserved.',
     read: () => ownership.lagMs,
   },
   ...linkMetrics(links, router, link_bytes_max),

@@ -65,7 +65,7 @@ export function createAccounts(context: ServiceContext): Accounts {
   const passwords = createPasswordHasher();
   context.metrics.push({
     name: 'guildhall_password_hashes_waiting',
-    help: 'Passwords that wait to be hashed.',
+    help: 'Passwords waiting to be hashed.',
     max: passwords.waiting.max,
     read: () => passwords.waiting.count,
   });
@@ -174,7 +174,7 @@ export function createEndpoints(context: ServiceContext): Endpoints {
     },
     {
       name: 'guildhall_webhook_events_applications',
-      help: 'Applications whose webhook events are being sent, or wait for another attempt.',
+      help: 'Applications whose webhook events are being sent or wait for a retry.',
       read: () => endpoints.events.size,
     },
   );
@@ -306,7 +306,7 @@ export function createInteractions(context: ServiceContext, { sender }: Endpoint
   });
   context.metrics.push({
     name: 'guildhall_interactions_waiting',
-    help: 'Interactions that wait for the first answer of their application.',
+    help: 'Interactions without a first response of their application.',
     read: () => interactions.counts.waiting,
   });
   return interactions;

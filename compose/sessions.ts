@@ -118,7 +118,7 @@ const sessionMetrics = (sessions: GatewaySessions, config: Config): Metric[] => 
   })),
   {
     name: 'guildhall_hydrations_waiting',
-    help: 'Sessions that wait for their turn to be sent a guild.',
+    help: 'Sessions waiting for their next GUILD_CREATE.',
     max: sessionSettings(config).sessionsMax,
     read: () => sessions.hydrationsWaiting,
   },

@@ -54,8 +54,9 @@ interface ShardPorts<L extends Links>
 
 const WHY: Readonly<Record<string, string>> = {
   joining: 'This shard is not in the cluster yet.',
-  suspended: 'The directory has not been heard of for too long: nothing is decided here.',
-  draining: 'This shard gives away what it owns.',
+  suspended:
+    'The directory has not answered for too long: this shard decides nothing until the lease is renewed.',
+  draining: 'This shard is handing over its partitions.',
   left: 'This shard has left the cluster.',
 };
 

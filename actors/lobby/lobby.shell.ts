@@ -353,16 +353,16 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     facts: readonly LobbyOutcomeFact[],
     nowMs: number,
   ): (() => void) | null {
-    const voiceListener = this.#seatsAfter(state, facts);
+    const voiceChanges = this.#voiceChangesAfter(state, facts);
     const isDeleted = facts.some(lobbyRules.ends);
     const unsettled = !isDeleted && settled(state, nowMs) !== state.lobby;
-    const beyond = !isDeleted && extensionSettling(state, nowMs).length > 0;
+    const extensionsDue = !isDeleted && extensionSettling(state, nowMs).length > 0;
     this.#watch(isDeleted ? null : state);
-    if (voiceListener.length === 0 && !unsettled && !beyond) return null;
+    if (voiceChanges.length === 0 && !unsettled && !extensionsDue) return null;
     return () => {
-      for (const tell of voiceListener) tell(this.#ports.voiceListener());
+      for (const notify of voiceChanges) notify(this.#ports.voiceListener());
       if (unsettled) this.#settle('settle');
-      if (beyond) this.#settle('settleExtensions');
+      if (extensionsDue) this.#settle('settleExtensions');
     };
   }
 
@@ -387,7 +387,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     this.#due = { atMs, timer: wheel.add(run, atMs - clock.now()) };
   }
 
-  #seatsAfter(
+  #voiceChangesAfter(
     state: LobbyState,
     facts: readonly LobbyOutcomeFact[],
   ): ((voiceListener: VoiceListener) => void)[] {

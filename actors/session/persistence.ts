@@ -136,13 +136,13 @@ function replicateTo(
   foundation.metrics.push(
     {
       name: 'guildhall_journal_copy_bytes_waiting',
-      help: 'What of the journal waits to be copied to another shard.',
+      help: 'Journal bytes waiting to be copied to the replica.',
       max: replication.waitingBytesMax,
       read: () => replication.waitingBytes,
     },
     {
       name: 'guildhall_journal_copies_bytes',
-      help: 'What the copies of other shards’ journals take on disk.',
+      help: 'Bytes on disk of the replicas of other shards’ journals.',
       read: () => replicas.bytes,
     },
   );
@@ -195,24 +195,24 @@ const metricsOf = (
 ): Metric[] => [
   {
     name: 'guildhall_journal_bytes',
-    help: 'What the journal of sessions takes on disk.',
+    help: 'Bytes on disk of the journal of sessions.',
     max: config.journal_bytes_max,
     read: () => journal.bytes,
   },
   {
     name: 'guildhall_journal_faults',
-    help: 'How often the journal of sessions could not be written.',
+    help: 'Failed writes of the journal of sessions.',
     read: () => journal.faults,
   },
   {
     name: 'guildhall_identifies_waiting',
-    help: 'Sessions that wait for their turn to begin.',
+    help: 'IDENTIFYs waiting in the queue.',
     max: admission.waitingMax,
     read: () => admission.waiting,
   },
   {
     name: 'guildhall_resumes_waiting',
-    help: 'Sessions of other shards that wait for their turn to go on here.',
+    help: 'Sessions of other shards whose RESUME waits in the queue.',
     max: migrationLimiter.waitingMax,
     read: () => migrationLimiter.waiting,
   },

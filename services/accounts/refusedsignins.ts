@@ -16,7 +16,7 @@ export function countingRefusals(accounts: Accounts, metrics: Metric[]): Account
   for (const reason of counts.keys())
     metrics.push({
       name: 'guildhall_sign_ins_refused',
-      help: 'Passwords and codes that were not let through since the start, by reason.',
+      help: 'Passwords and codes rejected since the start, by reason.',
       labels: { reason },
       read: () => counts.get(reason) ?? 0,
     });

@@ -22,18 +22,18 @@ function column(head: string): string[] {
 
 const quoted = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
 
-test('every setting of calls', () => {
+test('docs/voice.md names every setting of calls', () => {
   const named = column('setting').flatMap(quoted).sort();
   expect(named).toEqual(Object.keys(SECTIONS.Voice).sort());
 });
 
-test('every reason for which a packet is dropped', () => {
+test('docs/voice.md names every reason for which a packet is dropped', () => {
   const named = column('reason').flatMap(quoted);
   // Drop reasons of the socket follow the forwarder's.
   expect(named).toEqual([...DROP_REASONS, 'send_failed', 'send_queue_full', 'bug']);
 });
 
-test('every close code, and whether it can be resumed', () => {
+test('docs/voice.md names every close code, and whether it can be resumed', () => {
   const rows = page.slice(page.indexOf('\n| code |')).split('\n\n')[0]!.split('\n').slice(3);
   const told = rows.flatMap((row) => {
     const [codes = '', , resumable = ''] = row.replace(/^\| | \|$/g, '').split(' | ');
@@ -44,7 +44,7 @@ test('every close code, and whether it can be resumed', () => {
   expect(new Map(told as [number, boolean][])).toEqual(new Map(known as [number, boolean][]));
 });
 
-test('every metric of calls', async () => {
+test('docs/voice.md names every metric of calls', async () => {
   const register = new Registry();
   addVoiceMetrics(register, {} as WatchedVoice);
   const known = register.getMetricsAsArray().map(({ name }) => name);

@@ -52,7 +52,7 @@ const MOVING: ReadonlySet<string> = new Set(['image/gif', 'image/webp']);
 const isExtension = (text: string): text is Extension => Object.hasOwn(FORMATS, text);
 
 /**
- * Reads the ending of a path and its query. An unknown size is as none: clients of other versions know more of them.
+ * Reads the ending of a path and its query. An unknown size is ignored, because newer clients may know more sizes.
  *
  * @param stored The type of the stored image.
  * @returns null when the stored image is what is wanted, and for types that are not converted.
@@ -63,7 +63,7 @@ export function readWanted(path: string, query: string, stored: string): ImageRe
   const params = new URLSearchParams(query);
   const asked = Number(params.get('size') ?? '');
   const size = SIZES.has(asked) ? asked : null;
-  // Other formats do not convert well to GIF, and what never moved is not made one.
+  // Other formats do not convert well to GIF, and still images are not converted.
   const type =
     ending !== 'gif' || stored === 'image/gif' ? FORMATS[ending] : isServed(stored) ? stored : null;
   if (type === null) return null;

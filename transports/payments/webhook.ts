@@ -31,7 +31,7 @@ const BODIES = {
 } as const;
 
 /**
- * Receives Stripe's events. One that is not signed is refused (400); one that could not be heeded is answered 503, so Stripe
+ * Receives Stripe's events. An unsigned event is refused (400); one that could not be processed is answered 503, so Stripe
  * sends it again, for three days.
  *
  * @source https://docs.stripe.com/webhooks

@@ -250,14 +250,14 @@ function servePeers(context: Context): void {
   router.serve('remoteSessions.channelInfo', ([reference, guildId, fields], { from }) =>
     userBackend.ask(named(from, reference, guildId), { name: 'channelInfo', input: { guildId, fields } }),
   );
-  router.serve('remoteSessions.begin', ([instance, talk], { from }) =>
-    remoteSessions.begin(from, instance, talk),
+  router.serve('remoteSessions.begin', ([instance, peerEpoch], { from }) =>
+    remoteSessions.begin(from, instance, peerEpoch),
   );
-  router.serve('remoteSessions.ended', ([instance, talk, handle, kept]) =>
-    remoteSessions.ended(instance, talk, handle, kept),
+  router.serve('remoteSessions.ended', ([instance, peerEpoch, handle, kept]) =>
+    remoteSessions.ended(instance, peerEpoch, handle, kept),
   );
-  router.serve('remoteSessions.writable', ([instance, talk, ticket]) =>
-    remoteSessions.becameWritable(instance, talk, ticket),
+  router.serve('remoteSessions.writable', ([instance, peerEpoch, ticket]) =>
+    remoteSessions.becameWritable(instance, peerEpoch, ticket),
   );
 }
 
@@ -265,15 +265,15 @@ function servePeers(context: Context): void {
 function serveOwners(context: Context): void {
   const { cluster, localSessions } = context;
   const { ownership, router } = cluster;
-  router.serve('localSessions.whenWritable', async ([talk, handle, ticket], { from }) => {
-    await localSessions.byHandle(from, talk, handle)?.session.writable();
-    router.tellShard(from, 'remoteSessions.writable', [ownership.self?.instance ?? '', talk, ticket]);
+  router.serve('localSessions.whenWritable', async ([peerEpoch, handle, ticket], { from }) => {
+    await localSessions.byHandle(from, peerEpoch, handle)?.session.writable();
+    router.tellShard(from, 'remoteSessions.writable', [ownership.self?.instance ?? '', peerEpoch, ticket]);
   });
-  router.serve('localSessions.replaced', ([talk, handle, guildId, n], { from }) =>
-    localReplaced(context, localSessions.byHandle(from, talk, handle), guildId, n),
+  router.serve('localSessions.replaced', ([peerEpoch, handle, guildId, n], { from }) =>
+    localReplaced(context, localSessions.byHandle(from, peerEpoch, handle), guildId, n),
   );
-  router.serve('localSessions.join', ([talk, handle, guildId], { from }) => {
-    const local = localSessions.byHandle(from, talk, handle);
+  router.serve('localSessions.join', ([peerEpoch, handle, guildId], { from }) => {
+    const local = localSessions.byHandle(from, peerEpoch, handle);
     if (local) follow(context, local, guildId);
   });
 }

@@ -40,7 +40,7 @@ export type SubscriptionEvent =
     }
   /** The source of the stream has sent everything up to `n` and delivers from there. */
   | { readonly type: 'caughtUp'; readonly n: number }
-  /** So has a local actor, for an outdated request; it delivers until it ends. */
+  /** A local actor has sent everything up to `n` for an outdated request; it delivers until it ends. */
   | { readonly type: 'caughtUpLate'; readonly n: number }
   /** A request failed (null: no shard can be asked), which concerns all subscriptions that wait for one. */
   | {
@@ -211,15 +211,15 @@ function answeredGone(state: PendingSubscription): Step {
   // A live session was not subscribed when its user left, so it received no GUILD_DELETE. A session that is being
   // resumed receives it in `reopen`.
   const hasGuild = positionOf(state) !== null && waiter?.kind !== 'resuming';
-  const isUntold = hasGuild || (waiter === null && !isAgain(state));
-  const told = isUntold ? [SEND_REMOVED] : [];
+  const lacksGuildDelete = hasGuild || (waiter === null && !isAgain(state));
+  const notices = lacksGuildDelete ? [SEND_REMOVED] : [];
   if (!isAgain(state)) {
     const { next, effects } = unsubscribed(state, 'gone');
-    return step(next, ...told, ...effects);
+    return step(next, ...notices, ...effects);
   }
   // The user had left when the owner answered, and has rejoined since.
   const shown = client.kind === 'unavailable' ? client : NOTHING;
-  return step(waits(state, { client: shown }), ...told, DROP_CURSOR, RETRY);
+  return step(waits(state, { client: shown }), ...notices, DROP_CURSOR, RETRY);
 }
 
 function caughtUp(state: Subscription, { n }: Pick<EventOf<'caughtUp'>, 'n'>): Step {

@@ -82,21 +82,21 @@ export function createAggregateOwnership(
       numbers: { high: 0 },
     },
     keys: { keysMax: KEYS_MAX, ageMs: KEY_DEADLINES * config.command_deadline_ms },
-    onFault: (error) => onFault(error, 'change of hands'),
+    onFault: (error) => onFault(error, 'handover'),
   };
 }
 
 const metricsOf = (loadQueue: LoadQueue): Metric[] => [
   {
     name: 'guildhall_loads_waiting',
-    help: 'Guilds, users and other things that wait to be read, having come to this shard.',
+    help: 'Aggregates waiting in the load queue after this shard took over their partitions.',
     // Urgent and background loads wait in separate queues, each with this bound.
     max: 2 * loadQueue.waitingMax,
     read: () => loadQueue.waiting,
   },
   {
     name: 'guildhall_loads_refused',
-    help: 'How often there was no room for another one.',
+    help: 'Aggregates whose load was rejected because the queue was full.',
     read: () => loadQueue.refused,
   },
 ];

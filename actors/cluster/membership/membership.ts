@@ -111,7 +111,7 @@ export class Membership {
 
   #failed(error: unknown): void {
     const isMember = this.#lease !== null;
-    this.#ports.onFault(error, isMember ? 'a change of hands' : 'entering the cluster');
+    this.#ports.onFault(error, isMember ? 'handover' : 'entering the cluster');
     // The configuration is invalid: no retry can succeed.
     if (!isMember && error instanceof RangeError) this.#send({ type: 'rejected', reason: error });
   }

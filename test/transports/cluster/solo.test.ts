@@ -8,7 +8,7 @@ const SELF: ShardInfo = {
   ...{ weight: 100, worker: 0, version: '1.0.0', startedMs: 1, draining: false },
 };
 
-test('a directory of one', async () => {
+test('a directory of one shard lets it own every partition', async () => {
   const directory = new SoloDirectory(4);
   const views: ClusterView[] = [];
   const last = () => views.at(-1) as ClusterView;

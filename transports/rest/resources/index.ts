@@ -23,7 +23,7 @@ import { interactions, interactionsUnlisted } from './interactions.ts';
 import { invites, invitesUnlisted } from './invites.ts';
 import { inviteTargets } from './invitetargets.ts';
 import { joinRequests, screeningUnlisted } from './joinrequests.ts';
-import { lobbies, lobbiesBeyond } from './lobbies.ts';
+import { lobbies, lobbiesUnlisted } from './lobbies.ts';
 import { lobbyExtensions } from './lobbyextensions.ts';
 import { members, membersUnlisted } from './members.ts';
 import { messages } from './messages.ts';
@@ -126,7 +126,7 @@ export const unlisted = {
   ...auth,
   ...oauth2Unlisted,
   ...provisionalUnlisted,
-  ...lobbiesBeyond,
+  ...lobbiesUnlisted,
   ...lobbyExtensions,
   ...relationships,
   ...directMessagesUnlisted,

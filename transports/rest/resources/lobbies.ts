@@ -325,7 +325,7 @@ export const lobbies = resource({
 });
 
 /** Lobby operations that the platform's clients use and its OpenAPI does not list. */
-export const lobbiesBeyond = resource({
+export const lobbiesUnlisted = resource({
   unlink_channel_from_lobby: op({
     method: 'DELETE',
     path: '/channels/:channel_id/linked-lobby',

@@ -10,10 +10,10 @@ import { createCatalog } from '../../../../transports/rest/catalog.ts';
 import { createLimits } from '../../../../transports/rest/limits.ts';
 import type { Caller } from '../../../../transports/rest/operation.ts';
 import { createPipeline } from '../../../../transports/rest/pipeline.ts';
-import { lobbies, lobbiesBeyond } from '../../../../transports/rest/resources/lobbies.ts';
+import { lobbies, lobbiesUnlisted } from '../../../../transports/rest/resources/lobbies.ts';
 import { BOT, HUMAN, pipelineOf, servicesOf } from '../../../support/rest.ts';
 
-const operations = { ...lobbies, ...lobbiesBeyond };
+const operations = { ...lobbies, ...lobbiesUnlisted };
 
 /** A player that an application acts for. */
 const client = (...scopes: Scope[]): Caller => ({
