@@ -7,6 +7,7 @@ import { Lifetime } from '../../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
 import { LinkFault, NotServed } from '../../../../protocol/faults.ts';
+import type { SessionRequest } from '../../../../protocol/sessionrequests.ts';
 
 const REOPENED = { guildIds: [], isWhole: true };
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
@@ -19,7 +20,7 @@ function arrange() {
   const ownership = {
     self: { id: 'self', instance: 'self' },
     partitionOf: () => 0,
-    owns: () => true,
+    owns: () => state.owns,
     ownerOf: () => owner,
     onChange(run: (change: OwnershipChange) => void) {
       hearers.add(run);
@@ -27,19 +28,24 @@ function arrange() {
     },
   } as unknown as Ownership;
   const opened: string[] = [];
-  const state = { failures: 0, reopens: 0, answering: Promise.resolve() };
+  const state = { failures: 0, reopens: 0, owns: true, answering: Promise.resolve() };
+  /** What the owner of the user is told: presences of reopened sessions, requests, and ends. */
+  const told: unknown[] = [];
   const line = new UserChannels({
     ...{ ownership, wheel: new TimerWheel(clock), nowMs: () => clock.monotonic(), resumeWindowMs: 1000 },
     scope: new Lifetime(clock),
     cursors: () => [],
     userBackend: {
-      async reopenAtOwner() {
+      async reopenAtOwner(_session: unknown, presence: unknown) {
         state.reopens += 1;
+        told.push({ presence });
         await state.answering;
         if (state.failures === 0) return REOPENED;
         state.failures -= 1;
         throw new Error('The database is away.');
       },
+      ask: (_session: unknown, request: SessionRequest) => void told.push(request),
+      ended: ({ sessionId }: { readonly sessionId: string }) => void told.push({ ended: sessionId }),
     },
     reopened: ({ session }: LocalSession) => opened.push(session.sessionId),
     onFault: () => undefined,
@@ -50,7 +56,7 @@ function arrange() {
     for (const hear of [...hearers]) hear({ moved: [0], gone: [], came: [] });
     await turn();
   };
-  return { clock, line, entered, state, opened, move };
+  return { clock, line, entered, state, opened, told, move };
 }
 
 /** A user whose owner is another shard that cannot be reached. */
@@ -128,5 +134,62 @@ describe('a session whose user changes hands', () => {
     expect(await line.reopen(entered, null)).toEqual(REOPENED);
     await move();
     expect(opened).toEqual(['s1']);
+  });
+});
+
+const AWAY = { status: 'idle', activities: [], since: null, afk: true } as never;
+const soundsOf = (guildId: string) => ({ name: 'soundboard', input: [guildId] }) as never as SessionRequest;
+
+describe('the requests of a session', () => {
+  it('wait in their order while the session is being opened, at most 64 with the opening', async () => {
+    const { line, entered, state, told } = arrange();
+    let answer: () => void = () => undefined;
+    state.answering = new Promise((resolve) => {
+      answer = resolve;
+    });
+    const reopened = line.reopen(entered, null);
+    const requests = Array.from({ length: 100 }, (_, index) => soundsOf(String(index)));
+    for (const request of requests) line.request(entered, request);
+    expect(told.splice(0)).toEqual([{ presence: null }]);
+    answer();
+    await reopened;
+    await turn();
+    expect(told.splice(0)).toEqual(requests.slice(0, 63));
+    line.request(entered, soundsOf('later'));
+    expect(told).toEqual([soundsOf('later')]);
+  });
+
+  it('open the session first when it is not open, and its presence is sent with that alone', async () => {
+    const { line, entered, state, told } = arrange();
+    state.failures = 1;
+    await expect(line.reopen(entered, null)).rejects.toThrow('away');
+    told.splice(0);
+    line.presence(entered, AWAY);
+    line.request(entered, soundsOf('1'));
+    await turn();
+    expect(told.splice(0)).toEqual([{ presence: AWAY }, soundsOf('1')]);
+    line.presence(entered, AWAY);
+    expect(told).toEqual([{ name: 'presence', input: AWAY }]);
+  });
+});
+
+describe('the end of a session at the owner of its user', () => {
+  const END = { ended: 's1' };
+
+  it.each([
+    ['comes at once when the session has ended', false, true, [END], [END]],
+    ['comes after the resume window when the session moves to another shard', true, true, [], [END]],
+    ['is left to the next owner when the user moves within the resume window', true, false, [], []],
+  ])('%s', async (_how, isMoving, owns, atOnce, later) => {
+    const { clock, line, entered, state, told } = arrange();
+    await line.reopen(entered, null);
+    await turn();
+    told.splice(0);
+    line.ended(entered, isMoving);
+    state.owns = owns;
+    clock.advance(950);
+    expect(told).toEqual(atOnce);
+    clock.advance(50);
+    expect(told).toEqual(later);
   });
 });
