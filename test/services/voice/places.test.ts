@@ -1,8 +1,10 @@
-// Goal: a session leaves the call that it is in, in whatever order the requests of its client are answered.
+// Goal: a session leaves the voice that it is in, in whatever order the requests of its client are answered, and stays
+// nowhere after its end.
 import { describe, expect, it } from 'vitest';
 import { HERE } from '../../../actors/placement/routing.ts';
 import type { LiveSession } from '../../../actors/session/backend.ts';
-import type { ChannelId } from '../../../protocol/ids.ts';
+import { SYSTEM } from '../../../engine/kernel/authority.ts';
+import type { ChannelId, GuildId, UserId } from '../../../protocol/ids.ts';
 import { createVoicePlaces, type PlacePorts } from '../../../services/voice/places.ts';
 
 const [FIRST, SECOND, THIRD] = ['1001', '1002', '1003'] as unknown as [ChannelId, ChannelId, ChannelId];
@@ -86,5 +88,84 @@ describe('a session that joins one place after another', () => {
     ask(SECOND);
     ask(null);
     expect(left).toEqual([SECOND, FIRST]);
+  });
+});
+
+const [GUILD, OTHER_GUILD] = ['2001', '2002'] as unknown as [GuildId, GuildId];
+const STATE = { selfMute: false, selfDeaf: false, selfVideo: false };
+const NOWHERE = { ...STATE, channelId: null, sessionId: 's1' };
+
+/** Places that are in memory here when `resident` has their id. They record their commands, and admit when the test says so. */
+function arrangeResident(resident: readonly string[], bot = false) {
+  const commands: unknown[] = [];
+  const state = { admitting: Promise.resolve() };
+  const command = async (id: string, type: string, input: object, authority: object) => {
+    commands.push(authority === SYSTEM ? [id, type, input, 'system'] : [id, type, input]);
+    await state.admitting;
+    return { ok: true, value: {} };
+  };
+  const places = createVoicePlaces({
+    guilds: { isResident: (id: string) => resident.includes(id), call: command },
+    privateChannels: { peek: (id: string) => (resident.includes(id) ? {} : undefined) },
+    ...{ inPrivate: command, routing: HERE, notifier: {} },
+    storage: { privateChannels: { of: async () => [FIRST, SECOND].map((id) => ({ id })) } },
+    onFault: (error: unknown) => {
+      throw error;
+    },
+  } as unknown as PlacePorts);
+  const session = {
+    ...{ sessionId: 's1', userId: '1', bot, over: false },
+    principal: { userId: '1', bot, applicationId: null, applicationFlags: 0, authorization: null },
+  } as unknown as LiveSession;
+  return { places, session, commands, state };
+}
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+const left = (id: ChannelId) => [id, 'setCallState', { ...STATE, sessionId: 's1', join: false }];
+
+describe('a session that ends', () => {
+  it('leaves the voice of its guilds, and loads none for that', () => {
+    const { places, session, commands } = arrangeResident([GUILD]);
+    places.ended(session, [GUILD, OTHER_GUILD]);
+    expect(commands).toEqual([[GUILD, 'setVoiceState', NOWHERE]]);
+  });
+
+  it.each([
+    ['leaves the channel that lets it in afterwards, as a bot', true, [[GUILD, 'setVoiceState', NOWHERE]]],
+    ['stays in the channel that lets it in before, as a bot', false, []],
+  ])('%s', async (_how, over, after) => {
+    const { places, session, commands, state } = arrangeResident([GUILD], true);
+    let admit: () => void = () => undefined;
+    state.admitting = new Promise((resolve) => {
+      admit = resolve;
+    });
+    places.ask(session, { ...STATE, guildId: GUILD, channelId: FIRST });
+    expect(commands.splice(0)).toEqual([[GUILD, 'setVoiceState', { ...NOWHERE, channelId: FIRST }]]);
+    Object.assign(session, { over });
+    admit();
+    await turn();
+    expect(commands).toEqual(after);
+  });
+
+  it.each([
+    ['leaves the calls of its resident private channels when it was opened at another shard before', true],
+    ['leaves no call when it was opened here and joined none', false],
+  ])('%s', async (_how, moved) => {
+    const { places, session, commands } = arrangeResident([SECOND]);
+    if (moved) places.reopened(session);
+    places.ended(session, []);
+    await turn();
+    expect(commands).toEqual(moved ? [left(SECOND)] : []);
+  });
+});
+
+describe('a user whom a call removed', () => {
+  it.each([
+    ['leaves a call of a private channel', null, [FIRST, 'dropCaller', {}, 'system']],
+    ['leaves the voice of a guild', GUILD, [GUILD, 'dropVoice', { channelId: FIRST }, 'system']],
+  ] as const)('%s with the session that was in it', (_how, guildId, [id, type, input, by]) => {
+    const { places, commands } = arrangeResident([]);
+    places.drop({ callId: FIRST, guildId, userId: '7' as UserId, sessionId: 's7' });
+    expect(commands).toEqual([[id, type, { ...input, userId: '7', sessionId: 's7' }, by]]);
   });
 });
