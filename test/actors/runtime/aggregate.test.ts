@@ -1,0 +1,177 @@
+// Goal: an aggregate of a shard keeps for its next owner what no table holds, keeps no more than it may, and is not read
+// when nothing waits for it any more.
+import { describe, expect, it } from 'vitest';
+import type { AggregatePorts, OutgoingDispatch } from '../../../actors/runtime/aggregate.ports.ts';
+import { AggregateShell } from '../../../actors/runtime/aggregate.ts';
+import type { AggregateOwnership } from '../../../actors/runtime/aggregateownership.ts';
+import { LoadQueue } from '../../../actors/runtime/loadqueue.ts';
+import { Registry, type Send } from '../../../actors/runtime/registry.ts';
+import { residentMachine, type Work } from '../../../actors/runtime/resident.machine.ts';
+import { createSupervisor } from '../../../actors/runtime/supervisor.ts';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+import { accepted, type Reply } from '../../../engine/kernel/aggregate.ts';
+import { refusal } from '../../../protocol/refusal.ts';
+import type { Commit } from '../../../storage/ports.ts';
+
+interface Tally {
+  count: number;
+}
+
+/** `shown` is stored nowhere. */
+interface TallyFact {
+  readonly type: 'counted' | 'shown';
+}
+
+const RULES = {
+  missing: refusal('UNKNOWN_GUILD'),
+  happen: (state: Tally, { type }: TallyFact): readonly number[] => {
+    if (type === 'counted') state.count += 1;
+    return [state.count];
+  },
+  isDurable: ({ type }: TallyFact) => type === 'counted',
+  ends: () => false,
+};
+
+class TallyShell extends AggregateShell<Tally, TallyFact, number> {
+  protected override readonly keptMax: number;
+  readonly #reads: string[];
+
+  constructor(id: string, ports: AggregatePorts, send: Send<Tally>, keptMax: number, reads: string[]) {
+    super(id, RULES, ports, send);
+    this.keptMax = keptMax;
+    this.#reads = reads;
+  }
+
+  /** The counts that sessions which were away can still be sent. */
+  get kept(): object[] {
+    return this.epoch?.stream.lastOf(() => true, 100).map(({ d }) => d) ?? [];
+  }
+
+  /** Keys of the replies that no record of the database has. */
+  get unrecorded(): string[] {
+    return [...(this.epoch?.keys.unrecorded() ?? [])].map(({ key }) => key);
+  }
+
+  act(
+    types: readonly TallyFact['type'][],
+    answer: (reply: Reply<number>) => void,
+    fault: (error: Error) => void,
+    commandKey: string | null,
+  ): Work<Tally> {
+    const facts = types.map((type) => ({ type }));
+    return this.deciding(
+      () => ({}),
+      ({ count }) => accepted(count, facts),
+      answer,
+      fault,
+      commandKey,
+    );
+  }
+
+  protected async fetch(): Promise<Tally> {
+    this.#reads.push(this.id);
+    return { count: 0 };
+  }
+
+  protected outgoing(_state: Tally, d: number, _fact: TallyFact, nowMs: number): OutgoingDispatch[] {
+    const dispatch = { t: 'COUNT', d: { count: d }, to: { kind: 'guild' } } as const;
+    const n = this.epoch?.number(dispatch, nowMs) ?? 0;
+    return [{ ...dispatch, to: [], n }];
+  }
+
+  protected read = (): null => null;
+  protected number = (): void => undefined;
+  protected trim = (): void => undefined;
+  protected follow = (): void => undefined;
+  protected occupied = (): boolean => false;
+  protected ended = (): void => undefined;
+}
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** Tallies of one shard of a cluster, and the commits that the test settles. */
+function arrange(keptMax = Number.POSITIVE_INFINITY) {
+  const clock = new VirtualClock();
+  const loadQueue = new LoadQueue({ atOnceMax: 1, waitingMax: 100 });
+  const [commits, reads]: [Commit[], string[]] = [[], []];
+  const ownership: AggregateOwnership = {
+    fenceOf: () => ({ partition: 1, epoch: 1 }),
+    decides: () => true,
+    records: async () => ({ records: [], cut: false }),
+    saveSnapshot: async () => undefined,
+    snapshot: async () => null,
+    dropSnapshot: async () => undefined,
+    loadQueue,
+    stream: { dispatchesMax: 3, ageMs: 1e9, bytesMax: 1e9, numbers: { high: 0 } },
+    keys: { keysMax: 100, ageMs: 60_000 },
+    onFault: () => undefined,
+  };
+  const ports: AggregatePorts = {
+    writer: { depth: 0, flush: async () => undefined, commit: (commit) => void commits.push(commit) },
+    ...{ clock, ownership, rulesMs: null, nextId: () => '1' as never },
+    tap: { listening: false, see: () => undefined },
+  };
+  const registry = new Registry<Tally, TallyShell>({
+    machine: residentMachine<Tally>('tally'),
+    makeShell: (id, send) => new TallyShell(id, ports, send, keptMax, reads),
+    ...{ backlogMax: 100, idleMs: 1e9, supervisor: createSupervisor(), clock, wheel: new TimerWheel(clock) },
+    onBug: (_id, error) => {
+      throw error;
+    },
+  });
+  const act = (id: string, types: readonly TallyFact['type'][], commandKey: string | null = null) =>
+    new Promise<Reply<number>>((answer, fault) =>
+      registry.workWith(id, (shell) => shell.act(types, answer, fault, commandKey)),
+    );
+  const settle = async () => {
+    await turn();
+    for (const { done } of commits.splice(0)) done(null);
+  };
+  return { registry, loadQueue, reads, act, settle };
+}
+
+describe('an aggregate that waits to be read', () => {
+  it('is not read when its shard gives it up before its turn', async () => {
+    const { registry, loadQueue, reads, act } = arrange();
+    let free: () => void = () => undefined;
+    const other = loadQueue.begin(() => new Promise<void>((resolve) => (free = resolve)), true);
+    const acts = ['1', '2'].map((id) => act(id, ['counted']).catch((fault: Error) => fault.message));
+    await turn();
+    expect(loadQueue.waiting).toBe(2);
+    registry.abandon((id) => id === '1');
+    expect(loadQueue.waiting).toBe(1);
+    free();
+    await other.result;
+    await turn();
+    expect(reads).toEqual(['2']);
+    expect(await acts[0]).toContain('moved');
+  });
+});
+
+describe('an aggregate that keeps dispatches for sessions that were away', () => {
+  it.each([
+    ['keeps no more than its own bound', 2, [3, 4]],
+    ['keeps no more than the bound of its shard', 5, [2, 3, 4]],
+  ])('%s', async (_how, keptMax, kept) => {
+    const { registry, act, settle } = arrange(keptMax);
+    const acts = Array.from({ length: 4 }, () => act('1', ['counted']));
+    await settle();
+    await Promise.all(acts);
+    expect(registry.peek('1')?.kept).toEqual(kept.map((count) => ({ count })));
+  });
+});
+
+describe('the reply to a command under a key', () => {
+  it.each([
+    ['is left to the database when a fact of the command is stored', ['shown', 'counted'], []],
+    ['is handed to the next owner when no fact of the command is stored', ['shown'], ['k']],
+    ['is handed to the next owner when the command changed nothing', [], ['k']],
+  ] as const)('%s', async (_how, types, unrecorded) => {
+    const { registry, act, settle } = arrange();
+    const acting = act('1', types, 'k');
+    await settle();
+    expect(await acting).toEqual({ ok: true, value: 0 });
+    expect(registry.peek('1')?.unrecorded).toEqual(unrecorded);
+  });
+});
