@@ -91,3 +91,12 @@ it('shows the thread that was made from a message, with the membership of the ca
   ]);
   expect(asked).toEqual([['1', BOT.userId, ['101', '102', '103']]]);
 });
+
+it('shows all callers who may read a message one object, which nobody can change', async () => {
+  const present = presentOver(NO_STORE);
+  const message = written();
+  const [toUser] = await present(view({ caller: HUMAN }), [message]);
+  const [inPrivate] = await present(view({ guildId: null }), [message]);
+  expect(inPrivate).toBe(toUser);
+  expect(Object.isFrozen(toUser)).toBe(true);
+});
