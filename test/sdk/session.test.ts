@@ -35,8 +35,9 @@ describe('connecting', () => {
     expect(statuses).toEqual(['HttpWait', 'Connecting', 'Connected', 'Ready']);
     expect(server.socket.url).toBe('ws://server.test/?v=10&encoding=json');
     const bits = [12, 18, 19, 22, 23, 27, 28].reduce((all, bit) => all + 2 ** bit, 0);
+    const capabilities = (1 << 16) | (1 << 30);
     expect(server.sent(2)).toEqual([
-      expect.objectContaining({ token: `Bearer ${ACCESS_TOKEN}`, intents: bits, capabilities: 1 << 16 }),
+      expect.objectContaining({ token: `Bearer ${ACCESS_TOKEN}`, intents: bits, capabilities }),
     ]);
     expect(client.getCurrentUserV2()?.displayName).toBe('Me');
   });
@@ -121,6 +122,7 @@ describe('a connection that breaks', () => {
     await settle();
     server.welcome();
     await again;
+    const capabilities = (1 << 16) | (1 << 30);
     expect(server.sent(2)).toEqual([expect.objectContaining({ token: 'Bearer another.token' })]);
   });
 });
@@ -165,6 +167,7 @@ describe('the token', () => {
     expect(server.sockets[0]?.code).toBe(1000);
     server.welcome();
     await updated;
+    const capabilities = (1 << 16) | (1 << 30);
     expect(server.sent(2)).toEqual([expect.objectContaining({ token: 'Bearer fresh.token' })]);
   });
 

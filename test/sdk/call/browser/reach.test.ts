@@ -19,7 +19,7 @@ test.each<[string, Partial<ReachFacts>, RegExp]>([
   [
     'a server on loopback serves a page of another machine',
     { pageHost: 'chat.example.org' },
-    /127\.0\.0\.1, which is this device and not the server.*external_address/,
+    /127\.0\.0\.1 for sound, which is this device and not the server.*external_address/,
   ],
   ['WebRTC is turned off', { localCandidates: 0, pairs: 0 }, /no network address.*allow WebRTC/],
   [
