@@ -122,7 +122,6 @@ describe('a connection that breaks', () => {
     await settle();
     server.welcome();
     await again;
-    const capabilities = (1 << 16) | (1 << 30);
     expect(server.sent(2)).toEqual([expect.objectContaining({ token: 'Bearer another.token' })]);
   });
 });
@@ -167,7 +166,6 @@ describe('the token', () => {
     expect(server.sockets[0]?.code).toBe(1000);
     server.welcome();
     await updated;
-    const capabilities = (1 << 16) | (1 << 30);
     expect(server.sent(2)).toEqual([expect.objectContaining({ token: 'Bearer fresh.token' })]);
   });
 
