@@ -131,7 +131,7 @@ export const enter = (state: LobbyState, member: LobbyMember): void => {
   state.members.set(member.user.id, member);
 };
 
-/** The lobby changed: whole, and without its members for clients with the capability LOBBY_CHANGES. */
+/** The dispatches of a changed lobby. Clients with the capability LOBBY_CHANGES receive it without its members. */
 export const lobbyUpdate = (state: LobbyState): readonly LobbyDispatch[] => [
   { t: 'LOBBY_UPDATE', d: gatewayLobby(state), to: everyone(state) },
   { t: 'GUILDHALL_LOBBY_UPDATE', d: lobbyAlone(state), to: everyone(state) },
@@ -145,7 +145,8 @@ export const aboutMember = (state: LobbyState, member: LobbyMember) => ({
 });
 
 /**
- * A member changed: with the user, and for clients with the capability LOBBY_CHANGES only when `changes` names the user.
+ * The dispatches of a changed member. Clients with the capability LOBBY_CHANGES receive the user only when the user
+ * changed.
  */
 export function memberUpdate(
   state: LobbyState,

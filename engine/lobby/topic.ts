@@ -32,8 +32,8 @@ export interface LobbyShape {
 
 export interface LobbyEnv extends Env {
   /**
-   * Members to whom the actor addresses dispatches though their sessions may not be attached, and until when, Unix
-   * milliseconds; absent or empty in standalone mode.
+   * Members who may have sessions that are not attached, by user id, with the end of that time (Unix ms). The actor
+   * addresses dispatches to them too. Absent or empty in standalone mode.
    */
   readonly unattached?: ReadonlyMap<UserId, number>;
 }

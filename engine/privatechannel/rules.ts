@@ -129,7 +129,7 @@ interface PrivateShape {
   readonly dispatch: Dispatch;
   readonly env: PrivateEnv;
   readonly row: AsksColumn<PrivateChannelState> & {
-    /** The game that sent the changed message is notified, whoever changes it by whatever route. */
+    /** The game that sent the changed message is notified, whichever user changes it and by whichever route. */
     readonly notifiesGame?: true;
   };
 }

@@ -22,8 +22,8 @@ export type StreamSource =
   | {
       readonly from: 'nobody';
       /**
-       * The source that was lost from sight. What it still sends is delivered: should it be the source again, it takes
-       * that as received.
+       * The last source. Its late dispatches are delivered: when it becomes the source again, it counts them as
+       * received.
        */
       readonly last: Peer | null;
     }

@@ -42,7 +42,7 @@ export type SubscriptionEvent =
   | { readonly type: 'caughtUp'; readonly n: number }
   /** A local actor has sent everything up to `n` for an outdated request; it delivers until it ends. */
   | { readonly type: 'caughtUpLate'; readonly n: number }
-  /** A request failed (null: no shard can be asked), which concerns all subscriptions that wait for one. */
+  /** A request failed, for the subscriptions in it and those that wait. `request` null: the guild has no owner. */
   | {
       readonly type: 'requestFailed';
       readonly request: number | null;
@@ -138,7 +138,7 @@ const upTo = (n: number): Client => ({ kind: 'current', n });
 const settled = (state: Subscription, how: Subscribed): readonly SubscriptionEffect[] =>
   isPending(state) && state.waiter ? [{ do: 'settle', caller: state.waiter.caller, how }] : [];
 
-/** A caller that resumes a session no longer does: it is content with GUILD_CREATE. */
+/** The caller that resumes a session accepts GUILD_CREATE from now on. */
 const lenient = (waiter: Waiter | null): Waiter | null => waiter && { ...waiter, kind: 'subscribing' };
 
 const isAgain = ({ name }: PendingSubscription): boolean =>
@@ -201,7 +201,7 @@ function answeredByPeer(state: PendingSubscription): Step {
   const { client, waiter, sinceMs, deliveredUnder } = state;
   const rest = { client, sinceMs, deliveredUnder };
   if (isAgain(state)) return step({ name: 'answeredAgain', ...rest, waiter });
-  // Nobody waits for it: should the owner change before, what the next one answers has to reach the session itself.
+  // The caller has its answer. If the owner changes before `caughtUp`, the session itself receives the next owner's answer.
   return step({ name: 'answered', ...rest, waiter: null }, ...settled(state, 'member'));
 }
 
@@ -275,7 +275,7 @@ function guildDeleted(state: Subscription): Step {
 
 /** Requests GUILD_CREATE for when the guild is available again. */
 function unavailable(state: Subscription, nowMs: number): Step {
-  // A late one for a session that no longer subscribes.
+  // The GUILD_DELETE arrived after the session had unsubscribed.
   if (state.name === 'absent') return step(state, DROP_CURSOR);
   const next: Waiting = isPending(state)
     ? waits(state, { client: UNAVAILABLE, waiter: lenient(state.waiter) })

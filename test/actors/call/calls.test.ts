@@ -105,7 +105,7 @@ describe('Identify', () => {
     expect(codeOf(identify('1', new RecordingSink(), { maxDaveVersion: 0 }))).toBe(0);
   });
 
-  it('is answered by READY and the present members, who receive the new one', () => {
+  it('receives READY and the present members, and they receive the new member', () => {
     const world = arrange();
     const first = world.connect('1');
     first.sink.clear();
@@ -368,7 +368,7 @@ describe('Resume', () => {
     expect(codeOf(world.identify('1', new RecordingSink()))).toBe(0);
   });
 
-  it('is refused for a wrong token, and changes nothing', () => {
+  it('is refused for a wrong token without any change', () => {
     const world = arrange();
     const { sink } = world.connect('1');
     const resume = { version: 8, serverId: SERVER, sessionId: 'session of 1', token: 'no', seqAck: -1 };

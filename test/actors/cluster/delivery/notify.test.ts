@@ -54,7 +54,7 @@ describe('a dispatch for a session that is not open', () => {
     expect(state.delivered).toEqual(['CALL_CREATE']);
   });
 
-  it('is sent to the next owner of its user at once, not when its wait ends', () => {
+  it('is sent to the next owner of its user at once, before the wait ends', () => {
     const { clock, state, notifier, moved } = arrange();
     notifier.notifySession(ANN, 's1', 'CALL_CREATE', {});
     moved();
