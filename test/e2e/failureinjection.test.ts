@@ -366,7 +366,10 @@ test('@discordjs/voice does what the table of the docs says when calls break and
     rows.push(['a fifth of the packets lost', missesSome ? 'plays on, without the lost packets' : 'differs']);
     const [none, afterAll] = await whileLost(pair, {});
     const goesOn = none === 0 && afterAll === FRAMES.length;
-    rows.push(['all packets lost for seconds', goesOn ? 'stays, and receives audio again afterwards' : 'differs']);
+    rows.push([
+      'all packets lost for seconds',
+      goesOn ? 'stays, and receives audio again afterwards' : 'differs',
+    ]);
     for (const code of [4015, 4006, 4009]) rows.push([`voice close ${code}`, await pair.closed(code)]);
     rows.push(['voice close 4014', await pair.closed(4014)]);
     await pair.listener.do('leave');
