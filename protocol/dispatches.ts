@@ -240,3 +240,8 @@ const UNKNOWN: DispatchRow = { intent: null };
 
 /** The row of a dispatch that was received or stored by its name; a name from another version has no columns. */
 export const dispatchRow = (t: string): DispatchRow => ROWS.get(t) ?? UNKNOWN;
+
+/** The names of the dispatches that are made for one session: an index, because every dispatch is looked up in it. */
+export const FOR_ONE: ReadonlySet<string> = new Set(
+  [...ROWS].filter(([, row]) => row.forOne).map(([name]) => name),
+);

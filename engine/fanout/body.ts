@@ -1,4 +1,4 @@
-import { dispatchRow } from '../../protocol/dispatches.ts';
+import { FOR_ONE } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { Authorization } from '../oauth/authorization.ts';
 
@@ -7,7 +7,7 @@ const ENTRY_BYTES = 1024;
 
 /** Estimates the memory from the lengths of the payload's top-level lists. O(number of lists). */
 function weigh(t: string, d: unknown): number {
-  if (!dispatchRow(t).forOne) return 0;
+  if (!FOR_ONE.has(t)) return 0;
   let entries = 1;
   for (const value of Object.values(d ?? {})) if (Array.isArray(value)) entries += value.length;
   return entries * ENTRY_BYTES;
@@ -81,7 +81,7 @@ export class DispatchBody {
 
   /** Whether it is made for one session: then its bytes are sent once. */
   get isForOne(): boolean {
-    return dispatchRow(this.t).forOne === true;
+    return FOR_ONE.has(this.t);
   }
 
   get d(): unknown {
