@@ -12,7 +12,7 @@ import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
-import { type ScheduledEvent, scheduledEventsOf } from '../../engine/scheduledevent/event.ts';
+import { scheduledEventsOf } from '../../engine/scheduledevent/event.ts';
 import { dispatchRow } from '../../protocol/dispatches.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { CommandRecord } from '../../storage/cluster/port.ts';
@@ -23,9 +23,11 @@ import type { AggregatePorts, Ending, OutgoingDispatch, Signing } from '../runti
 import { AggregateShell } from '../runtime/aggregate.ts';
 import { oldestFirst, PinningWindow, Window, Windows } from '../runtime/cache.ts';
 import type { Timer } from '../runtime/clock.ts';
+import { tellFollowers } from '../runtime/followers.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { Wheel } from '../runtime/wheel.ts';
+import { GUILD_FOLLOWERS, type GuildListener } from './guild.followers.ts';
 import {
   type HandoverState,
   handoverStateOf,
@@ -36,7 +38,7 @@ import {
 } from './guild.handover.ts';
 import { type GuildReads, guildReads, MessageWindow } from './guild.reader.ts';
 import { dismiss, type Entering, type SubscribedBefore, subscription } from './guild.subscription.ts';
-import { type GuildVoiceListener, GuildVoiceMembers } from './guild.voicemembers.ts';
+import { GuildVoiceMembers } from './guild.voicemembers.ts';
 
 interface GuildPorts extends AggregatePorts, GuildReads, Signing {
   readonly guilds: GuildReads['guilds'] & Pick<GuildStore, 'load'>;
@@ -46,31 +48,6 @@ interface GuildPorts extends AggregatePorts, GuildReads, Signing {
   readonly wheel: Wheel;
   /** Receives durable changes, and the end of the guild. */
   readonly listener: GuildListener;
-}
-
-export interface GuildListener extends GuildVoiceListener {
-  memberJoined(guildId: GuildId, userId: UserId): void;
-  memberLeft(guildId: GuildId, userId: UserId, n: number): void;
-  /** Recent membership changes by earlier owners that the owners of the users may have missed; the latest of each user. */
-  membersMoved?(guildId: GuildId, changes: ReadonlyMap<UserId, 'joined' | 'left'>): void;
-  /** The guild's actor failed with these subscribers; the guild is unavailable to them until it is loaded again. */
-  guildLost(guildId: GuildId, subscribers: readonly Recipient[]): void;
-  /** Another owner continues the guild. Its subscribers, except those just being subscribed, have its stream up to `n`. */
-  guildReleased?(guildId: GuildId, n: number): void;
-  /** Another object represents the session now; it has the guild's stream up to `n`. */
-  subscriberReplaced?(guildId: GuildId, session: Recipient, n: number): void;
-  /** The presences of these users must be sent again: none of their sessions is subscribed to the guild. */
-  republishPresences?(guildId: GuildId, userIds: readonly UserId[]): void;
-  /** A bot became a member, or ceased to be one. */
-  botChanged?(guildId: GuildId, botId: UserId, change: 'created' | 'deleted'): void;
-  /** The guild has another tag or none, or a member who shows its tag has left. */
-  tagsQueued?(): void;
-  /** Work for the followers of a channel was queued. */
-  crossposted?(): void;
-  /** The clock changes a scheduled event at this time, Unix milliseconds. */
-  eventDue?(atMs: number): void;
-  /** A change that the lobby of a linked channel must receive. */
-  linked(news: LinkUpdate): void;
 }
 
 /** After a change of owner, how long members in voice may take to subscribe again before they leave voice. */
@@ -307,26 +284,11 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     this.#windows.trim(this.commits.settled);
   }
 
-  /** Reports durable changes of membership, by which sessions are subscribed to guilds. */
   protected follow(facts: readonly GuildFact[]): void {
-    const { listener } = this.#ports;
-    const id = this.id;
-    for (const fact of facts) {
-      if (fact.type === 'memberAdded') {
-        const { user } = fact.member;
-        listener.memberJoined(id, user.id);
-        if (user.bot) listener.botChanged?.(id, user.id, 'created');
-      } else if (fact.type === 'memberRemoved') {
-        this.#leaving?.delete(fact);
-        listener.memberLeft(id, fact.user.id, this.epoch?.stream.last ?? 0);
-        if (fact.user.primary_guild?.identity_guild_id === id) listener.tagsQueued?.();
-        if (fact.user.bot) listener.botChanged?.(id, fact.user.id, 'deleted');
-      } else if (fact.type === 'pageWritten') {
-        if (fact.page === 'tag') listener.tagsQueued?.();
-      } else if (fact.type === 'crosspostQueued') listener.crossposted?.();
-      else if (isTimed(fact)) listener.eventDue?.(fact.event.due_ms ?? 0);
-      else if (fact.type === 'guildDeleted') this.#guildDeleted(fact.memberIds);
-    }
+    tellFollowers(GUILD_FOLLOWERS, facts, {
+      ...{ id: this.id, listener: this.#ports.listener, guild: this.state, audiences: this.audiences },
+      ...{ lastNumber: this.epoch?.stream.last ?? 0, leaving: this.#leaving },
+    });
   }
 
   protected override afterwards(
@@ -343,15 +305,6 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       voiceMembers?.();
       for (const each of news) this.#ports.listener.linked(each);
     };
-  }
-
-  /** The guild was deleted. Unsubscribes all sessions first, so that none receives that the guild is unavailable. */
-  #guildDeleted(memberIds: readonly UserId[]): void {
-    for (const userId of new Set([...memberIds, ...this.audiences.sessionCounts.keys()])) {
-      dismiss(this.audiences, userId);
-      this.#ports.listener.memberLeft(this.id, userId, this.epoch?.stream.last ?? 0);
-    }
-    if (this.state?.pages.tag) this.#ports.listener.tagsQueued?.();
   }
 
   /** Slow modes are in no table, so like subscribers they keep the guild in memory, for at most six hours. */
@@ -379,10 +332,6 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
 }
 
 const ignore = (): void => undefined;
-
-/** A fact that changes when the clock must look at an event again. */
-const isTimed = (fact: GuildFact): fact is Extract<GuildFact, { event: ScheduledEvent }> =>
-  'event' in fact && fact.event.due_ms !== null;
 
 /** Adds the guild's windows with their bounds. */
 function addWindows(windows: Windows, guild: Guild, max: GuildPorts['windows']): void {

@@ -11,10 +11,9 @@ import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import { extensionDueMs, extensionSettling } from '../../engine/lobby/extensions.ts';
 import {
-  idleAtMs,
-  type LobbyLink,
   type LobbyMessage,
   type LobbyState,
+  type LobbyVoiceState,
   newLobbyState,
   settled,
 } from '../../engine/lobby/lobby.ts';
@@ -22,7 +21,7 @@ import { type LobbyCommands, lobbyRules } from '../../engine/lobby/rules.ts';
 import { settingsOf } from '../../engine/lobby/settings.ts';
 import type { LobbyDispatch, LobbyOutcomeFact } from '../../engine/lobby/topic.ts';
 import { lobbyVoiceMember } from '../../engine/lobby/voice.ts';
-import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusalText } from '../../protocol/refusal.ts';
 import type { LobbyStore } from '../../storage/lobby/port.ts';
 import type { VoiceListener } from '../call/ports.ts';
@@ -31,6 +30,7 @@ import { AggregateShell } from '../runtime/aggregate.ts';
 import type { AggregateOwnership } from '../runtime/aggregateownership.ts';
 import { keep, oldestFirst, Window, Windows } from '../runtime/cache.ts';
 import type { Timer } from '../runtime/clock.ts';
+import { tellFollowers } from '../runtime/followers.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { Wheel } from '../runtime/wheel.ts';
@@ -38,6 +38,7 @@ import type { Notifier } from '../user/notifier.ts';
 import type { FreshLobbies } from './fresh.ts';
 import { type GameTable, LobbyGame } from './game.ts';
 import type { Games } from './games.ts';
+import { LOBBY_FOLLOWERS, type LobbyListener } from './lobby.followers.ts';
 
 interface LobbyPorts extends AggregatePorts {
   readonly lobbies: Pick<LobbyStore, 'load' | 'message'>;
@@ -52,24 +53,6 @@ interface LobbyPorts extends AggregatePorts {
   readonly toEach: Notifier['recipientOf'];
   /** The session of a reference, or a route to it. */
   readonly route: Notifier['route'];
-}
-
-/** Receives durable changes, and the end of the lobby. */
-export interface LobbyListener {
-  /**
-   * A user became a member: the user's open sessions are attached. `isRest`: except those that the command named, and the
-   * attached ones are sent the lobby, because only the named ones were.
-   */
-  memberJoined(lobbyId: ChannelId, applicationId: ApplicationId, userId: UserId, isRest: boolean): void;
-  /** These sessions are detached from the lobby. */
-  left(lobbyId: ChannelId, sessions: Iterable<SessionRef>): void;
-  /** A message was created; `link` is null for a lobby that is not linked. */
-  said(lobbyId: ChannelId, link: LobbyLink | null, message: LobbyMessage): void;
-  /** Ends at this time unless a user joins, Unix milliseconds. */
-  idle(atMs: number): void;
-  deleted(lobbyId: ChannelId, link: LobbyLink | null): void;
-  /** The actor ended with these sessions attached: its successor takes them over. */
-  lost(lobbyId: ChannelId, sessions: readonly SessionRef[]): void;
 }
 
 /**
@@ -323,28 +306,10 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   }
 
   protected follow(facts: readonly LobbyOutcomeFact[]): void {
-    const { listener } = this.#ports;
-    const id = this.id;
-    for (const fact of facts) {
-      if (fact.type === 'lobbyMemberAdded') {
-        listener.memberJoined(id, fact.applicationId, fact.member.user.id, fact.allSessions === true);
-        this.#game?.joined(fact.member);
-      } else if (fact.type === 'lobbyMemberRemoved') {
-        listener.left(id, fact.sessions);
-        this.#game?.left(fact.member);
-      } else if (fact.type === 'lobbyListed' || fact.type === 'lobbyUnlisted') continue;
-      else if (fact.type === 'lobbyMessageCreated')
-        listener.said(id, this.state?.lobby.linked ?? null, fact.message);
-      else if (fact.type === 'lobbyDeleted') {
-        listener.left(id, this.state?.sessions.values() ?? []);
-        listener.deleted(id, fact.lobby.linked);
-        this.#game?.close('deleted');
-      } else if ('lobby' in fact) {
-        const atMs = idleAtMs(fact.lobby);
-        if (atMs !== null) listener.idle(atMs);
-        if (fact.type === 'lobbyUpdated') this.play();
-      }
-    }
+    tellFollowers(LOBBY_FOLLOWERS, facts, {
+      ...{ id: this.id, listener: this.#ports.listener, state: this.state, game: this.#game },
+      play: () => this.play(),
+    });
   }
 
   /** Changes of the call are reported with their dispatches; the start of idle time at once. */
@@ -353,7 +318,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     facts: readonly LobbyOutcomeFact[],
     nowMs: number,
   ): (() => void) | null {
-    const voiceChanges = this.#voiceChangesAfter(state, facts);
+    const voiceChanges = facts.flatMap((fact) => voiceChangeOf(this.id, state, fact) ?? []);
     const isDeleted = facts.some(lobbyRules.ends);
     const unsettled = !isDeleted && settled(state, nowMs) !== state.lobby;
     const extensionsDue = !isDeleted && extensionSettling(state, nowMs).length > 0;
@@ -385,30 +350,6 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     };
     const { clock, wheel } = this.#ports;
     this.#due = { atMs, timer: wheel.add(run, atMs - clock.now()) };
-  }
-
-  #voiceChangesAfter(
-    state: LobbyState,
-    facts: readonly LobbyOutcomeFact[],
-  ): ((voiceListener: VoiceListener) => void)[] {
-    return facts.flatMap((fact): ((voiceListener: VoiceListener) => void)[] => {
-      if (fact.type === 'lobbyDeleted')
-        return state.voiceStates.size === 0 ? [] : [(voiceListener) => voiceListener.ended(this.id)];
-      const voiceState =
-        fact.type === 'lobbyVoiceChanged'
-          ? fact.voiceState
-          : fact.type === 'lobbyVoiceRepeated'
-            ? state.voiceStates.get(fact.userId)
-            : undefined;
-      if (!voiceState) return [];
-      const voiceMember = lobbyVoiceMember(voiceState);
-      return [
-        (voiceListener) =>
-          voiceMember
-            ? voiceListener.voiceJoined(voiceMember)
-            : voiceListener.voiceLeft(this.id, voiceState.user_id),
-      ];
-    });
   }
 
   /** Only this actor knows the lobby's sessions and call. */
@@ -445,3 +386,30 @@ const asError = (no: Refusal): Error =>
   no.errors === undefined ? new Error(no.message) : new RangeError(refusalText(no));
 
 const ignore = (): void => undefined;
+
+type VoiceChange = (voiceListener: VoiceListener) => void;
+
+/** What the listener for voice is told of a fact; null for nothing. Reads the state as of now. */
+function voiceChangeOf(
+  id: ChannelId,
+  { voiceStates }: LobbyState,
+  fact: LobbyOutcomeFact,
+): VoiceChange | null {
+  switch (fact.type) {
+    case 'lobbyDeleted':
+      return voiceStates.size === 0 ? null : (voiceListener) => voiceListener.ended(id);
+    case 'lobbyVoiceChanged':
+      return voiceMemberChange(id, fact.voiceState);
+    case 'lobbyVoiceRepeated':
+      return voiceMemberChange(id, voiceStates.get(fact.userId));
+    default:
+      return null;
+  }
+}
+
+function voiceMemberChange(id: ChannelId, voiceState: LobbyVoiceState | undefined): VoiceChange | null {
+  if (!voiceState) return null;
+  const voiceMember = lobbyVoiceMember(voiceState);
+  return (voiceListener) =>
+    voiceMember ? voiceListener.voiceJoined(voiceMember) : voiceListener.voiceLeft(id, voiceState.user_id);
+}
