@@ -1,5 +1,6 @@
 // `npm run mutants -- --count 500 --seed 1` draws mutants of the program, runs the simulation with each and prints those that it
-// does not detect. Results are kept in `--results`, so that a stopped run continues. `--json` prints the results.
+// does not detect. `--tests` then runs the unit tests of the changed file with those. Results are kept in `--results`, so that a
+// stopped run continues. `--json` prints the results.
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -8,9 +9,12 @@ import { seedsFrom } from '../pool.ts';
 import { buildsOf, type Mutant, mutantsAgain, mutantsFrom, patchesOf } from './draw.ts';
 import { hunt, reachedBy, type Verdict } from './hunt.ts';
 import { judged } from './judged.ts';
+import { MutantTests } from './unittests.ts';
 
 interface Result extends Mutant {
   readonly verdict: Verdict;
+  /** The unit test that detects it; null for none. Absent before the unit tests have run. */
+  readonly test?: string | null;
 }
 
 const { values } = parseArgs({
@@ -22,6 +26,7 @@ const { values } = parseArgs({
     results: { type: 'string', default: 'dist/simulation/mutants.json' },
     only: { type: 'string', default: '' },
     again: { type: 'string', default: '' },
+    tests: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   },
 });
@@ -34,6 +39,7 @@ const drawn = (
 const open = drawn.filter((mutant) => !known.has(keyOf(mutant)));
 say(`${drawn.length} mutants, ${drawn.length - open.length} of them known. Results: ${values.results}`);
 for (const [at, mutants] of buildsOf(open).entries()) await runBuild(at, mutants);
+if (values.tests) await runTests();
 report(drawn.flatMap((mutant) => known.get(keyOf(mutant)) ?? []));
 process.exit();
 
@@ -57,10 +63,35 @@ async function runBuild(at: number, mutants: readonly Mutant[]): Promise<void> {
   await Promise.all(Array.from({ length: jobs }, huntOn));
 }
 
+/** Runs the unit tests with what the simulation has not detected. */
+async function runTests(): Promise<void> {
+  const untested = drawn
+    .flatMap((mutant) => known.get(keyOf(mutant)) ?? [])
+    .filter((result) => result.verdict.kind !== 'killed' && result.test === undefined);
+  say(`unit tests: ${untested.length} mutants`);
+  const waiting = untested.values();
+  let done = 0;
+  const testOn = async (job: number): Promise<void> => {
+    const tests = new MutantTests(`dist/simulation/mutants-tests-${job}`);
+    for (const result of waiting) {
+      const test = await tests.run(result);
+      known.set(keyOf(result), { ...result, test });
+      keep();
+      done += 1;
+      say(
+        `${done}/${untested.length} ${result.name} ${test === null ? 'NO TEST FAILS' : `killed by "${test}"`}`,
+      );
+    }
+  };
+  await Promise.all(Array.from({ length: Number(values.jobs) }, (_, job) => testOn(job)));
+}
+
 /** Mutants that an earlier run has not detected and that have no judgement. */
 function notNoticed(path: string): Mutant[] {
   const { results } = JSON.parse(readFileSync(path, 'utf8')) as { readonly results: readonly Result[] };
-  return mutantsAgain(results.filter((result) => result.verdict.kind !== 'killed' && !judged(result)));
+  return mutantsAgain(
+    results.filter((result) => result.verdict.kind !== 'killed' && !result.test && !judged(result)),
+  );
 }
 
 /** Without the surrounding text: a mutant stays the same when lines above it change. */
@@ -85,16 +116,19 @@ function told(verdict: Verdict): string {
 }
 
 function report(results: readonly Result[]): void {
-  const unnoticed = results.filter(({ verdict }) => verdict.kind !== 'killed');
+  const unnoticed = results.filter(({ verdict, test }) => verdict.kind !== 'killed' && !test);
   const equivalent = unnoticed.filter((result) => judged(result)?.as === 'equivalent');
   const elsewhere = unnoticed.filter((result) => judged(result)?.as === 'elsewhere');
   const counted = results.filter((result) => !equivalent.includes(result) && !elsewhere.includes(result));
-  const of = (kind: Verdict['kind']) => counted.filter(({ verdict }) => verdict.kind === kind);
-  const score = of('killed').length / Math.max(1, counted.length);
+  const tested = counted.filter(({ verdict, test }) => verdict.kind !== 'killed' && test);
+  const killed = counted.filter(({ verdict }) => verdict.kind === 'killed');
+  const of = (kind: Verdict['kind']) => counted.filter(({ verdict, test }) => verdict.kind === kind && !test);
+  const bySimulation = killed.length / Math.max(1, counted.length);
+  const score = (killed.length + tested.length) / Math.max(1, counted.length);
   if (values.json) {
     const as = { equivalent: equivalent.length, elsewhere: elsewhere.length };
     const told = results.map((result) => ({ ...result, judged: judged(result) }));
-    console.log(JSON.stringify({ seed: Number(values.seed), score, ...as, results: told }));
+    console.log(JSON.stringify({ seed: Number(values.seed), score, bySimulation, ...as, results: told }));
     return;
   }
   for (const kind of ['survived', 'unreached'] as const)
@@ -103,9 +137,9 @@ function report(results: readonly Result[]): void {
   for (const result of [...equivalent, ...elsewhere])
     console.log(`${judged(result)?.as}: ${result.file}:${result.line} ${judged(result)?.why}`);
   console.log(
-    `${results.length} mutants: ${of('killed').length} killed, ${of('survived').length} survived, ` +
-      `${of('unreached').length} not reached, ${equivalent.length} equivalent, ` +
-      `${elsewhere.length} tested elsewhere. Score ${score.toFixed(3)}.`,
+    `${results.length} mutants: ${killed.length} killed by the simulation, ${tested.length} by unit tests, ` +
+      `${of('survived').length} survived, ${of('unreached').length} not reached, ${equivalent.length} equivalent, ` +
+      `${elsewhere.length} tested elsewhere. Score ${score.toFixed(3)}, of the simulation alone ${bySimulation.toFixed(3)}.`,
   );
 }
 
