@@ -90,7 +90,6 @@ export function createActors(
     ...{ users, applications, routing: owners.routing, commit: owners.commit, nextId, randomBytes },
     security: foundation.security,
     revoked: (userId, tokenId) => sessionActors.sessions.closeSessionsOf(userId, REVOKED, tokenId),
-    granted: (token) => features.oauth.authenticate(token),
     nowMs: () => clock.now(),
   });
   const { authenticate } = identity;

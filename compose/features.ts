@@ -136,6 +136,7 @@ export function createOAuth(context: ServiceContext): OAuth {
     ...revocation,
     ...oauthGuilds(guilds, users),
   });
+  context.identity.acceptGranted(oauth.authenticate);
   return context.routing.service(oauth, oauthRoutes(applications));
 }
 

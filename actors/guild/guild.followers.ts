@@ -5,7 +5,7 @@ import type { Guild } from '../../engine/guild/guild.ts';
 import type { LinkUpdate } from '../../engine/guild/lobbylinks.ts';
 import type { ScheduledEvent } from '../../engine/scheduledevent/event.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
-import type { Followers } from '../runtime/followers.ts';
+import type { Followers } from '../runtime/aggregate.ports.ts';
 import { dismiss } from './guild.subscription.ts';
 import type { GuildVoiceListener } from './guild.voicemembers.ts';
 

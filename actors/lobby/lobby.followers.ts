@@ -9,7 +9,7 @@ import {
 } from '../../engine/lobby/lobby.ts';
 import type { LobbyOutcomeFact } from '../../engine/lobby/topic.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
-import type { Followers } from '../runtime/followers.ts';
+import type { Followers } from '../runtime/aggregate.ports.ts';
 
 /** Receives durable changes, and the end of the lobby. */
 export interface LobbyListener {

@@ -48,3 +48,11 @@ export interface OutgoingDispatch {
  * neither.
  */
 export type Ending = 'moved' | 'deleted' | 'released';
+
+/**
+ * What other parts of the server are told of an aggregate's durable facts: one row for each type that concerns one. `To`
+ * is what the rows may call.
+ */
+export type Followers<Fact extends { readonly type: string }, To> = {
+  readonly [K in Fact['type']]?: (fact: Extract<Fact, { readonly type: K }>, to: To) => void;
+};

@@ -6,7 +6,7 @@ import type { AnyId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { CommandRecord, RecordedDispatch } from '../../storage/cluster/port.ts';
 import type { Commit } from '../../storage/ports.ts';
-import type { AggregatePorts, Ending, OutgoingDispatch } from './aggregate.ports.ts';
+import type { AggregatePorts, Ending, Followers, OutgoingDispatch } from './aggregate.ports.ts';
 import type { AggregateOwnership } from './aggregateownership.ts';
 import type { Load } from './loadqueue.ts';
 import { OwnerEpoch, type RecordedCommand } from './ownerepoch.ts';
@@ -436,3 +436,16 @@ export abstract class AggregateShell<
 
 const NOT_DELIVERED: readonly RecordedDispatch[] = [];
 const NOT_OWNED: Pick<Commit, 'fence' | 'record'> = {};
+
+/** Runs the rows of the facts, in their order. */
+export function tellFollowers<Fact extends { readonly type: string }, To>(
+  followers: Followers<Fact, To>,
+  facts: readonly Fact[],
+  to: To,
+): void {
+  for (const fact of facts) {
+    const row: ((fact: never, to: To) => void) | undefined = followers[fact.type as Fact['type']];
+    // The row has the type of the fact: both have the same name.
+    row?.(fact as never, to);
+  }
+}

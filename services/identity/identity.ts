@@ -161,8 +161,6 @@ interface IdentityPorts extends TokenCachePorts {
    * Called when the earlier tokens of the user, or the named one, are revoked: their sessions must be closed with 4004.
    */
   revoked(userId: UserId, tokenId?: string): void;
-  /** The principal of a token that an application was granted; null for an invalid one. */
-  granted?(token: string): Promise<Principal | null>;
   nextId(): FreshId;
   /** Unix milliseconds. */
   nowMs(): number;
@@ -173,6 +171,9 @@ interface IdentityPorts extends TokenCachePorts {
 }
 
 type Kind = StoredToken['kind'];
+
+/** Finds the principal of a token that an application was granted; null for an invalid one. */
+type FindGranted = (token: string) => Promise<Principal | null>;
 
 const revocation = ({ id }: StoredToken): UserFact => ({ type: 'tokenRevoked', tokenId: id });
 
@@ -195,6 +196,8 @@ export interface Identity {
    * @throws Error when the database fails or too many look-ups are under way.
    */
   authenticate(token: string, isBearer?: boolean): Promise<Principal | null>;
+  /** From now on, tokens that applications were granted are authenticated by `find`. */
+  acceptGranted(find: FindGranted): void;
   /**
    * The account of a user who calls, from memory if it was read before; null for an unknown user.
    *
@@ -230,6 +233,7 @@ function preparedToken(ports: IdentityPorts, userId: UserId, kind: Kind): Prepar
 export function createIdentity(ports: IdentityPorts, bounds: TokenCacheBounds = BOUNDS): Identity {
   const callers = createCallerCache(ports, bounds);
   const mutex = keyedMutex<UserId>();
+  let findGranted: FindGranted = () => Promise.resolve(null);
   const prepare = (userId: UserId, kind: Kind) => preparedToken(ports, userId, kind);
   const { tellAll } = ports.routing;
   const forget = tellAll('identity.forget', (userId: UserId) => callers.forget(userId));
@@ -261,10 +265,13 @@ export function createIdentity(ports: IdentityPorts, bounds: TokenCacheBounds = 
     },
 
     async authenticate(token, isBearer = false) {
-      const granted = async (): Promise<Principal | null> => (await ports.granted?.(token)) ?? null;
       // Almost every bearer token is one that an application was granted: looking there first saves a read of the others.
-      if (isBearer) return callers.verified(token) ?? (await granted()) ?? callers.principal(token);
-      return (await callers.principal(token)) ?? granted();
+      if (isBearer) return callers.verified(token) ?? (await findGranted(token)) ?? callers.principal(token);
+      return (await callers.principal(token)) ?? findGranted(token);
+    },
+
+    acceptGranted(find) {
+      findGranted = find;
     },
 
     async issue(userId, kind) {

@@ -1,7 +1,7 @@
 // Goal: other parts of the server hear of a guild's durable facts exactly what concerns them.
 import { describe, expect, it } from 'vitest';
 import { GUILD_FOLLOWERS, type GuildListener } from '../../../actors/guild/guild.followers.ts';
-import { tellFollowers } from '../../../actors/runtime/followers.ts';
+import { tellFollowers } from '../../../actors/runtime/aggregate.ts';
 import { Audiences } from '../../../engine/fanout/audience.ts';
 import type { Recipient } from '../../../engine/fanout/body.ts';
 import type { GuildFact } from '../../../engine/guild/facts.ts';

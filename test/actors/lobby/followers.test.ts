@@ -5,7 +5,7 @@ import {
   LOBBY_FOLLOWERS,
   type LobbyListener,
 } from '../../../actors/lobby/lobby.followers.ts';
-import { tellFollowers } from '../../../actors/runtime/followers.ts';
+import { tellFollowers } from '../../../actors/runtime/aggregate.ts';
 import type { LobbyState } from '../../../engine/lobby/lobby.ts';
 import type { LobbyOutcomeFact } from '../../../engine/lobby/topic.ts';
 import type { ChannelId } from '../../../protocol/ids.ts';

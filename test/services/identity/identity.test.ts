@@ -60,13 +60,13 @@ function arrange(bounds?: { users_max: number; lookups_max: number }, granted?: 
         }
       },
       revoked: (userId) => log.revoked.push(userId),
-      granted: async (token) => (granted && token === GRANTED ? granted : null),
       nextId: () => String(++ids) as FreshId,
       nowMs: () => NOW_MS,
       randomBytes: countingBytes(),
     },
     bounds,
   );
+  identity.acceptGranted(async (token) => (granted && token === GRANTED ? granted : null));
   return {
     identity,
     stored,
