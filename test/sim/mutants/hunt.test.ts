@@ -3,15 +3,15 @@ import { describe, expect, it } from 'vitest';
 import { seedsThere, ThreadEnded } from '../pool.ts';
 import { hunt } from './hunt.ts';
 
-/** A program in place of the simulation; it has `seeds`, `pass(seed)` and `fail(seed)`. */
-const program = (source: string): URL =>
+/** A program in place of the simulation; it has `seeds`, `pass(seed)` and `fail(seed)`. Without the mutant `otherwise` runs. */
+const program = (source: string, otherwise = 'seeds.forEach(pass);'): URL =>
   new URL(
     `data:text/javascript,${encodeURIComponent(`
       import { parentPort, workerData } from 'node:worker_threads';
-      const { seeds } = workerData;
+      const { seeds, planted } = workerData;
       const pass = (seed) => parentPort.postMessage({ seed, violations: [] });
       const fail = (seed) => parentPort.postMessage({ seed, violations: [{ rule: 'order', what: '', atMs: 0 }] });
-      ${source}
+      if (planted === 'm') { ${source} } else { ${otherwise} }
     `)}`,
   );
 
@@ -43,6 +43,11 @@ describe('a mutant', () => {
     expect(await huntOn('setInterval(() => undefined, 1_000);', 10)).toEqual(killed);
   });
 
+  it('is not judged on a machine on which the seed does not run without it', async () => {
+    const broken = program("throw new Error('broken');", "throw new Error('broken');");
+    await expect(hunt(broken, 'm', [4])).rejects.toThrow(ThreadEnded);
+  });
+
   it('is unreached when no seed runs its expression', async () => {
     expect(await hunt(program('fail(1);'), 'm', [])).toEqual({ kind: 'unreached' });
   });
@@ -50,7 +55,7 @@ describe('a mutant', () => {
 
 describe('a run of seeds', () => {
   it('fails when its thread ends before the last seed', async () => {
-    const run = seedsThere(program('pass(4);'), { seeds: [4, 5], planted: '' }, () => undefined);
+    const run = seedsThere(program('', 'pass(4);'), { seeds: [4, 5], planted: '' }, () => undefined);
     await expect(run).rejects.toThrow(ThreadEnded);
   });
 });

@@ -38,6 +38,7 @@ export async function hunt(
     (fault) => fault as ThreadEnded,
   );
   const failed = reports.find(({ violations }) => violations.length > 0);
+  if (!failed && ended) await mustRun(main, seeds[reports.length] ?? 0);
   const rule = failed?.violations[0]?.rule ?? ended?.message;
   if (rule === undefined) return { kind: 'survived', seeds: reports.length };
   return {
@@ -47,3 +48,11 @@ export async function hunt(
     seeds: reports.length,
   };
 }
+
+/**
+ * A seed that ends its thread proves something of a mutant only when it runs without one.
+ *
+ * @throws ThreadEnded when it does not.
+ */
+const mustRun = (main: URL, seed: number): Promise<void> =>
+  seedsThere(main, { seeds: [seed], planted: RECORDING }, () => undefined, { silentMsMax: HUNG_MS });

@@ -43,7 +43,9 @@ export class MutantTests {
     this.#testsOf = testsOf;
     this.end();
     mkdirSync(this.#folder, { recursive: true });
-    for (const path of filesUnder()) cpSync(join(ROOT, path), join(this.#folder, path));
+    // A newer lock file would make `npm ci` run in the copy, and with that in the packages that it shares.
+    for (const path of filesUnder())
+      cpSync(join(ROOT, path), join(this.#folder, path), { preserveTimestamps: true });
     for (const shared of ['node_modules', 'dist'])
       if (existsSync(join(ROOT, shared))) symlinkSync(join(ROOT, shared), join(this.#folder, shared));
   }
