@@ -16,6 +16,8 @@ import type { Scope } from './scopes.ts';
 /** One request of a session's client, after it was parsed. Sessions of bots and of people with their own token may send it. */
 interface SessionRequestRow {
   readonly input: Schema<unknown>;
+  /** The owner that answers it: of the session's user, or of the guild that the input names. */
+  readonly answeredBy: 'user' | 'guild';
   /** An application that acts for a user needs one of these scopes; an empty list forbids the request. */
   readonly scopes: readonly Scope[];
   /** `people`: rejects bots. `applications`: only an application that acts for a user may. Absent: all. */
@@ -27,7 +29,7 @@ const place = fields({ guildId: nullable(guildId), channelId });
 /** The requests of a session's client by name, one row each, as the session's shard sends them to the owner. */
 export const SESSION_REQUESTS = {
   /** Update Presence (op 3). */
-  presence: { input: presenceUpdate, scopes: ['activities.write', 'presences.write'] },
+  presence: { input: presenceUpdate, answeredBy: 'user', scopes: ['activities.write', 'presences.write'] },
   /**
    * Request Guild Members (op 8). Exactly one of `query` and `userIds` is not null. `query` is the prefix of a name; with
    * `limit` 0 it is empty and requests every member. `limit` and the number of ids are at most 100, `nonce` 32 bytes.
@@ -37,6 +39,7 @@ export const SESSION_REQUESTS = {
       ...{ guildId, query: nullable(text), userIds: nullable(list(userId)), limit: integer },
       ...{ presences: flag, nonce: nullable(text) },
     }),
+    answeredBy: 'guild',
     scopes: [],
   },
   /** Update Voice State (op 4). */
@@ -45,20 +48,22 @@ export const SESSION_REQUESTS = {
       ...{ guildId: nullable(guildId), channelId: nullable(channelId) },
       ...{ selfMute: flag, selfDeaf: flag, selfVideo: flag },
     }),
+    answeredBy: 'user',
     scopes: ['voice'],
   },
   /** Request Soundboard Sounds (op 31). */
-  soundboard: { input: list(guildId), scopes: [] },
+  soundboard: { input: list(guildId), answeredBy: 'user', scopes: [] },
   /** Request Channel Info (op 43). `fields` are of `status` and `voice_start_time`. */
-  channelInfo: { input: fields({ guildId, fields: list(text) }), scopes: [] },
+  channelInfo: { input: fields({ guildId, fields: list(text) }), answeredBy: 'guild', scopes: [] },
   /** Lobby Voice States (op 17). The session leaves the voice of every lobby without an entry. */
   lobbyVoice: {
     input: list(fields({ lobbyId, selfMute: flag, selfDeaf: flag, selfVideo: flag })),
+    answeredBy: 'user',
     scopes: ['lobbies.write'],
     only: 'applications',
   },
   /** Lobby Voice Server Ping (op 42): requests the voice server of a lobby's call again. */
-  lobbyVoiceServer: { input: lobbyId, scopes: ['lobbies.write'], only: 'applications' },
+  lobbyVoiceServer: { input: lobbyId, answeredBy: 'user', scopes: ['lobbies.write'], only: 'applications' },
   /** The stream opcodes (18 to 22). `place`: the voice channel of the session's user, in which the stream starts. */
   stream: {
     input: variants('type', {
@@ -66,6 +71,7 @@ export const SESSION_REQUESTS = {
       ...{ delete: { streamKey: text }, watch: { streamKey: text }, ping: { streamKey: text } },
       setPaused: { streamKey: text, paused: flag },
     }),
+    answeredBy: 'user',
     scopes: ['voice'],
     only: 'people',
   },
@@ -78,6 +84,16 @@ export type Requests = { readonly [N in RequestName]: ValueOf<Rows[N]['input']> 
 export type SessionRequest = {
   readonly [N in RequestName]: { readonly name: N; readonly input: Requests[N] };
 }[RequestName];
+
+/** The requests that the owner of a guild answers. */
+export type GuildRequest = {
+  readonly [N in RequestName]: Rows[N]['answeredBy'] extends 'guild'
+    ? Extract<SessionRequest, { readonly name: N }>
+    : never;
+}[RequestName];
+
+export const isGuildRequest = (request: SessionRequest): request is GuildRequest =>
+  SESSION_REQUESTS[request.name].answeredBy === 'guild';
 
 export const isRequestName = (name: string): name is RequestName => Object.hasOwn(SESSION_REQUESTS, name);
 export const requestRow = (name: RequestName): SessionRequestRow => SESSION_REQUESTS[name];

@@ -4,7 +4,7 @@ import { guildsOfShard } from '../../../engine/session/identify.ts';
 import { LinkFault, NotServed } from '../../../protocol/faults.ts';
 import { type GuildId, isGuildId, type UserId } from '../../../protocol/ids.ts';
 import { INTENTS } from '../../../protocol/intents.ts';
-import type { SessionRequest } from '../../../protocol/sessionrequests.ts';
+import { type GuildRequest, isGuildRequest } from '../../../protocol/sessionrequests.ts';
 import type { Entering } from '../../guild/guild.subscription.ts';
 import type { Guilds } from '../../guild/guilds.ts';
 import type { Placement, Subscribed } from '../../placement/ports.ts';
@@ -307,8 +307,7 @@ function localBackend(context: Context): SessionBackend {
     },
 
     ask(session, request) {
-      if (request.name === 'members' || request.name === 'channelInfo')
-        return askGuildOwner(session, request, context);
+      if (isGuildRequest(request)) return askGuildOwner(session, request, context);
       const local = localSessions.get(session);
       if (local && request.name === 'presence') userChannels.presence(local, request.input);
       else if (local) userChannels.request(local, request);
@@ -316,8 +315,6 @@ function localBackend(context: Context): SessionBackend {
     },
   };
 }
-
-type GuildRequest = Extract<SessionRequest, { readonly name: 'members' | 'channelInfo' }>;
 
 /** Sends a request to the owner of its guild, which delivers the result to the session. Runs at most once. */
 async function askGuildOwner(
