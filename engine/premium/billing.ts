@@ -30,10 +30,13 @@ const untilOf = ({ state, paidUntilMs }: Billing): number =>
 const checkAt = (billing: Billing, nowMs: number): number =>
   nowMs < billing.paidUntilMs ? billing.paidUntilMs : untilOf(billing);
 
-const subscriptionWritten = (subscription: Subscription, news: 'CREATE' | 'UPDATE' | null): PremiumFact => ({
+const subscriptionWritten = (
+  subscription: Subscription,
+  change: 'CREATE' | 'UPDATE' | null,
+): PremiumFact => ({
   type: 'subscriptionWritten',
   subscription,
-  news,
+  change,
 });
 
 /** A subscription that was bought begins. */
@@ -57,7 +60,7 @@ export function begun(
   return {
     facts: [
       subscriptionWritten(subscription, 'CREATE'),
-      { type: 'entitlementWritten', entitlement: given, news: 'CREATE' },
+      { type: 'entitlementWritten', entitlement: given, change: 'CREATE' },
     ],
     subscriptionId: id,
   };
@@ -88,7 +91,9 @@ export function follow({ order, subscription, entitlement }: Shelf, billing: Bil
     const until = { ...entitlement, untilMs };
     const extended = isNewPeriod ? renewed(until, billing.periodEndMs, env) : null;
     const moved: PremiumFact[] =
-      untilMs === entitlement.untilMs ? [] : [{ type: 'entitlementWritten', entitlement: until, news: null }];
+      untilMs === entitlement.untilMs
+        ? []
+        : [{ type: 'entitlementWritten', entitlement: until, change: null }];
     return accepted(null, [...changed(subscription, next), ...(extended ? [extended] : moved)]);
   }
   const startsMs = Math.max(billing.periodStartMs, entitlement.startsMs ?? 0, entitlement.endsMs ?? 0);
@@ -98,7 +103,7 @@ export function follow({ order, subscription, entitlement }: Shelf, billing: Bil
   return accepted(null, [
     subscriptionWritten({ ...next, entitlementIds }, 'UPDATE'),
     ...(wasOver ? [] : [ended(entitlement, startsMs)]),
-    { type: 'entitlementWritten', entitlement: begun, news: 'CREATE' },
+    { type: 'entitlementWritten', entitlement: begun, change: 'CREATE' },
   ]);
 }
 

@@ -21,13 +21,13 @@ export function renewed(
 ): EntitlementFact | null {
   const endsMs = shownEnd(periodEndMs, env);
   if (endsMs === before.endsMs) return null;
-  const news = endsMs === null ? 'CREATE' : 'UPDATE';
-  return { type: 'entitlementWritten', entitlement: { ...before, endsMs }, news };
+  const change = endsMs === null ? 'CREATE' : 'UPDATE';
+  return { type: 'entitlementWritten', entitlement: { ...before, endsMs }, change };
 }
 
 /** The entitlement ends at this time; its application receives an update, unless it knows this end. */
 export const ended = (before: Entitlement, atMs: number): PremiumFact => ({
   type: 'entitlementWritten',
   entitlement: { ...before, endsMs: atMs, untilMs: atMs },
-  news: before.endsMs === atMs ? null : 'UPDATE',
+  change: before.endsMs === atMs ? null : 'UPDATE',
 });

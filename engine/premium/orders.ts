@@ -68,7 +68,7 @@ export function paid(
     ]);
   }
   return accepted(null, [
-    { type: 'entitlementWritten', entitlement, news: 'CREATE' },
+    { type: 'entitlementWritten', entitlement, change: 'CREATE' },
     written({ ...known, state: 'paid', entitlementId: entitlement.id }),
   ]);
 }

@@ -2,12 +2,12 @@ import type { Entitlement, Order, Sku, Subscription } from '../../protocol/premi
 import type { FactOf } from '../kernel/aggregate.ts';
 
 /** The change of an entitlement or subscription, which is the last word of the dispatch's name; null without a dispatch. */
-type News = 'CREATE' | 'UPDATE' | 'DELETE';
+type Change = 'CREATE' | 'UPDATE' | 'DELETE';
 
 export type PremiumFacts = {
   skuWritten: { readonly sku: Sku };
-  entitlementWritten: { readonly entitlement: Entitlement; readonly news: News | null };
-  subscriptionWritten: { readonly subscription: Subscription; readonly news: News | null };
+  entitlementWritten: { readonly entitlement: Entitlement; readonly change: Change | null };
+  subscriptionWritten: { readonly subscription: Subscription; readonly change: Change | null };
   orderWritten: { readonly order: Order };
 };
 export type PremiumFact = FactOf<PremiumFacts>;

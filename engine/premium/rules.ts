@@ -93,7 +93,7 @@ export function decidePremium(shelf: Shelf, command: PremiumCommand, env: Env): 
     case 'postpone':
       return ofSubscription(shelf, (subscription) => {
         const later = { ...subscription, checkMs: command.checkMs };
-        return accepted(null, [{ type: 'subscriptionWritten', subscription: later, news: null }]);
+        return accepted(null, [{ type: 'subscriptionWritten', subscription: later, change: null }]);
       });
     case 'test':
     case 'grant':
@@ -186,7 +186,7 @@ function grant(shelf: Shelf, command: CommandOf<'test' | 'grant'>, env: Env): De
   };
   if (command.kind === 'grant' && sku.type === SKU_TYPE.SUBSCRIPTION)
     return begin(entitlement, command.days, env);
-  return accepted(null, [{ type: 'entitlementWritten', entitlement, news: 'CREATE' }]);
+  return accepted(null, [{ type: 'entitlementWritten', entitlement, change: 'CREATE' }]);
 }
 
 /** @source https://docs.discord.com/developers/resources/entitlement#delete-test-entitlement */
@@ -201,7 +201,7 @@ function takeBack(
   const gone: PremiumFact = {
     type: 'entitlementWritten',
     entitlement: { ...entitlement, deleted: true },
-    news: 'DELETE',
+    change: 'DELETE',
   };
   const isLast = subscription?.entitlementIds.at(-1) === entitlement.id;
   if (!subscription || !isLast) return accepted(null, [gone]);
@@ -215,7 +215,7 @@ function consume({ entitlement, skus }: Shelf): Decision {
   if (sku?.type !== SKU_TYPE.CONSUMABLE) return refused(refusal('ONLY_CONSUMABLE_SKUS'));
   if (entitlement.consumed) return accepted(null);
   return accepted(null, [
-    { type: 'entitlementWritten', entitlement: { ...entitlement, consumed: true }, news: 'UPDATE' },
+    { type: 'entitlementWritten', entitlement: { ...entitlement, consumed: true }, change: 'UPDATE' },
   ]);
 }
 

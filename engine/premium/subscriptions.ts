@@ -20,7 +20,7 @@ const NAMED_MAX = 100;
 const subscriptionWritten = (subscription: Subscription): PremiumFact => ({
   type: 'subscriptionWritten',
   subscription,
-  news: 'UPDATE',
+  change: 'UPDATE',
 });
 
 /**
@@ -40,8 +40,8 @@ export function begin(given: Entitlement, days: number, env: Env): Decision {
     ...{ status: STATUS.ACTIVE, canceledMs: null },
   };
   return accepted(null, [
-    { type: 'subscriptionWritten', subscription, news: 'CREATE' },
-    { type: 'entitlementWritten', entitlement, news: 'CREATE' },
+    { type: 'subscriptionWritten', subscription, change: 'CREATE' },
+    { type: 'entitlementWritten', entitlement, change: 'CREATE' },
   ]);
 }
 
@@ -67,7 +67,7 @@ export function cancel(before: Subscription, last: Entitlement, atOnce: boolean,
     ...due.facts,
     subscriptionWritten({ ...next, status: STATUS.ENDING }),
     // The application receives an update when the subscription ends.
-    { type: 'entitlementWritten', entitlement: until, news: null },
+    { type: 'entitlementWritten', entitlement: until, change: null },
   ]);
 }
 
@@ -149,7 +149,7 @@ function settled(subscription: Subscription, entitlement: Entitlement, env: Env)
     facts: [
       subscriptionWritten(changed),
       ended(entitlement, periodEndMs),
-      { type: 'entitlementWritten', entitlement: next, news: 'CREATE' },
+      { type: 'entitlementWritten', entitlement: next, change: 'CREATE' },
     ],
   };
 }

@@ -179,8 +179,8 @@ async function ofOrder(store: PremiumPorts['storage']['premium'], base: Shelf, i
 /** @source https://docs.discord.com/developers/events/webhook-events#entitlement-create */
 const eventsOf = (application: Application, facts: readonly PremiumFact[], env: Env): WebhookEventFact[] =>
   facts.flatMap((fact) =>
-    fact.type === 'entitlementWritten' && fact.news !== null
-      ? webhookEvent(application, `ENTITLEMENT_${fact.news}`, entitlementObject(fact.entitlement), env)
+    fact.type === 'entitlementWritten' && fact.change !== null
+      ? webhookEvent(application, `ENTITLEMENT_${fact.change}`, entitlementObject(fact.entitlement), env)
       : [],
   );
 
@@ -191,13 +191,13 @@ function notifyParties(
   { notify }: PremiumPorts['notifier'],
 ) {
   for (const fact of facts) {
-    if (fact.type === 'entitlementWritten' && fact.news !== null) {
+    if (fact.type === 'entitlementWritten' && fact.change !== null) {
       const { userId } = fact.entitlement;
       for (const id of botId === null ? [userId] : [botId, userId])
-        notify(id, `ENTITLEMENT_${fact.news}`, entitlementObject(fact.entitlement), ALL_SESSIONS);
+        notify(id, `ENTITLEMENT_${fact.change}`, entitlementObject(fact.entitlement), ALL_SESSIONS);
     }
-    if (fact.type === 'subscriptionWritten' && fact.news !== null && botId !== null)
-      notify(botId, `SUBSCRIPTION_${fact.news}`, subscriptionObject(fact.subscription), ALL_SESSIONS);
+    if (fact.type === 'subscriptionWritten' && fact.change !== null && botId !== null)
+      notify(botId, `SUBSCRIPTION_${fact.change}`, subscriptionObject(fact.subscription), ALL_SESSIONS);
   }
 }
 

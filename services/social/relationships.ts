@@ -140,16 +140,16 @@ function committing(ports: RelationshipPorts) {
     if (facts.length === 0) return;
     const userIds = [...new Set(facts.flatMap(({ userId, peerId }) => [userId, peerId]))].sort(compareIds);
     const users = new Map((await ports.users.get(userIds)).map((user) => [user.id, user]));
-    const news = facts.map((fact) =>
+    const notices = facts.map((fact) =>
       noticeOf(fact, relationBefore(fact, before), users.get(fact.peerId) ?? null),
     );
-    const notifications = news.flatMap((each) => each.notifications);
+    const notifications = notices.flatMap((each) => each.notifications);
     const notifyOthers = await ports.commitAndNotify(userIds[0] ?? '0', facts, notifications);
     const settled = await invalidate(pairsOf(facts)).then(
       () => null,
       (fault: unknown) => ({ fault }),
     );
-    for (const { userId, shown } of news) if (shown) ports.tap.see(shown.t, shown.d, userId);
+    for (const { userId, shown } of notices) if (shown) ports.tap.see(shown.t, shown.d, userId);
     notifyOthers();
     for (const { userId, peerId, applicationId } of facts.filter((fact) => isNewFriend(fact, before)))
       await ports.introduce(userId, peerId, applicationId);

@@ -49,7 +49,7 @@ class Kept {
   readonly entitlements = new Map<string, Entitlement>();
   readonly subscriptions = new Map<string, Subscription>();
   readonly orders = new Map<string, Order>();
-  readonly news: string[] = [];
+  readonly changes: string[] = [];
   rulesMs = START_MS;
   skus: readonly Sku[] = SKUS;
   #id = 100n;
@@ -91,7 +91,7 @@ class Kept {
       if (fact.type === 'subscriptionWritten')
         this.subscriptions.set(fact.subscription.id, fact.subscription);
       if (fact.type === 'orderWritten') this.orders.set(fact.order.id, fact.order);
-      if ('news' in fact && fact.news) this.news.push(`${fact.type} ${fact.news}`);
+      if ('change' in fact && fact.change) this.changes.push(`${fact.type} ${fact.change}`);
     }
     return null;
   }
@@ -188,9 +188,9 @@ test('following twice changes nothing the second time', () => {
   kept.run({ kind: 'paid', orderId, paymentId: null, billing: firstPeriod }, START_MS);
   const ending: PremiumCommand = { kind: 'follow', orderId, billing: { ...firstPeriod, state: 'ending' } };
   kept.run(ending, START_MS + DAY_MS);
-  const told = kept.news.length;
+  const told = kept.changes.length;
   kept.run(ending, START_MS + 2 * DAY_MS);
-  expect(kept.news).toHaveLength(told);
+  expect(kept.changes).toHaveLength(told);
 });
 
 describe('a subscription that was bought', () => {
@@ -242,7 +242,7 @@ describe('a subscription that was bought', () => {
     }
     kept.run({ kind: 'settle', subscriptionId }, endMs);
     expect([state().status, kept.access(endMs)]).toEqual([STATUS.INACTIVE, []]);
-    expect(kept.news.slice(-2)).toEqual(['subscriptionWritten UPDATE', 'entitlementWritten UPDATE']);
+    expect(kept.changes.slice(-2)).toEqual(['subscriptionWritten UPDATE', 'entitlementWritten UPDATE']);
   });
 
   test('may be resumed before its end', () => {
@@ -268,7 +268,7 @@ describe('an order', () => {
     for (let n = 0; n < 3; n += 1)
       kept.run({ kind: 'paid', orderId, paymentId: 'pi_1', billing: null }, START_MS);
     expect(kept.access(START_MS)).toEqual(['3']);
-    expect(kept.news).toEqual(['entitlementWritten CREATE']);
+    expect(kept.changes).toEqual(['entitlementWritten CREATE']);
   });
 
   test('grants nothing when its refund is reported before its payment', () => {
@@ -276,7 +276,7 @@ describe('an order', () => {
     const orderId = kept.order('4');
     kept.run({ kind: 'refunded', orderId }, START_MS);
     kept.run({ kind: 'paid', orderId, paymentId: 'pi_1', billing: null }, START_MS);
-    expect([kept.access(START_MS), kept.news]).toEqual([[], []]);
+    expect([kept.access(START_MS), kept.changes]).toEqual([[], []]);
   });
 
   test('is reused when it is repeated within a day, and created again afterwards', () => {
@@ -342,7 +342,7 @@ describe('the rules of the days around the migration', () => {
     kept.rulesMs = rulesMs;
     const orderId = kept.order('1');
     kept.run({ kind: 'paid', orderId, paymentId: null, billing: firstPeriod }, START_MS);
-    kept.news.length = 0;
+    kept.changes.length = 0;
     const ends = () => [...kept.entitlements.values()].map(({ endsMs }) => endsMs);
     const follow = (billing: Billing) =>
       kept.run({ kind: 'follow', orderId, billing }, billing.periodStartMs);
@@ -358,7 +358,7 @@ describe('the rules of the days around the migration', () => {
     follow({ ...second, paidUntilMs: second.periodEndMs });
     expect(ends()).toEqual([second.periodEndMs]);
     follow(third);
-    expect([ends(), kept.news.filter((one) => one.startsWith('entitlement'))]).toEqual([
+    expect([ends(), kept.changes.filter((one) => one.startsWith('entitlement'))]).toEqual([
       [null],
       ['entitlementWritten UPDATE', 'entitlementWritten CREATE'],
     ]);
@@ -369,7 +369,7 @@ describe('the rules of the days around the migration', () => {
     const { kept, ends, follow } = bought(BEFORE_MS + DAY_MS);
     follow(second);
     expect(ends()).toEqual([null]);
-    expect(kept.news).toEqual(['subscriptionWritten UPDATE']);
+    expect(kept.changes).toEqual(['subscriptionWritten UPDATE']);
   });
 });
 

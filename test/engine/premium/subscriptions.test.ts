@@ -47,7 +47,7 @@ class Kept {
   readonly entitlements = new Map<EntitlementId, Entitlement>();
   skus: readonly Sku[] = SKUS;
   subscription: Subscription | null = null;
-  readonly news: string[] = [];
+  readonly changes: string[] = [];
   rulesMs = START_MS;
   #id = 100n;
 
@@ -69,7 +69,7 @@ class Kept {
     for (const fact of outcome.facts) {
       if (fact.type === 'entitlementWritten') this.entitlements.set(fact.entitlement.id, fact.entitlement);
       if (fact.type === 'subscriptionWritten') this.subscription = fact.subscription;
-      if ('news' in fact && fact.news) this.news.push(`${fact.type} ${fact.news}`);
+      if ('change' in fact && fact.change) this.changes.push(`${fact.type} ${fact.change}`);
     }
     return null;
   }
@@ -138,9 +138,9 @@ describe('the rules of the days around the migration', () => {
     const kept = new Kept();
     kept.rulesMs = rulesMs;
     kept.run(grant('1'), START_MS);
-    kept.news.length = 0;
+    kept.changes.length = 0;
     const ends = () => [...kept.entitlements.values()].map(({ endsMs }) => endsMs);
-    const told = () => kept.news.splice(0).filter((one) => one.startsWith('entitlement'));
+    const told = () => kept.changes.splice(0).filter((one) => one.startsWith('entitlement'));
     return { kept, ends, told };
   };
 
@@ -245,9 +245,9 @@ test('settling twice changes nothing the second time', () => {
         nowMs = Math.max(START_MS, nowMs + byMs);
         kept.run(command, nowMs);
         kept.run(settle, nowMs);
-        const told = kept.news.length;
+        const told = kept.changes.length;
         kept.run(settle, nowMs);
-        expect(kept.news).toHaveLength(told);
+        expect(kept.changes).toHaveLength(told);
       }
     }),
   );
@@ -327,6 +327,6 @@ describe('refusals of subscriptions', () => {
     expect(kept.run({ kind: 'refund', entitlementId: first! }, START_MS + DAY_MS)).toBeNull();
     expect(kept.subscription?.status).toBe(STATUS.INACTIVE);
     expect(kept.access(START_MS + DAY_MS)).toEqual([]);
-    expect(kept.news.at(-1)).toBe('entitlementWritten DELETE');
+    expect(kept.changes.at(-1)).toBe('entitlementWritten DELETE');
   });
 });
