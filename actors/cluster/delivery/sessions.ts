@@ -135,7 +135,6 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
     memberRemoved: (guildId, userId, n) => subscriptions.memberRemoved(guildId, userId, n),
     guildUnavailable: (guildId, sessions) => subscriptions.guildUnavailable(guildId, new Set(sessions)),
     close() {
-      userChannels.close();
       localSessions.close();
       remoteSessions.close();
       return scope.close();

@@ -4,8 +4,9 @@ import { LinkFault, NotServed } from '../../../protocol/faults.ts';
 import type { GuildId } from '../../../protocol/ids.ts';
 import type { ArgsOf, ReplyOf, ShardAsk } from '../../../protocol/link.ts';
 import type { SessionRequest } from '../../../protocol/sessionrequests.ts';
-import type { Owner, Ownership, Router } from '../../placement/ports.ts';
+import type { Ownership, Router } from '../../placement/ports.ts';
 import type { Lifetime } from '../../runtime/clock.ts';
+import { eagerKeyedMutex } from '../../runtime/keyedmutex.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
 import type { LiveSession, Opening } from '../../session/backend.ts';
 import { OwnerRetries } from '../routing/ownerretries.ts';
@@ -13,6 +14,13 @@ import { isSameOwner } from './guildstream.ts';
 import { ownerShardOf } from './ownershard.ts';
 import type { LocalSession, Peer } from './peer.ts';
 import type { SessionReference } from './remote.ts';
+import {
+  transition,
+  UNOPENED,
+  type UserChannelEffect,
+  type UserChannelEvent,
+  type UserChannelState,
+} from './userchanneltransition.ts';
 
 type Presence = GatewayPresenceUpdateData;
 
@@ -59,34 +67,31 @@ export interface UserChannelPorts {
   readonly onFault: (error: unknown, id: string) => void;
 }
 
-/** Upper bound on the requests of one session that wait for its user's owner. */
-const WAITING_MAX = 64;
+/** Upper bound on the jobs of one session that run or wait; further requests are dropped. */
+const JOBS_MAX = 64;
 /** How long requests wait, and the first and longest delay between retries. */
 const DEADLINE_MS = 10_000;
 const RETRY_MS = { first: 50, most: 2000 };
 
-interface Channel {
+/** The channel of one session to the owner of its user. */
+interface UserChannel {
   readonly local: LocalSession;
-  /** The source at which the session is open; null when it must be opened or reopened. */
-  openAt: Peer | 'here' | null;
-  /** The user's owner when the session was opened. */
-  owner: Owner | null;
-  /** The session was opened from this shard, so it is reopened whenever necessary. */
-  wasOpened: boolean;
+  state: UserChannelState;
   presence: Presence | null;
-  waiting: number;
-  tail: Promise<unknown> | null;
+  /** Number of jobs that run or wait in the channel's order. */
+  jobs: number;
 }
 
 /**
  * The ordered channel of each session to the owner of its user: no request overtakes an earlier one. When the user
- * changes owners, or a link breaks, the session is reopened before further requests.
+ * changes owners, or a link breaks, the session is reopened before further requests. What becomes of each channel is
+ * decided in `transition`.
  */
 export class UserChannels {
   readonly #ports: UserChannelPorts;
-  readonly #channels = new Map<LocalSession, Channel>();
+  readonly #channels = new Map<LocalSession, UserChannel>();
+  readonly #ordered = eagerKeyedMutex<UserChannel>();
   readonly #retries: OwnerRetries;
-  readonly #stopListening: () => void;
 
   constructor(ports: UserChannelPorts) {
     this.#ports = ports;
@@ -97,56 +102,35 @@ export class UserChannels {
       waitingMax: Number.POSITIVE_INFINITY,
       refusal: () => new NotServed('No shard owns the user now.'),
     });
-    this.#stopListening = ports.ownership.onChange(({ moved }) => {
+    const stopListening = ports.ownership.onChange(({ moved }) => {
       this.#ownersChanged(new Set(moved));
       this.#retries.changed();
+    });
+    ports.scope.own(() => {
+      stopListening();
+      this.#channels.clear();
     });
   }
 
   /** @throws NotServed when the user's owner does not answer in time. */
   open(local: LocalSession): Promise<Opening> {
-    const channel: Channel = {
-      local,
-      openAt: null,
-      owner: null,
-      wasOpened: false,
-      presence: null,
-      waiting: 0,
-      tail: null,
-    };
-    this.#channels.set(local, channel);
-    return this.#inOrder(channel, async () => {
-      const { userBackend } = this.#ports;
-      const opening = await this.#callOwner(
+    const { userBackend, reference } = this.#ports;
+    const channel = this.#add(local);
+    const open = (): Promise<Opening> =>
+      this.#callOwner(
         channel,
         (session) => userBackend.open(session),
-        (peer) => this.#ask(peer, 'remoteSessions.open', [this.#ports.reference(local, peer)]),
+        (peer) => this.#ask(peer, 'remoteSessions.open', [reference(local, peer)]),
       );
-      channel.wasOpened = true;
-      return opening;
-    });
+    return this.#inOrder(channel, open);
   }
 
   /** Reopens a session that was open on another shard. */
   reopen(local: LocalSession, presence: Presence | null): Promise<Reopened> {
-    const known = this.#channels.get(local);
-    const channel: Channel = known ?? {
-      local,
-      openAt: null,
-      owner: null,
-      wasOpened: false,
-      presence,
-      waiting: 0,
-      tail: null,
-    };
-    this.#channels.set(local, channel);
+    const channel = this.#channels.get(local) ?? this.#add(local);
     channel.presence = presence;
-    channel.openAt = null;
-    return this.#inOrder(channel, async () => {
-      const reopened = await this.#reopen(channel);
-      channel.wasOpened = true;
-      return reopened;
-    });
+    this.#apply(channel, { type: 'returned' });
+    return this.#inOrder(channel, () => this.#reopen(channel));
   }
 
   presence(local: LocalSession, presence: Presence): void {
@@ -161,21 +145,11 @@ export class UserChannels {
     if (channel) this.#request(channel, request);
   }
 
-  /**
-   * The session ended, or moved to another shard (`isMoving`). A moving session stays open here for the resume window.
-   * Where it is open on another shard, `LocalSessions.remove` notifies that shard.
-   */
+  /** The session ended, or moved to another shard (`isMoving`). */
   ended(local: LocalSession, isMoving: boolean): void {
-    const { userBackend, ownership, wheel, resumeWindowMs } = this.#ports;
-    const { session } = local;
     const channel = this.#channels.get(local);
     this.#channels.delete(local);
-    if (channel?.openAt !== 'here') return;
-    const end = (): void => {
-      if (ownership.owns(session.userId)) userBackend.ended(session);
-    };
-    if (isMoving) wheel.after(end, resumeWindowMs);
-    else end();
+    if (channel) this.#apply(channel, { type: 'ended', isMoving });
   }
 
   /**
@@ -185,57 +159,75 @@ export class UserChannels {
   sessionReplaced(local: LocalSession): void {
     this.#ports.wheel.after(() => {
       const channel = this.#channels.get(local);
-      if (!channel) return;
-      void this.#inOrder(channel, async () => {
-        if (channel.openAt !== null) this.#reopenAtOwner(channel);
-      });
+      if (channel) void this.#inOrder(channel, async () => this.#apply(channel, { type: 'replaced' }));
     }, RETRY_MS.first);
   }
 
   /** The peer epoch ended: sessions open at that peer are reopened. */
   peerLost(peer: Peer): void {
-    for (const channel of this.#channels.values()) if (channel.openAt === peer) this.#reopenAtOwner(channel);
-  }
-
-  close(): void {
-    this.#stopListening();
-    this.#channels.clear();
+    for (const channel of this.#channels.values()) this.#apply(channel, { type: 'peerLost', peer });
   }
 
   #ownersChanged(partitions: ReadonlySet<number>): void {
     const { ownership } = this.#ports;
     if (partitions.size === 0) return;
     for (const channel of this.#channels.values()) {
-      if (!partitions.has(ownership.partitionOf(channel.local.session.userId))) continue;
-      const owner = ownership.ownerOf(channel.local.session.userId);
-      if (channel.openAt === null || !isSameOwner(channel.owner, owner)) this.#reopenAtOwner(channel);
+      const { userId } = channel.local.session;
+      if (partitions.has(ownership.partitionOf(userId)))
+        this.#apply(channel, { type: 'ownerChanged', owner: ownership.ownerOf(userId) });
     }
   }
 
-  /** Reopens the session with the current owner of its user, with retries until it succeeds. */
-  #reopenAtOwner(channel: Channel): void {
-    channel.openAt = null;
-    if (!channel.wasOpened) return;
-    const again = async (): Promise<void> => {
-      while (channel.openAt === null && this.#isLive(channel)) {
+  #add(local: LocalSession): UserChannel {
+    const channel: UserChannel = { local, state: UNOPENED, presence: null, jobs: 0 };
+    this.#channels.set(local, channel);
+    return channel;
+  }
+
+  #apply(channel: UserChannel, event: UserChannelEvent): void {
+    const { next, effect } = transition(channel.state, event);
+    channel.state = next;
+    if (effect) this.#perform(channel, effect);
+  }
+
+  #perform(channel: UserChannel, effect: UserChannelEffect): void {
+    const { ownership, userBackend, wheel, resumeWindowMs } = this.#ports;
+    const { session } = channel.local;
+    const endHere = (): void => {
+      if (ownership.owns(session.userId)) userBackend.ended(session);
+    };
+    if (effect === 'reopen') this.#reopenInBackground(channel);
+    else if (effect === 'endHere') endHere();
+    else wheel.after(endHere, resumeWindowMs);
+  }
+
+  /** Reopens a lost session with the current owner of its user, with retries until it succeeds. */
+  #reopenInBackground(channel: UserChannel): void {
+    const { onFault } = this.#ports;
+    const { sessionId } = channel.local.session;
+    const reopen = async (): Promise<void> => {
+      while (channel.state.name === 'lost' && this.#isLive(channel)) {
         try {
-          this.#ports.reopened(channel.local, (await this.#reopen(channel)).guildIds);
+          await this.#reopenAndJoin(channel);
         } catch (fault) {
-          if (!(fault instanceof NotServed)) this.#ports.onFault(fault, channel.local.session.sessionId);
-          await this.#wait(RETRY_MS.most);
+          if (!(fault instanceof NotServed)) onFault(fault, sessionId);
+          await changeOrDelay(this.#ports, RETRY_MS.most);
         }
       }
     };
-    this.#inOrder(channel, again).catch((fault) =>
-      this.#ports.onFault(fault, channel.local.session.sessionId),
-    );
+    this.#inOrder(channel, reopen).catch((fault) => onFault(fault, sessionId));
   }
 
-  #isLive({ local }: Channel): boolean {
-    return this.#channels.has(local) && !local.session.over;
+  #isLive({ state, local }: UserChannel): boolean {
+    return state.name !== 'ended' && !local.session.over && !this.#ports.scope.over;
   }
 
-  async #reopen(channel: Channel): Promise<Reopened> {
+  async #reopenAndJoin(channel: UserChannel): Promise<void> {
+    const { guildIds } = await this.#reopen(channel);
+    this.#ports.reopened(channel.local, guildIds);
+  }
+
+  #reopen(channel: UserChannel): Promise<Reopened> {
     const { userBackend, reference, cursors } = this.#ports;
     const { presence, local } = channel;
     return this.#callOwner(
@@ -246,39 +238,41 @@ export class UserChannels {
     );
   }
 
-  #request(channel: Channel, request: SessionRequest): void {
+  #request(channel: UserChannel, request: SessionRequest): void {
     const { ownership, userBackend, onFault } = this.#ports;
-    const { session } = channel.local;
+    const { state, jobs, local } = channel;
+    const { session } = local;
     const failed = (fault: unknown) => onFault(fault, session.sessionId);
-    if (channel.openAt === 'here' && channel.tail === null && ownership.owns(session.userId)) {
+    if (state.name === 'open' && state.at === 'here' && jobs === 0 && ownership.owns(session.userId)) {
       userBackend.ask(session, request)?.catch(failed);
       return;
     }
-    if (channel.waiting >= WAITING_MAX) return;
+    if (jobs >= JOBS_MAX) return;
     this.#inOrder(channel, () => this.#requestInOrder(channel, request)).catch(failed);
   }
 
   /** Requests are idempotent, because they state the wanted result; a retry after an unknown outcome is safe. */
-  async #requestInOrder(channel: Channel, request: SessionRequest): Promise<void> {
+  async #requestInOrder(channel: UserChannel, request: SessionRequest): Promise<void> {
     const { userBackend, reference, nowMs } = this.#ports;
-    const { session } = channel.local;
+    const { local } = channel;
     const untilMs = nowMs() + DEADLINE_MS;
     while (this.#isLive(channel)) {
-      if (channel.openAt === null) {
-        this.#ports.reopened(channel.local, (await this.#reopen(channel)).guildIds);
+      const { state } = channel;
+      if (state.name !== 'open') {
+        await this.#reopenAndJoin(channel);
         // The session was reopened with its latest presence.
         if (request.name === 'presence') return;
+        continue;
       }
-      const { openAt } = channel;
-      if (openAt === 'here') return userBackend.ask(session, request);
+      const { at } = state;
+      if (at === 'here') return userBackend.ask(local.session, request);
       try {
         const { name, input } = request;
-        if (openAt)
-          await this.#ask(openAt, 'remoteSessions.ask', [reference(channel.local, openAt), name, [input]]);
+        await this.#ask(at, 'remoteSessions.ask', [reference(local, at), name, [input]]);
         return;
       } catch (fault) {
         if (!isPassing(fault) || nowMs() >= untilMs) throw fault;
-        if (channel.openAt === openAt) await this.#wait(RETRY_MS.first);
+        if (channel.state === state) await changeOrDelay(this.#ports, RETRY_MS.first);
       }
     }
   }
@@ -290,7 +284,7 @@ export class UserChannels {
 
   /** Runs the call on the current owner of the session's user and records that owner as the session's. */
   #callOwner<T>(
-    channel: Channel,
+    channel: UserChannel,
     here: (session: LiveSession) => Promise<T>,
     there: (peer: Peer) => Promise<T>,
   ): Promise<T> {
@@ -305,8 +299,11 @@ export class UserChannels {
       const at = shard.at === 'here' ? 'here' : peer(owner.shardId, owner.instance);
       try {
         const value = at === 'here' ? await here(session) : await there(at);
-        const isAnswer = (at === 'here' || isCurrent(at)) && this.#settled(channel, at, owner);
-        return isAnswer ? { value } : { fault: null };
+        // The user changed owners in the meantime, or the link broke: the answer is outdated.
+        const isOutdated = at !== 'here' && !isCurrent(at);
+        if (isOutdated || !isSameOwner(owner, ownership.ownerOf(session.userId))) return { fault: null };
+        this.#apply(channel, { type: 'opened', at, owner });
+        return { value };
       } catch (fault) {
         if (!isPassing(fault)) throw fault;
         return { fault };
@@ -314,45 +311,30 @@ export class UserChannels {
     });
   }
 
-  /** False when the user changed owners in the meantime. */
-  #settled(channel: Channel, at: Peer | 'here', owner: Owner): boolean {
-    if (!isSameOwner(owner, this.#ports.ownership.ownerOf(channel.local.session.userId))) return false;
-    channel.openAt = at;
-    channel.owner = owner;
-    return true;
-  }
-
-  /** Resolves on the next ownership change, or after the delay. */
-  #wait(delayMs: number): Promise<void> {
-    const { ownership, wheel } = this.#ports;
-    return new Promise((resolve) => {
-      const done = (): void => {
-        stop();
-        timer.cancel();
-        resolve();
-      };
-      const stop = ownership.onChange(done);
-      const timer = wheel.add(done, delayMs);
+  #inOrder<T>(channel: UserChannel, job: () => Promise<T>): Promise<T> {
+    channel.jobs += 1;
+    return this.#ordered(channel, job).finally(() => {
+      channel.jobs -= 1;
     });
-  }
-
-  #inOrder<T>(channel: Channel, job: () => Promise<T>): Promise<T> {
-    channel.waiting += 1;
-    const run = channel.tail === null ? job() : channel.tail.then(job, job);
-    const tail: Promise<unknown> = run.then(
-      () => this.#done(channel, tail),
-      () => this.#done(channel, tail),
-    );
-    channel.tail = tail;
-    return run;
-  }
-
-  #done(channel: Channel, tail: Promise<unknown>): void {
-    channel.waiting -= 1;
-    if (channel.tail === tail) channel.tail = null;
   }
 }
 
 /** Whether a retry may succeed: the call did not start, or is idempotent like opening. */
 const isPassing = (fault: unknown): boolean =>
   fault instanceof NotServed || (fault instanceof LinkFault && fault.kind !== 'failed');
+
+/** Resolves on the next ownership change, or after the delay. */
+function changeOrDelay(
+  { ownership, wheel }: Pick<UserChannelPorts, 'ownership' | 'wheel'>,
+  delayMs: number,
+): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      stop();
+      timer.cancel();
+      resolve();
+    };
+    const stop = ownership.onChange(done);
+    const timer = wheel.add(done, delayMs);
+  });
+}

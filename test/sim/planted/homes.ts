@@ -21,10 +21,10 @@ export const HOMES: readonly Patch[] = [
   {
     name: 'homes-line-not-moved',
     about: 'Sessions are not opened again when their user changes hands.',
-    file: 'actors/cluster/delivery/userchannel.ts',
+    file: 'actors/cluster/delivery/userchanneltransition.ts',
     kind: 'expression',
-    from: 'channel.openAt === null || !isSameOwner(channel.owner, owner)',
-    to: 'false',
+    from: "state.name === 'open' && isSameOwner(state.owner, owner)",
+    to: 'true',
   },
   {
     name: 'homes-presence-not-merged',

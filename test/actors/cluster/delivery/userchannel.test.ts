@@ -10,6 +10,8 @@ import { LinkFault, NotServed } from '../../../../protocol/faults.ts';
 import type { SessionRequest } from '../../../../protocol/sessionrequests.ts';
 
 const REOPENED = { guildIds: [], isWhole: true };
+const AWAY = { status: 'idle', activities: [], since: null, afk: true } as never;
+const soundsOf = (guildId: string) => ({ name: 'soundboard', input: [guildId] }) as never as SessionRequest;
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** A user of this shard, whose owner fails as often as the test says. */
@@ -59,11 +61,16 @@ function arrange() {
   return { clock, line, entered, state, opened, told, move };
 }
 
-/** A user whose owner is another shard that cannot be reached. */
+const unreachable = () => new LinkFault('unreachable', 'The link is broken.');
+
+/** A user whose owner is another shard, which answers each method with the faults that the test names, then with success. */
 function arrangeFar() {
   const clock = new VirtualClock();
-  const peer = { shardId: 'far', instance: 'far', peerEpoch: 1, sessions: new Map() };
-  const asked: string[] = [];
+  const scope = new Lifetime(clock);
+  let peer = { shardId: 'far', instance: 'far', peerEpoch: 1, sessions: new Map() };
+  const asked: unknown[] = [];
+  const told: unknown[] = [];
+  const faults: Record<string, Error[]> = {};
   const line = new UserChannels({
     ownership: {
       self: { id: 'self', instance: 'self' },
@@ -72,29 +79,104 @@ function arrangeFar() {
       onChange: () => () => undefined,
     },
     router: {
-      async askShard(_: string, method: string) {
-        asked.push(method);
-        throw new LinkFault('unreachable', 'The link is broken.');
+      async askShard(_: string, method: string, args: readonly unknown[]) {
+        asked.push([method, ...args]);
+        const fault = faults[method]?.shift();
+        if (fault) throw fault;
+        return REOPENED;
       },
     },
-    ...{ wheel: new TimerWheel(clock), nowMs: () => clock.monotonic(), resumeWindowMs: 1000 },
-    scope: new Lifetime(clock),
-    ...{ cursors: () => [], peer: () => peer, isCurrent: () => true, reference: () => ({}) },
-    ...{ reopened: () => undefined, onFault: () => undefined },
+    ...{ wheel: new TimerWheel(clock), nowMs: () => clock.monotonic(), resumeWindowMs: 1000, scope },
+    ...{ cursors: () => [], peer: () => peer, isCurrent: (of: unknown) => of === peer },
+    reference: (_: unknown, { peerEpoch }: { readonly peerEpoch: number }) => peerEpoch,
+    userBackend: { ended: () => told.push('ended') },
+    reopened: ({ session }: LocalSession) => told.push({ reopened: session.sessionId }),
+    onFault: (fault: Error) => told.push({ fault: fault.message }),
   } as unknown as UserChannelPorts);
-  return { clock, line, asked };
+  const local = { session: { sessionId: 's1', userId: '1', over: false } } as unknown as LocalSession;
+  /** The link breaks and is made again. */
+  const breakLink = () => {
+    const before = peer;
+    peer = { ...peer, peerEpoch: before.peerEpoch + 1 };
+    line.peerLost(before);
+  };
+  return { clock, scope, line, local, asked, told, faults, breakLink };
 }
 
 describe('a session that ends while its user cannot be reached', () => {
   it('is not opened at the owner of its user', async () => {
-    const { clock, line, asked } = arrangeFar();
-    const local = { session: { sessionId: 's1', userId: '1', over: false } } as unknown as LocalSession;
+    const { clock, line, local, asked, faults } = arrangeFar();
+    faults['remoteSessions.reopen'] = [unreachable()];
     const reopened = line.reopen(local, null).catch((fault) => fault);
     await turn();
     line.ended(local, false);
     clock.advance(60_000);
     expect(await reopened).toBeInstanceOf(NotServed);
-    expect(asked).toEqual(['remoteSessions.reopen']);
+    expect(asked).toEqual([['remoteSessions.reopen', 1, null, []]]);
+  });
+});
+
+describe('a session that is open at another shard', () => {
+  const REOPEN = ['remoteSessions.reopen', 2, AWAY, []];
+  const sounds = (peerEpoch: number, guildId: string) => [
+    ...['remoteSessions.ask', peerEpoch, 'soundboard', [[guildId]]],
+  ];
+
+  it('is reopened with its latest presence when the link breaks, until that succeeds', async () => {
+    const { clock, line, local, asked, told, faults, breakLink } = arrangeFar();
+    await line.open(local);
+    line.presence(local, AWAY);
+    await turn();
+    faults['remoteSessions.reopen'] = [new Error('The database is away.')];
+    asked.splice(0);
+    breakLink();
+    await turn();
+    expect([asked.splice(0), told.splice(0)]).toEqual([[REOPEN], [{ fault: 'The database is away.' }]]);
+    clock.advance(2000);
+    await turn();
+    expect([asked, told]).toEqual([[REOPEN], [{ reopened: 's1' }]]);
+  });
+
+  it('sends a request again when the owner cannot be reached, before the next request', async () => {
+    const { clock, line, local, asked, faults } = arrangeFar();
+    await line.open(local);
+    asked.splice(0);
+    faults['remoteSessions.ask'] = [unreachable()];
+    line.request(local, soundsOf('1'));
+    line.request(local, soundsOf('2'));
+    await turn();
+    expect(asked.splice(0)).toEqual([sounds(1, '1')]);
+    clock.advance(50);
+    await turn();
+    expect(asked).toEqual([sounds(1, '1'), sounds(1, '2')]);
+  });
+
+  it('reports a request that the owner refuses, and sends the next one', async () => {
+    const { line, local, asked, told, faults } = arrangeFar();
+    await line.open(local);
+    faults['remoteSessions.ask'] = [new LinkFault('failed', 'The owner failed.')];
+    line.request(local, soundsOf('1'));
+    line.request(local, soundsOf('2'));
+    await turn();
+    expect(told).toEqual([{ fault: 'The owner failed.' }]);
+    expect(asked.slice(1)).toEqual([sounds(1, '1'), sounds(1, '2')]);
+  });
+
+  it.each([true, false])('is not ended by this shard (moving: %s)', async (isMoving) => {
+    const { clock, line, local, told } = arrangeFar();
+    await line.open(local);
+    line.ended(local, isMoving);
+    clock.advance(60_000);
+    expect(told).toEqual([]);
+  });
+
+  it('is not reopened once this shard closes', async () => {
+    const { scope, line, local, asked, breakLink } = arrangeFar();
+    await line.open(local);
+    await scope.close();
+    breakLink();
+    await turn();
+    expect(asked).toEqual([['remoteSessions.open', 1]]);
   });
 });
 
@@ -136,9 +218,6 @@ describe('a session whose user changes hands', () => {
     expect(opened).toEqual(['s1']);
   });
 });
-
-const AWAY = { status: 'idle', activities: [], since: null, afk: true } as never;
-const soundsOf = (guildId: string) => ({ name: 'soundboard', input: [guildId] }) as never as SessionRequest;
 
 describe('the requests of a session', () => {
   it('wait in their order while the session is being opened, at most 64 with the opening', async () => {
