@@ -197,6 +197,22 @@ describe('a session that another object replaces at the owner of its user', () =
     await turn();
     expect(state.reopens).toBe(2);
   });
+
+  it('is opened again once, before a request that it sends meanwhile', async () => {
+    const { clock, line, entered, state, told } = arrange();
+    await line.reopen(entered, null);
+    let answer: () => void = () => undefined;
+    state.answering = new Promise((resolve) => {
+      answer = resolve;
+    });
+    line.sessionReplaced(entered);
+    clock.advance(50);
+    await turn();
+    line.request(entered, soundsOf('1'));
+    answer();
+    await turn();
+    expect(told.slice(1)).toEqual([{ presence: null }, soundsOf('1')]);
+  });
 });
 
 describe('a session whose user changes hands', () => {
