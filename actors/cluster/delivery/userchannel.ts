@@ -227,7 +227,7 @@ export class UserChannels {
 
   async #reopenAndJoin(channel: UserChannel): Promise<void> {
     const { guildIds } = await this.#reopen(channel);
-    this.#ports.reopened(channel.local, guildIds);
+    if (this.#isLive(channel)) this.#ports.reopened(channel.local, guildIds);
   }
 
   #reopen(channel: UserChannel): Promise<Reopened> {

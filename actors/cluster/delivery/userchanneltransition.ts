@@ -45,7 +45,9 @@ const ENDED: UserChannelState = { name: 'ended' };
 
 /** The life of one session's channel. It has no clock and no I/O. */
 export function transition(state: UserChannelState, event: UserChannelEvent): Step {
-  if (state.name === 'ended') return step(state);
+  // This shard, as the owner of the user, may have added the session before it ended or moved.
+  if (state.name === 'ended')
+    return step(state, event.type === 'opened' && event.at === 'here' ? 'endHereLater' : null);
   switch (event.type) {
     case 'opened':
       return step({ name: 'open', at: event.at, owner: event.owner });

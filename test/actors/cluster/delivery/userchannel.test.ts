@@ -287,4 +287,20 @@ describe('the end of a session at the owner of its user', () => {
     clock.advance(50);
     expect(told).toEqual(later);
   });
+
+  it('comes after the resume window when the session ends while it is being reopened here', async () => {
+    const { clock, line, entered, state, opened, told, move } = arrange();
+    await line.reopen(entered, null);
+    let answer: () => void = () => undefined;
+    state.answering = new Promise((resolve) => {
+      answer = resolve;
+    });
+    await move();
+    told.splice(0);
+    line.ended(entered, false);
+    answer();
+    await turn();
+    clock.advance(1000);
+    expect([told, opened]).toEqual([[END], []]);
+  });
 });

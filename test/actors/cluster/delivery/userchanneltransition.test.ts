@@ -95,7 +95,7 @@ const TABLE: Record<StateName, Row> = {
     // The caller that reopens a returned session may have failed.
     ...{ sameOwner: REOPENED, sameShardLater: REOPENED, otherOwner: REOPENED, noOwner: REOPENED },
   }),
-  ended: only('ended', {}),
+  ended: only('ended', { openedHere: ['ended', 'endHereLater'] }),
 };
 
 function textOf(state: UserChannelState): string {
