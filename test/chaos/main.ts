@@ -1,21 +1,30 @@
 import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
+import { endingPlainly, optionsOf } from '../support/commandline.ts';
 import { ANY, type Fault, ONE_OF_EACH } from './faults.ts';
 import { lineOf } from './judge.ts';
 import { runChaos } from './run.ts';
 
 const SHOWN_MAX = 20;
 
-/** `npm run chaos -- --minutes 5 --seed 7 [--only killed] [--no-fence]`: without minutes, one fault of each kind. */
-const { values } = parseArgs({
-  allowNegative: true,
-  options: {
-    minutes: { type: 'string' },
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    only: { type: 'string', default: '' },
-    fence: { type: 'boolean', default: true },
-  },
-});
+const USAGE = `npm run chaos -- [options]    injects faults into real processes and judges what clients saw
+
+  --minutes N      how long; without it, one fault of each kind
+  --seed N         the seed of the faults (drawn)
+  --only TEXT      only faults whose name contains it
+  --no-fence       without the fence of commits, which must be detected`;
+const values = endingPlainly(() =>
+  optionsOf(
+    process.argv.slice(2),
+    USAGE,
+    {
+      minutes: { type: 'string' },
+      seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+      only: { type: 'string', default: '' },
+      fence: { type: 'boolean', default: true },
+    },
+    ['minutes', 'seed'],
+  ),
+);
 const seed = Number(values.seed);
 const endMs = values.minutes === undefined ? null : Date.now() + Number(values.minutes) * 60_000;
 /** Whether the fault's name contains the `--only` option. */

@@ -2,8 +2,8 @@
 // threads as `--jobs` says. A failure prints the command that repeats it. `--planted <name>` runs with that bug in, where the build
 // has it; `--stale-writers` stops processes as they write, and `--preempted` the machine within turns; `--features direct` has every
 // seed do that beside guilds.
-import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
+import { CommandLineEnd, endingPlainly, optionsOf } from '../support/commandline.ts';
 import { COUNTED_SEEDS, HIT_MIN } from './bounds.ts';
 import { FEATURES } from './features.ts';
 import { planted } from './planting.ts';
@@ -12,12 +12,22 @@ import { simulate, type Variant } from './run.ts';
 
 const TRACE_LINES = 120;
 
-if (isMainThread) await fromCommandLine();
-else await seedsHere(workerData as SeedRun, (report) => parentPort?.postMessage(report));
+const USAGE = `npm run sim -- [options]    runs a cluster on seeded time and judges it
 
-async function fromCommandLine(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
+  --seed N            the first seed (1)
+  --seeds N           how many seeds; one alone is traced (1)
+  --jobs N            threads (2)
+  --features A,B      every seed has these and no others: ${FEATURES.join(', ')}
+  --planted NAME      with a planted bug, whose name is in test/sim/planted
+  --trace N           lines of the trace of one seed (${TRACE_LINES})
+  --stale-writers     shards write although their lease has ended: the fence must refuse it
+  --preempted         shards stand still more often`;
+
+const readOptions = () => {
+  const values = optionsOf(
+    process.argv.slice(2),
+    USAGE,
+    {
       seed: { type: 'string', default: '1' },
       seeds: { type: 'string', default: '1' },
       jobs: { type: 'string', default: '2' },
@@ -27,7 +37,18 @@ async function fromCommandLine(): Promise<void> {
       features: { type: 'string' },
       trace: { type: 'string', default: String(TRACE_LINES) },
     },
-  });
+    ['seed', 'seeds', 'jobs', 'trace'],
+  );
+  const unknown = values.features?.split(',').find((name) => !FEATURES.some((feature) => feature === name));
+  if (unknown !== undefined) throw new CommandLineEnd(`There is no feature "${unknown}".\n\n${USAGE}`, 2);
+  return values;
+};
+
+if (isMainThread) await fromCommandLine();
+else await seedsHere(workerData as SeedRun, (report) => parentPort?.postMessage(report));
+
+async function fromCommandLine(): Promise<void> {
+  const values = endingPlainly(readOptions);
   const seed = Number(values.seed);
   const count = Number(values.seeds);
   planted.name = values.planted;

@@ -3,7 +3,7 @@
 // stopped run continues. `--json` prints the results.
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import { parseArgs } from 'node:util';
+import { endingPlainly, optionsOf } from '../../support/commandline.ts';
 import { bundle } from '../build.ts';
 import { seedsFrom } from '../pool.ts';
 import { buildsOf, type Mutant, mutantsAgain, mutantsFrom, patchesOf } from './draw.ts';
@@ -17,19 +17,35 @@ interface Result extends Mutant {
   readonly test?: string | null;
 }
 
-const { values } = parseArgs({
-  options: {
-    count: { type: 'string', default: '500' },
-    seed: { type: 'string', default: '1' },
-    seeds: { type: 'string', default: '60' },
-    jobs: { type: 'string', default: '2' },
-    results: { type: 'string', default: 'dist/simulation/mutants.json' },
-    only: { type: 'string', default: '' },
-    again: { type: 'string', default: '' },
-    tests: { type: 'boolean', default: false },
-    json: { type: 'boolean', default: false },
-  },
-});
+const USAGE = `npm run mutants -- [options]    changes one expression of the program at a time and runs the simulation with it
+
+  --count N        how many mutants are drawn (500)
+  --seed N         from which seed (1)
+  --seeds N        seeds of the simulation for each (60)
+  --tests          runs the unit tests of the changed file with those that the simulation does not detect
+  --jobs N         how many at once (2)
+  --only TEXT      only mutants whose name contains it: <file>:<line>:<offset>
+  --results FILE   keeps the results, so that a stopped run continues (dist/simulation/mutants.json)
+  --again FILE     runs what an earlier run with --json has not detected
+  --json           prints the results as JSON`;
+const values = endingPlainly(() =>
+  optionsOf(
+    process.argv.slice(2),
+    USAGE,
+    {
+      count: { type: 'string', default: '500' },
+      seed: { type: 'string', default: '1' },
+      seeds: { type: 'string', default: '60' },
+      jobs: { type: 'string', default: '2' },
+      results: { type: 'string', default: 'dist/simulation/mutants.json' },
+      only: { type: 'string', default: '' },
+      again: { type: 'string', default: '' },
+      tests: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+    },
+    ['count', 'seed', 'seeds', 'jobs'],
+  ),
+);
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
 const known = readKnown();
