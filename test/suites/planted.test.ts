@@ -7,7 +7,7 @@ import type { Patch } from '../sim/planted/patch.ts';
 import { type SeedReport, seedsFrom, seedsOn, seedsThere } from '../sim/pool.ts';
 
 /** Seeds within which a bug is to be found. */
-const SEEDS = 60;
+const SEEDS = 100;
 const JOBS = 2;
 /** Time limit on a machine that is busy with other work. */
 const TIMEOUT_MS = 600_000;
