@@ -32,8 +32,11 @@ export function shownOf(
 ): (fields: Readonly<Record<string, unknown>>, toServer: boolean) => object {
   const forServer = namesShown(rows, true);
   const forEveryone = namesShown(rows, false);
-  return (fields, toServer) =>
-    Object.fromEntries((toServer ? forServer : forEveryone).map((name) => [name, fields[name]]));
+  return (fields, toServer) => {
+    const shown: Record<string, unknown> = {};
+    for (const name of toServer ? forServer : forEveryone) shown[name] = fields[name];
+    return shown;
+  };
 }
 
 const shownFields = shownOf(LOBBY_FIELDS);
