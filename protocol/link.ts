@@ -276,8 +276,6 @@ const LINK = {
   'remoteSessions.open': asksShard([session], opening),
   'remoteSessions.reopen': asksShard([session, nullable(presenceUpdate), cursors], reopened),
   'remoteSessions.ask': asksShard([session, text, tuple(requestInput)], nothing),
-  'remoteSessions.members': asksShard([session, SESSION_REQUESTS.members.input], nothing),
-  'remoteSessions.channelInfo': asksShard([session, guildId, list(text)], nothing),
   'remoteSessions.begin': tellsShard([text, period], 2),
   'remoteSessions.ended': tellsShard([text, period, integer, flag]),
   'remoteSessions.writable': tellsShard([text, period, integer]),

@@ -1,3 +1,4 @@
+import type { GuildId, UserId } from './ids.ts';
 import { presenceUpdate } from './link.sessions.ts';
 import { channelId, guildId, lobbyId, userId } from './link.values.ts';
 import {
@@ -18,6 +19,8 @@ interface SessionRequestRow {
   readonly input: Schema<unknown>;
   /** The owner that answers it: of the session's user, or of the guild that the input names. */
   readonly answeredBy: 'user' | 'guild';
+  /** Deadline of the answer, where it may take longer than other calls between shards. */
+  readonly deadlineMs?: number;
   /** An application that acts for a user needs one of these scopes; an empty list forbids the request. */
   readonly scopes: readonly Scope[];
   /** `people`: rejects bots. `applications`: only an application that acts for a user may. Absent: all. */
@@ -40,6 +43,8 @@ export const SESSION_REQUESTS = {
       ...{ presences: flag, nonce: nullable(text) },
     }),
     answeredBy: 'guild',
+    // A member list is delivered at the pace of the client's socket.
+    deadlineMs: 5 * 60_000,
     scopes: [],
   },
   /** Update Voice State (op 4). */
@@ -94,6 +99,9 @@ export type GuildRequest = {
 
 export const isGuildRequest = (request: SessionRequest): request is GuildRequest =>
   SESSION_REQUESTS[request.name].answeredBy === 'guild';
+/** The id whose owner answers a request of this user's session. */
+export const answererOf = (request: SessionRequest, userId: UserId): GuildId | UserId =>
+  isGuildRequest(request) ? request.input.guildId : userId;
 
 export const isRequestName = (name: string): name is RequestName => Object.hasOwn(SESSION_REQUESTS, name);
 export const requestRow = (name: RequestName): SessionRequestRow => SESSION_REQUESTS[name];

@@ -233,22 +233,6 @@ describe('a session', () => {
     await cluster.until(() => sink.names.includes('GUILD_DELETE'), 'GUILD_DELETE');
     expect(sink.dispatches.find(({ t }) => t === 'GUILD_DELETE')?.d).not.toHaveProperty('unavailable');
   });
-
-  it('receives the members of a guild at another shard as fast as it reads them', async () => {
-    await open();
-    const { sink, session } = await connected(cluster.strangerTo(world.guildId), world.botToken);
-    const waiting: (() => void)[] = [];
-    sink.whenWritable = (run) => void waiting.push(run);
-    const { guildId } = world;
-    const request = { guildId, query: '', userIds: null, limit: 0, presences: false, nonce: 'n' };
-    session.ask({ name: 'members', input: request });
-    await cluster.until(() => waiting.length > 0, 'the question for room');
-    await cluster.pass(500);
-    expect(sink.names).not.toContain('GUILD_MEMBERS_CHUNK');
-    for (const run of waiting.splice(0)) run();
-    await cluster.until(() => sink.names.includes('GUILD_MEMBERS_CHUNK'), 'the members');
-    expect(sink.dispatches.find(({ t }) => t === 'GUILD_MEMBERS_CHUNK')?.d).toMatchObject({ nonce: 'n' });
-  });
 });
 
 describe('a session that moves to another home shard', () => {

@@ -4,7 +4,12 @@ import { guildsOfShard } from '../../../engine/session/identify.ts';
 import { LinkFault, NotServed } from '../../../protocol/faults.ts';
 import { type GuildId, isGuildId, type UserId } from '../../../protocol/ids.ts';
 import { INTENTS } from '../../../protocol/intents.ts';
-import { type GuildRequest, isGuildRequest } from '../../../protocol/sessionrequests.ts';
+import {
+  answererOf,
+  type GuildRequest,
+  isGuildRequest,
+  requestRow,
+} from '../../../protocol/sessionrequests.ts';
 import type { Entering } from '../../guild/guild.subscription.ts';
 import type { Guilds } from '../../guild/guilds.ts';
 import type { Placement, Subscribed } from '../../placement/ports.ts';
@@ -68,9 +73,6 @@ export interface ClusterSessions {
   readonly localSessions: LocalSessions;
   close(): Promise<void>;
 }
-
-/** A member list is delivered at the pace of the client's socket, so it may take long. */
-const MEMBERS_DEADLINE_MS = 5 * 60_000;
 
 export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessions {
   const { cluster, links, userBackend, clock, wheel, onFault, direct } = ports;
@@ -240,15 +242,10 @@ function servePeers(context: Context): void {
     owning(session, () => userBackend.reopenAtOwner(opening(from, session), presence, cursors)),
   );
   router.serve('remoteSessions.ask', ([reference, name, [input]], { from }) => {
-    const session = named(from, reference, reference.session.principal.userId);
-    return userBackend.ask(session, requestOf(name, input));
+    const request = requestOf(name, input);
+    const answerer = answererOf(request, reference.session.principal.userId);
+    return userBackend.ask(named(from, reference, answerer), request);
   });
-  router.serve('remoteSessions.members', ([reference, request], { from }) =>
-    userBackend.ask(named(from, reference, request.guildId), { name: 'members', input: request }),
-  );
-  router.serve('remoteSessions.channelInfo', ([reference, guildId, fields], { from }) =>
-    userBackend.ask(named(from, reference, guildId), { name: 'channelInfo', input: { guildId, fields } }),
-  );
   router.serve('remoteSessions.begin', ([instance, peerEpoch], { from }) =>
     remoteSessions.begin(from, instance, peerEpoch),
   );
@@ -330,12 +327,9 @@ async function askGuildOwner(
   if (shard.at === 'here') return userBackend.ask(session, request);
   const { shardId, instance } = shard.owner;
   const reference = localSessions.reference(local, localSessions.peer(shardId, instance));
-  // Both have methods of their own: `remoteSessions.ask` is for the owner of the session's user.
-  if (request.name === 'members') {
-    const args = [reference, request.input] as const;
-    await router.askShard(shardId, 'remoteSessions.members', args, MEMBERS_DEADLINE_MS);
-  } else
-    await router.askShard(shardId, 'remoteSessions.channelInfo', [reference, guildId, request.input.fields]);
+  const { name, input } = request;
+  const args = [reference, name, [input]] as const;
+  await router.askShard(shardId, 'remoteSessions.ask', args, requestRow(name).deadlineMs);
 }
 
 /** The user's guilds that a session receives: none for a session of an application that acts for the user. */
