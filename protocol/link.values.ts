@@ -65,8 +65,16 @@ export const clientInput = named('client input', anything);
 export const dispatchBody = named('dispatch body', object);
 /** Objects of the wire that only the caller's client reads. */
 export const clientObject = named('client object', object);
-/** Fields of commands that name one thing in every command. */
-const COMMAND_IDS = ['applicationId', 'channelId', 'guildId', 'lobbyId', 'messageId', 'roleId', 'userId'];
+/**
+ * Fields of commands that are an id in every command. A command with another field that is named `…Id` and has the type
+ * of an id does not compile, see `Routing.command`.
+ */
+const COMMAND_IDS = [
+  ...(['applicationId', 'botId', 'channelId', 'emojiId', 'eventId', 'exceptionId', 'guildId'] as const),
+  ...(['lobbyId', 'messageId', 'overwriteId', 'readerId', 'requestId', 'roleId', 'ruleId'] as const),
+  ...(['scheduledEventId', 'soundId', 'sourceId', 'stickerId', 'userId', 'webhookId'] as const),
+];
+export type CommandIdField = (typeof COMMAND_IDS)[number];
 /**
  * The input of a command: its ids are checked here. The owner accepts it only under the name of a command of its
  * aggregate; the other fields have the types of that command's row, against which the sender was compiled.

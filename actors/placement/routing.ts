@@ -1,6 +1,8 @@
 import type { Commands, Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
+import type { BrandedId } from '../../protocol/ids.ts';
 import type { ArgsOf, Broadcast, CommandMethod, OwnerAsk, OwnerTell, ReplyOf } from '../../protocol/link.ts';
+import type { CommandIdField } from '../../protocol/link.values.ts';
 
 /** The key whose owner runs a call; null runs it on the shard that was called. */
 export type Key = string | null;
@@ -65,6 +67,20 @@ export interface CommandRules<C extends Commands> {
   readonly commands: { readonly [N in keyof C]: { readonly repeatable?: true } };
 }
 
+type IdField<Input> = Input extends unknown
+  ? {
+      [K in keyof Input & `${string}Id`]-?: NonNullable<Input[K]> extends BrandedId ? K : never;
+    }[keyof Input & `${string}Id`]
+  : never;
+/** Ids in the inputs of commands that the link does not check. */
+type UncheckedIds<C extends Commands> = Exclude<
+  { [N in keyof C]: IdField<C[N]['input']> }[keyof C],
+  CommandIdField
+>;
+/** Rules whose ids the link checks. Others do not compile; the error names the fields that `COMMAND_IDS` lacks. */
+type CheckedRules<C extends Commands> = CommandRules<C> &
+  ([UncheckedIds<C>] extends [never] ? unknown : { readonly missingInCommandIds: UncheckedIds<C> });
+
 /**
  * Routes calls to the owner of their key, so that mutexes, caches and counters in the memory of one shard hold for the
  * whole cluster. Arguments and replies are plain values; `protocol/link.ts` lists the methods.
@@ -88,7 +104,7 @@ export interface Routing {
    */
   readonly command: <Id extends string, C extends Commands>(
     method: CommandMethod,
-    rules: CommandRules<C>,
+    rules: CheckedRules<C>,
     isId: (id: string) => id is Id,
     run: RunCommand<Id, C>,
   ) => SendCommand<Id, C>;

@@ -157,6 +157,14 @@ test.each(Object.entries(SESSION_REQUESTS))(
   },
 );
 
+test('a command is rejected with an id that is none, in whichever field its aggregate has ids', () => {
+  for (const field of ['channelId', 'emojiId', 'webhookId']) {
+    expect(commandInput.accepts({ [field]: '1390000000000000001' })).toBe(true);
+    expect(commandInput.accepts({ [field]: null })).toBe(true);
+    expect(commandInput.accepts({ [field]: '__proto__' })).toBe(false);
+  }
+});
+
 describe('a malformed call', () => {
   test('is reported with the path and the type of the argument, never with its content', () => {
     const said = malformedArgs('accounts.setPassword', methodOf('accounts.setPassword'), ['tuesday-moon', 7]);
