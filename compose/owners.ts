@@ -21,7 +21,7 @@ import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { TimerWheel, Wheel } from '../actors/runtime/wheel.ts';
 import type { CommitAndNotify, CommitNotifier, Notifier } from '../actors/user/notifier.ts';
 import { userMachine } from '../actors/user/user.machine.ts';
-import { type UserListener, UserShell, type UserState } from '../actors/user/user.shell.ts';
+import { type UserListener, UserShell } from '../actors/user/user.shell.ts';
 import { Users } from '../actors/user/users.ts';
 import { contractMsOf } from '../config/choices.ts';
 import type { Config } from '../config/config.ts';
@@ -29,6 +29,7 @@ import { nearest } from '../config/nearest.ts';
 import type { Guild } from '../engine/guild/guild.ts';
 import type { PrivateChannelState } from '../engine/privatechannel/rules.ts';
 import { type PrivateCommands, privateRules } from '../engine/privatechannel/rules.ts';
+import type { UserAccount } from '../engine/user/user.ts';
 import { type ChannelId, isChannelId, isGuildId } from '../protocol/ids.ts';
 import { ChannelDirectory } from '../services/channels/channels.ts';
 import {
@@ -144,7 +145,7 @@ export function createResidents(ports: ResidentPorts) {
   });
 
   const userPorts = { ...aggregate, users: storage.users, userListener: ports.userListener };
-  const userRegistry = new Registry<UserState, UserShell>({
+  const userRegistry = new Registry<UserAccount, UserShell>({
     ...common('user', config.user_idle_ms),
     machine: userMachine,
     makeShell: (id, send) => new UserShell(id, userPorts, send),

@@ -3,7 +3,13 @@ import type { Recipient } from '../../engine/fanout/body.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { SessionPresence } from '../../engine/presence/merge.ts';
-import { type UserChange, type UserDispatch, type UserUpdated, userRules } from '../../engine/user/user.ts';
+import {
+  type UserAccount,
+  type UserChange,
+  type UserDispatch,
+  type UserUpdated,
+  userRules,
+} from '../../engine/user/user.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { UserStore } from '../../storage/user/port.ts';
@@ -11,15 +17,6 @@ import type { AggregatePorts, Ending, OutgoingDispatch } from '../runtime/aggreg
 import { AggregateShell } from '../runtime/aggregate.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
-
-/** A user, the user's sessions on this shard with their presences, and the user's guilds. */
-export interface UserState {
-  user: APIUser;
-  readonly guildIds: Set<GuildId>;
-  readonly sessions: Map<string, UserSession>;
-  /** By session id. */
-  readonly presences: Map<string, SessionPresence>;
-}
 
 /** A session as its user's actor uses it. */
 export interface UserSession extends Recipient {
@@ -44,16 +41,25 @@ export interface UserListener {
   userLost(userId: UserId, sessions: readonly UserSession[]): void;
 }
 
-/** Runs the effects of one user's actor. */
-export class UserShell extends AggregateShell<UserState, UserUpdated, UserDispatch, UserId> {
+/**
+ * Runs the effects of one user's actor. Beside the account it holds what others decide: the user's guilds, and the sessions
+ * of the user with their presences.
+ */
+export class UserShell extends AggregateShell<UserAccount, UserUpdated, UserDispatch, UserId> {
+  readonly guildIds = new Set<GuildId>();
+  /** By session id. */
+  readonly sessions = new Map<string, UserSession>();
+  /** By session id. */
+  readonly presences = new Map<string, SessionPresence>();
   readonly #ports: UserPorts;
 
-  constructor(id: string, ports: UserPorts, send: Send<UserState>) {
+  constructor(id: string, ports: UserPorts, send: Send<UserAccount>) {
     super(id as UserId, userRules, ports, send);
     this.#ports = ports;
   }
 
-  get current(): UserState | null {
+  /** Null while the account is not in memory. */
+  get account(): UserAccount | null {
     return this.state;
   }
 
@@ -62,7 +68,7 @@ export class UserShell extends AggregateShell<UserState, UserUpdated, UserDispat
     change: UserChange,
     answer: (reply: Reply<APIUser>) => void,
     fault: (error: Error) => void,
-  ): Work<UserState> {
+  ): Work<UserAccount> {
     return this.deciding(
       (state) => userRules.needs(state, 'updateUser', change, SYSTEM),
       (state, env) => userRules.decide(state, 'updateUser', change, SYSTEM, env),
@@ -71,20 +77,21 @@ export class UserShell extends AggregateShell<UserState, UserUpdated, UserDispat
     );
   }
 
-  protected async fetch(): Promise<UserState | null> {
+  protected async fetch(): Promise<UserAccount | null> {
     const { users } = this.#ports;
     const id = this.id;
     const [[user], guildIds] = await Promise.all([users.get([id]), users.guildIds(id)]);
-    return user ? { user, guildIds: new Set(guildIds), sessions: new Map(), presences: new Map() } : null;
+    for (const guildId of guildIds) this.guildIds.add(guildId);
+    return user ? { user } : null;
   }
 
   protected read(): null {
     return null;
   }
 
-  protected outgoing(state: UserState, { t, d }: UserDispatch): readonly OutgoingDispatch[] {
+  protected outgoing(_state: UserAccount, { t, d }: UserDispatch): readonly OutgoingDispatch[] {
     this.tap(t, d);
-    return [{ t, d, to: directRecipients(state.sessions.values(), t) }];
+    return [{ t, d, to: directRecipients(this.sessions.values(), t) }];
   }
 
   protected number(): void {}
@@ -92,17 +99,17 @@ export class UserShell extends AggregateShell<UserState, UserUpdated, UserDispat
   protected trim(): void {}
 
   protected follow(facts: readonly UserUpdated[]): void {
-    const guildIds = [...(this.state?.guildIds ?? [])];
+    const guildIds = [...this.guildIds];
     for (const { user } of facts) this.#ports.userListener.userChanged(user, guildIds);
   }
 
-  protected occupied(state: UserState): boolean {
-    return state.sessions.size > 0;
+  protected occupied(): boolean {
+    return this.sessions.size > 0;
   }
 
-  protected ended(state: UserState, ending: Ending): void {
+  protected ended(_state: UserAccount, ending: Ending): void {
     if (ending === 'moved') return;
-    const sessions = [...state.sessions.values()];
+    const sessions = [...this.sessions.values()];
     if (sessions.length > 0) this.#ports.userListener.userLost(this.id, sessions);
   }
 }

@@ -1,6 +1,6 @@
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { mergePresences, type Presence, type SessionPresence } from '../../engine/presence/merge.ts';
-import type { UserChange } from '../../engine/user/user.ts';
+import type { UserAccount, UserChange } from '../../engine/user/user.ts';
 import { USERNAME_TAKEN } from '../../engine/user/usernames.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
@@ -9,7 +9,7 @@ import type { Routing } from '../placement/routing.ts';
 import type { Registry } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import { missingOr } from '../runtime/work.ts';
-import type { UserListener, UserSession, UserShell, UserState } from './user.shell.ts';
+import type { UserListener, UserSession, UserShell } from './user.shell.ts';
 
 /** Data about its user that a session receives when it opens. */
 interface OpenedUser {
@@ -17,18 +17,26 @@ interface OpenedUser {
   readonly guildIds: readonly GuildId[];
 }
 
+/** A user whose account is in memory on this shard. */
+export interface ResidentUser {
+  readonly user: APIUser;
+  readonly guildIds: ReadonlySet<GuildId>;
+  /** By session id. */
+  readonly presences: ReadonlyMap<string, SessionPresence>;
+}
+
 const TAKEN = { ok: false, refusal: USERNAME_TAKEN } as const;
 
 /** Users with sessions, as the rest of the server reaches them. All methods except `update` are for the owner shard. */
 export class Users {
-  readonly #registry: Registry<UserState, UserShell>;
+  readonly #registry: Registry<UserAccount, UserShell>;
   /** Changes an account owned by any shard. Idempotent. */
   readonly update: (userId: UserId, change: UserChange) => Promise<Reply<APIUser>>;
   readonly #onSessionReplaced: UserListener['sessionReplaced'];
   readonly #names: Pick<UserStore, 'usernameTaken'>;
 
   constructor(
-    registry: Registry<UserState, UserShell>,
+    registry: Registry<UserAccount, UserShell>,
     routing: Pick<Routing, 'ask'>,
     sessionReplaced: UserListener['sessionReplaced'],
     names: Pick<UserStore, 'usernameTaken'>,
@@ -42,18 +50,17 @@ export class Users {
   /** Adds a session to its user unless it has ended meanwhile. Null when the user does not exist. */
   open(session: UserSession): Promise<OpenedUser | null> {
     return new Promise((resolve, reject) => {
-      const work: Work<UserState> = {
-        run: (state) => {
-          const { sessions } = state;
+      const work = ({ sessions, guildIds }: UserShell): Work<UserAccount> => ({
+        run: ({ user }) => {
           const before = sessions.get(session.sessionId);
           if (!session.over) sessions.set(session.sessionId, session);
           if (before && before !== session && !before.over) this.#onSessionReplaced(before);
-          resolve({ user: state.user, guildIds: [...state.guildIds] });
+          resolve({ user, guildIds: [...guildIds] });
         },
         refuse: missingOr(() => resolve(null), reject),
         fault: reject,
-      };
-      this.#registry.workWith(session.userId, () => work, { background: true });
+      });
+      this.#registry.workWith(session.userId, work, { background: true });
     });
   }
 
@@ -63,18 +70,18 @@ export class Users {
    */
   close(session: UserSession): Presence | null | undefined {
     const { userId, sessionId } = session;
-    const state = this.#stateOf(userId);
-    if (!state || state.sessions.get(sessionId) !== session) return undefined;
-    state.sessions.delete(sessionId);
-    state.presences.delete(sessionId);
-    return mergePresences(state.presences.values());
+    const shell = this.#shellOf(userId);
+    if (!shell || shell.sessions.get(sessionId) !== session) return undefined;
+    shell.sessions.delete(sessionId);
+    shell.presences.delete(sessionId);
+    return mergePresences(shell.presences.values());
   }
 
   /**
    * Whether the session has returned under the same id from another shard, so that this object no longer represents it.
    */
   hasAnother(session: UserSession): boolean {
-    const known = this.#stateOf(session.userId)?.sessions.get(session.sessionId);
+    const known = this.#shellOf(session.userId)?.sessions.get(session.sessionId);
     return known !== undefined && known !== session;
   }
 
@@ -82,20 +89,20 @@ export class Users {
    * Stores the presence of a session and returns the user's resulting presence; undefined when the session is not open.
    */
   present({ userId, sessionId }: UserSession, presence: SessionPresence): Presence | null | undefined {
-    const state = this.#stateOf(userId);
-    if (!state?.sessions.has(sessionId)) return undefined;
-    state.presences.set(sessionId, presence);
-    return mergePresences(state.presences.values());
+    const shell = this.#shellOf(userId);
+    if (!shell?.sessions.has(sessionId)) return undefined;
+    shell.presences.set(sessionId, presence);
+    return mergePresences(shell.presences.values());
   }
 
   /** The user's visible presence. Null when offline. */
   presenceOf(userId: string): Presence | null {
-    return mergePresences(this.#stateOf(userId)?.presences.values() ?? []);
+    return mergePresences(this.#shellOf(userId)?.presences.values() ?? []);
   }
 
   /** The open sessions of a user on this shard. */
   sessions(userId: string): readonly UserSession[] {
-    return [...(this.#stateOf(userId)?.sessions.values() ?? [])];
+    return [...(this.#shellOf(userId)?.sessions.values() ?? [])];
   }
 
   /** The user's sessions that receive dispatches without a guild: the sessions of gateway shard 0. */
@@ -104,7 +111,7 @@ export class Users {
   }
 
   guildIds(userId: string): readonly GuildId[] {
-    return [...(this.#stateOf(userId)?.guildIds ?? [])];
+    return [...(this.#shellOf(userId)?.guildIds ?? [])];
   }
 
   /**
@@ -119,20 +126,21 @@ export class Users {
     always: boolean,
     then: (sessions: readonly UserSession[]) => void,
   ): void {
-    this.#note(userId, (state) => {
-      if (state.guildIds.has(guildId) && !always) return;
-      state.guildIds.add(guildId);
-      if (state.sessions.size > 0) then([...state.sessions.values()]);
+    this.#note(userId, ({ guildIds, sessions }) => {
+      if (guildIds.has(guildId) && !always) return;
+      guildIds.add(guildId);
+      if (sessions.size > 0) then([...sessions.values()]);
     });
   }
 
   left(userId: string, guildId: GuildId): void {
-    this.#note(userId, (state) => state.guildIds.delete(guildId));
+    this.#note(userId, ({ guildIds }) => guildIds.delete(guildId));
   }
 
   /** Users of this shard that are in memory. */
-  *resident(): Iterable<UserState> {
-    for (const { current } of this.#registry.shells()) if (current) yield current;
+  *resident(): Iterable<ResidentUser> {
+    for (const { account, guildIds, presences } of this.#registry.shells())
+      if (account) yield { user: account.user, guildIds, presences };
   }
 
   /** Checks a username first. When two users claim one at the same time, the database rejects the second. */
@@ -150,12 +158,18 @@ export class Users {
     }
   }
 
-  #stateOf(userId: string): UserState | null {
-    return this.#registry.peek(userId)?.current ?? null;
+  /** Null while the account is not in memory. */
+  #shellOf(userId: string): UserShell | null {
+    const shell = this.#registry.peek(userId);
+    return shell?.account ? shell : null;
   }
 
-  #note(userId: string, run: (state: UserState) => void): void {
+  #note(userId: string, run: (shell: UserShell) => void): void {
     if (!this.#registry.peek(userId)) return;
-    this.#registry.work(userId, { run, refuse: () => undefined, fault: () => undefined });
+    this.#registry.workWith(userId, (shell) => ({
+      run: () => run(shell),
+      refuse: () => undefined,
+      fault: () => undefined,
+    }));
   }
 }

@@ -128,8 +128,8 @@ function updateUser({ user }: UserAccount, change: UserChange): Outcome<APIUser,
   return accepted(next, same ? [] : [{ type: 'userUpdated', user: next }]);
 }
 
-/** The user's account as the rules see it; sessions and presences belong to the actor. */
-interface UserAccount {
+/** The user's account, all that the rules know of a user. Guilds, sessions and presences belong to the actor. */
+export interface UserAccount {
   user: APIUser;
 }
 

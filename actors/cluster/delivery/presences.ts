@@ -7,8 +7,7 @@ import type { Placement } from '../../placement/ports.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { baseOf } from '../../runtime/stream.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
-import type { UserState } from '../../user/user.shell.ts';
-import type { Users } from '../../user/users.ts';
+import type { ResidentUser, Users } from '../../user/users.ts';
 import { StateSync } from '../routing/statesync.ts';
 import { isOwnedHere } from './ownershard.ts';
 
@@ -139,7 +138,7 @@ export function createPresences(ports: PresencePorts): Presences {
 
 /** Republishes all online users of this shard in slices of `SLICE`; most of these updates change nothing. */
 function republishingAll({ users, clock }: PresencePorts, publish: PublishPresence) {
-  function slice(waiting: UserState[], concerns: (guildId: string) => boolean): void {
+  function slice(waiting: ResidentUser[], concerns: (guildId: string) => boolean): void {
     for (const { user, guildIds, presences } of waiting.splice(-SLICE)) {
       const presence = mergePresences(presences.values());
       const concerned = presence ? [...guildIds].filter(concerns) : [];
