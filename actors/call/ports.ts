@@ -1,6 +1,7 @@
 import type { SelectProtocol, VideoUpdate, VoiceCodec } from '../../engine/call/requests.ts';
 import type { VoiceMember } from '../../engine/call/voicemember.ts';
 import type { UserId } from '../../protocol/ids.ts';
+import type { ServerVoiceOp } from '../../protocol/voiceframing.ts';
 
 export type { VoiceMember };
 
@@ -9,9 +10,9 @@ export interface VoiceSink {
   /** IP address of the client, as reported by the network or the proxy. */
   readonly address: string;
   /** Sends one JSON frame. `seq` is null for frames that are not replayed (2, 6, 8, 9 …) and for versions under 8. */
-  send(op: number, d: unknown, seq: number | null): void;
+  send(op: ServerVoiceOp, d: unknown, seq: number | null): void;
   /** Sends one binary frame: big-endian u16 `seq`, opcode, payload. The caller does not change the bytes later. */
-  sendBinary(op: number, payload: Uint8Array, seq: number): void;
+  sendBinary(op: ServerVoiceOp, payload: Uint8Array, seq: number): void;
   /** Closes the connection with a close code of the voice gateway. */
   close(code: number, reason: string): void;
 }

@@ -4,6 +4,7 @@ import type { CallCommands } from '../../engine/call/rules.ts';
 import type { SinkWants } from '../../engine/call/video.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts';
+import type { ServerVoiceOp } from '../../protocol/voiceframing.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import type { VoiceSession, VoiceSink } from './ports.ts';
@@ -80,18 +81,18 @@ export class CallSession implements VoiceSession {
   }
 
   /** Sends a frame that is kept until it is acknowledged. `weightBytes`: the approximate size of `d`. */
-  send(op: number, d: unknown, weightBytes = weightOf(d)): void {
+  send(op: ServerVoiceOp, d: unknown, weightBytes = weightOf(d)): void {
     if (this.over) return;
     const seq = this.#ring.push({ kind: 'json', op, d, weightBytes });
     this.#sink?.send(op, d, this.buffered ? seq : null);
   }
 
   /** Sends a frame that belongs to this connection only. */
-  sendOnce(op: number, d: unknown): void {
+  sendOnce(op: ServerVoiceOp, d: unknown): void {
     this.#sink?.send(op, d, null);
   }
 
-  sendBinary(op: number, payload: Uint8Array): void {
+  sendBinary(op: ServerVoiceOp, payload: Uint8Array): void {
     if (this.over) return;
     const seq = this.#ring.push({
       kind: 'binary',

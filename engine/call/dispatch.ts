@@ -1,5 +1,6 @@
 import type { UserId } from '../../protocol/ids.ts';
 import type { TransportMode, VoiceCloseRow } from '../../protocol/voice.ts';
+import type { ServerVoiceOp } from '../../protocol/voiceframing.ts';
 import type { Gate } from './audibility.ts';
 import type { Transport } from './payloads.ts';
 import type { VoiceCodec } from './requests.ts';
@@ -10,11 +11,11 @@ export type CallDispatch = VoiceFrame | MediaSetting | SessionStep;
 
 /** A frame of the voice gateway. */
 type VoiceFrame =
-  | { readonly kind: 'toMember'; readonly userId: UserId; readonly op: number; readonly d: object }
+  | { readonly kind: 'toMember'; readonly userId: UserId; readonly op: ServerVoiceOp; readonly d: object }
   /** Not numbered and not kept for a resume. */
-  | { readonly kind: 'toMemberOnce'; readonly userId: UserId; readonly op: number; readonly d: object }
+  | { readonly kind: 'toMemberOnce'; readonly userId: UserId; readonly op: ServerVoiceOp; readonly d: object }
   /** To every member except this one. */
-  | { readonly kind: 'toOthers'; readonly userId: UserId; readonly op: number; readonly d: object };
+  | { readonly kind: 'toOthers'; readonly userId: UserId; readonly op: ServerVoiceOp; readonly d: object };
 
 /** A setting of the media plane, which knows members by their SSRC. */
 export type MediaSetting =

@@ -1,3 +1,5 @@
+import type { ServerVoiceOp } from '../../protocol/voiceframing.ts';
+
 /** Bounds of a ring; all voice sessions share one object. */
 export interface RingLimits {
   /** Frames kept; 0 keeps none. At most 32,767, so that a number is never reused while its frame is kept. */
@@ -8,10 +10,10 @@ export interface RingLimits {
 
 /** A frame sent to a voice session, without its number. */
 export type Frame =
-  | { readonly kind: 'json'; readonly op: number; readonly d: unknown; readonly weightBytes: number }
+  | { readonly kind: 'json'; readonly op: ServerVoiceOp; readonly d: unknown; readonly weightBytes: number }
   | {
       readonly kind: 'binary';
-      readonly op: number;
+      readonly op: ServerVoiceOp;
       readonly payload: Uint8Array;
       readonly weightBytes: number;
     };

@@ -1,3 +1,5 @@
+import type { ServerVoiceOp } from '../../protocol/voiceframing.ts';
+
 /**
  * The delivery service of DAVE for one call: orders proposals and commits of the MLS group, routes welcomes, and counts
  * which members are ready for a transition. It holds no key that decrypts a frame, only the external sender's signing key
@@ -31,11 +33,11 @@ export interface DaveDelivery {
 }
 
 export type DaveEffect =
-  | { readonly type: 'json'; readonly to: readonly string[]; readonly op: number; readonly d: object }
+  | { readonly type: 'json'; readonly to: readonly string[]; readonly op: ServerVoiceOp; readonly d: object }
   | {
       readonly type: 'binary';
       readonly to: readonly string[];
-      readonly op: number;
+      readonly op: ServerVoiceOp;
       readonly payload: Uint8Array;
     }
   /** `code` is one of `VOICE_CLOSE`: 4017 without DAVE where it is required, 4020 for invalid input, 4021 for too much of it. */

@@ -1,3 +1,4 @@
+import type { ServerVoiceOp } from '../../protocol/voiceframing.ts';
 import type { DaveEffect } from './delivery.ts';
 
 interface Receiver {
@@ -8,11 +9,11 @@ interface Receiver {
 export class Outbox {
   private effects: DaveEffect[] = [];
 
-  json(to: readonly Receiver[], op: number, d: object): void {
+  json(to: readonly Receiver[], op: ServerVoiceOp, d: object): void {
     if (to.length > 0) this.effects.push({ type: 'json', to: to.map(({ userId }) => userId), op, d });
   }
 
-  binary(to: readonly Receiver[], op: number, payload: Uint8Array): void {
+  binary(to: readonly Receiver[], op: ServerVoiceOp, payload: Uint8Array): void {
     if (to.length > 0) this.effects.push({ type: 'binary', to: to.map(({ userId }) => userId), op, payload });
   }
 

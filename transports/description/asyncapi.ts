@@ -4,6 +4,7 @@ import { INTENTS } from '../../protocol/intents.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import { P } from '../../protocol/permissions.ts';
 import { BINARY_VOICE_OPS, VOICE_CLOSE, VOICE_OP, VOICE_VERSIONS } from '../../protocol/voice.ts';
+import { SERVER_VOICE_OPS } from '../../protocol/voiceframing.ts';
 import { OPCODES, USER_OPCODES } from '../gateway/opcodes/index.ts';
 import { type JsonSchema, jsonSchemaOf, pascal } from '../rest/jsonschema.ts';
 import { VOICE_OPCODES } from '../voice/opcodes/index.ts';
@@ -190,27 +191,10 @@ const voiceClientMessages = (): Messages =>
     }),
   );
 
-/** Opcodes that the voice gateway sends. */
-const FROM_VOICE = [
-  ...([
-    'HELLO',
-    'READY',
-    'SESSION_DESCRIPTION',
-    'HEARTBEAT_ACK',
-    'RESUMED',
-    'VOICE_BACKEND_VERSION',
-  ] as const),
-  ...(['CLIENTS_CONNECT', 'CLIENT_DISCONNECT', 'SPEAKING', 'VIDEO', 'SESSION_UPDATE'] as const),
-  ...(['MEDIA_SINK_WANTS', 'DAVE_PREPARE_TRANSITION', 'DAVE_EXECUTE_TRANSITION'] as const),
-  ...(['DAVE_PREPARE_EPOCH', 'DAVE_MLS_EXTERNAL_SENDER', 'DAVE_MLS_PROPOSALS'] as const),
-  ...(['DAVE_MLS_ANNOUNCE_COMMIT_TRANSITION', 'DAVE_MLS_WELCOME'] as const),
-];
-
 const voiceServerMessages = (): Messages =>
   Object.fromEntries(
-    FROM_VOICE.map((name) => {
-      const op = VOICE_OP[name];
-      const d = name === 'HELLO' ? HELLO : {};
-      return [name, BINARY_VOICE_OPS.has(op) ? binary(op) : framed(op, d)];
+    SERVER_VOICE_OPS.map((op) => {
+      const message = BINARY_VOICE_OPS.has(op) ? binary(op) : framed(op, op === VOICE_OP.HELLO ? HELLO : {});
+      return [nameOf(VOICE_OP, op), message];
     }),
   );

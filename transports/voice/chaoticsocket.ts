@@ -2,6 +2,7 @@ import type { VoiceIdentify, VoiceResume } from '../../actors/call/ports.ts';
 import type { Chaos, TimedStrikes } from '../../engine/chaos/chaos.ts';
 import type { GatewayRule, VoiceRule } from '../../protocol/chaos.ts';
 import { VOICE_CLOSE } from '../../protocol/voice.ts';
+import type { ServerVoiceOp } from '../../protocol/voiceframing.ts';
 import type { Heartbeat } from './opcodes/opcode.ts';
 import { type VoiceHost, VoiceSocket } from './socket.ts';
 
@@ -32,11 +33,11 @@ export class ChaoticVoiceSocket extends VoiceSocket {
     if (!this.#isZombie) super.received(bytes, binary);
   }
 
-  override send(op: number, d: unknown, seq: number | null): void {
+  override send(op: ServerVoiceOp, d: unknown, seq: number | null): void {
     if (!this.#isZombie) super.send(op, d, seq);
   }
 
-  override sendBinary(op: number, payload: Uint8Array, seq: number): void {
+  override sendBinary(op: ServerVoiceOp, payload: Uint8Array, seq: number): void {
     if (!this.#isZombie) super.sendBinary(op, payload, seq);
   }
 

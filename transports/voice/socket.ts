@@ -9,7 +9,7 @@ import type {
 import type { VoiceAllowance } from '../../engine/ratelimit/flood.ts';
 import { CLIENT_ENDS } from '../../protocol/closecodes.ts';
 import { VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts';
-import { encodeServerFrame } from '../../protocol/voiceframing.ts';
+import { encodeServerFrame, type ServerVoiceOp } from '../../protocol/voiceframing.ts';
 import type { RawSocket as BinarySocket, SocketCounters, SocketLimits } from '../gateway/socket.ts';
 import { decodeFrame } from './decode.ts';
 import { VOICE_OPCODES } from './opcodes/index.ts';
@@ -138,11 +138,11 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
 
   // Called by the session.
 
-  send(op: number, d: unknown, seq: number | null): void {
+  send(op: ServerVoiceOp, d: unknown, seq: number | null): void {
     if (!this.#isShut()) this.#write(JSON.stringify(seq === null ? { op, d } : { op, d, seq }));
   }
 
-  sendBinary(op: number, payload: Uint8Array, seq: number): void {
+  sendBinary(op: ServerVoiceOp, payload: Uint8Array, seq: number): void {
     if (!this.#isShut()) this.#write(encodeServerFrame({ seq, op, payload }));
   }
 

@@ -2,19 +2,25 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Frame, FrameRing, nextSeq, SEQ_CYCLE, seqSteps } from '../../../engine/call/replay.ts';
+import { VOICE_OP } from '../../../protocol/voice.ts';
 
-const frame = (op: number, weightBytes = 10): Frame => ({ kind: 'json', op, d: null, weightBytes });
+const frame = (d: number, weightBytes = 10): Frame => ({
+  kind: 'json',
+  op: VOICE_OP.SPEAKING,
+  d,
+  weightBytes,
+});
 const ROOMY = { framesMax: 100, bytesMax: 1 << 20 };
 
-/** A ring that has numbered `count` frames; the opcode of each frame is its position. */
+/** A ring that has numbered `count` frames; the payload of each frame is its position. */
 function filled(count: number, limits = ROOMY): FrameRing {
   const ring = new FrameRing(limits);
   for (let at = 1; at <= count; at += 1) ring.push(frame(at));
   return ring;
 }
 
-const opsSince = (ring: FrameRing, seq: number) =>
-  ring.since(seq)?.map(({ seq: number, frame: { op } }) => [number, op]) ?? null;
+const framesSince = (ring: FrameRing, seq: number) =>
+  ring.since(seq)?.map(({ seq: number, frame: each }) => [number, each.kind === 'json' && each.d]) ?? null;
 
 describe('sequence numbers', () => {
   it('start at 1 and skip 0 when they wrap', () => {
@@ -35,16 +41,16 @@ describe('sequence numbers', () => {
 
 describe('a frame ring', () => {
   it('returns the frames after a number', () => {
-    expect(opsSince(filled(4), 2)).toEqual([
+    expect(framesSince(filled(4), 2)).toEqual([
       [3, 3],
       [4, 4],
     ]);
-    expect(opsSince(filled(4), 4)).toEqual([]);
+    expect(framesSince(filled(4), 4)).toEqual([]);
   });
 
   it('returns all frames to a client that received none, until a frame is evicted', () => {
-    expect(opsSince(filled(2), -1)).toHaveLength(2);
-    expect(opsSince(filled(101), -1)).toBeNull();
+    expect(framesSince(filled(2), -1)).toHaveLength(2);
+    expect(framesSince(filled(101), -1)).toBeNull();
   });
 
   it('returns null for unknown numbers', () => {
@@ -59,8 +65,8 @@ describe('a frame ring', () => {
     expect(ring.size).toBe(10);
     ring.acknowledge(8);
     expect(ring.size).toBe(2);
-    expect(opsSince(ring, 7)).toBeNull();
-    expect(opsSince(ring, 8)).toEqual([
+    expect(framesSince(ring, 7)).toBeNull();
+    expect(framesSince(ring, 8)).toEqual([
       [9, 9],
       [10, 10],
     ]);
