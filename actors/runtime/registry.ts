@@ -42,6 +42,12 @@ const HANDOVERS_MAX = 64;
 type Value = SnapshotFrom<Machine<unknown>>['value'];
 type Context<State> = Hidden<Residence<State>>;
 
+/** The states in which work runs at once, as the action `run` of the machine would, without a transition. */
+const RUNS_WORK: Readonly<Record<Value, boolean>> = {
+  ...{ active: true, draining: true, handingOver: true },
+  ...{ loading: false, deleting: false, released: false },
+};
+
 /** An aggregate's actor, which gets one event at a time, in their order. */
 class Cell<State, Shell extends RegisteredShell<State>>
   implements ActorOwner<ResidentEvent<State>, Value, Context<State>>
@@ -129,7 +135,7 @@ class Cell<State, Shell extends RegisteredShell<State>>
       return;
     }
     const { state } = context.own();
-    if (event.type !== 'work' || state === null || !runsWork(value)) {
+    if (event.type !== 'work' || state === null || !RUNS_WORK[value]) {
       this.#actor.send(event);
       return;
     }
@@ -140,10 +146,6 @@ class Cell<State, Shell extends RegisteredShell<State>>
     }
   }
 }
-
-/** Whether work runs at once, without a transition: in every state after `loading` until the end. */
-const runsWork = (value: string): boolean =>
-  value === 'active' || value === 'draining' || value === 'handingOver';
 
 /**
  * The resident actors of one kind on this shard, by id. Each is a child of the supervisor, which keeps no list of them,
