@@ -4,7 +4,7 @@ import { plainAddress } from '../../protocol/addresses.ts';
 import { MalformedJson, OversizedJson, parseJson } from '../../protocol/json.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Result } from '../rest/result.ts';
-import { encodedList } from '../rest/sharedmessages.ts';
+import type { SharedMessages } from '../rest/sharedmessages.ts';
 
 /**
  * Allows calls from pages of any origin: the platform's browser SDK runs on the origins of games, and the interface uses no
@@ -73,6 +73,7 @@ const CLOSES = /(?:^|,)\s*close\s*(?:,|$)/i;
 export interface ServerState {
   /** True once the server no longer accepts connections; answers then close their connection. */
   draining: boolean;
+  readonly sharedMessages: SharedMessages;
   /** Makes the server's shutdown wait for a request that is being answered. */
   run<T>(answering: Promise<T>): Promise<T>;
 }
@@ -153,7 +154,7 @@ export class Exchange {
     else if (isText && headers['Content-Type'] !== undefined)
       this.send(status, { ...CORS, ...headers }, body, after);
     else {
-      const text = Array.isArray(body) ? encodedList(body) : JSON.stringify(body);
+      const text = Array.isArray(body) ? this.#state.sharedMessages.encodedList(body) : JSON.stringify(body);
       this.send(status, { ...JSON_HEADERS, ...headers }, text, after);
     }
   }

@@ -1,6 +1,7 @@
 import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 import { refusal } from '../../protocol/refusal.ts';
 import { resultOf } from '../rest/pipeline.ts';
+import { SharedMessages } from '../rest/sharedmessages.ts';
 import type { ServerState } from './exchange.ts';
 import { Exchange } from './exchange.ts';
 import { uWS } from './uws.ts';
@@ -44,6 +45,7 @@ export function startServer(options: ServerOptions): Promise<HttpServer> {
   const app = tls ? uWS.SSLApp({ key_file_name: tls.keyFile, cert_file_name: tls.certFile }) : uWS.App();
   const state: ServerState = {
     draining: false,
+    sharedMessages: new SharedMessages(),
     run: lifetime?.run.bind(lifetime) ?? ((answering) => answering),
   };
   for (const install of options.installers) install(app, state);
