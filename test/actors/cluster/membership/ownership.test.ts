@@ -197,6 +197,36 @@ describe('a shard', () => {
     expect(a.served()).toHaveLength(PARTITIONS);
   });
 
+  it('serves its partitions at once also when the views that follow its claims are late', async () => {
+    const { shard, pass, authority } = cluster();
+    const changed: (() => void)[] = [];
+    const a = shard('a', 1, (directory) => ({
+      ...directory,
+      async enter(self, listener) {
+        let views = 0;
+        await directory.enter(self, {
+          ...listener,
+          changed(view) {
+            views += 1;
+            if (views > 1) changed.push(() => listener.changed(view));
+            else listener.changed(view);
+          },
+        });
+      },
+    }));
+    const serving = a.ownership.start();
+    await pass(0);
+    await serving;
+    expect([a.served().length, authority.owners.every((owner) => owner?.epoch === 1)]).toEqual([
+      PARTITIONS,
+      true,
+    ]);
+    expect(changed.length).toBeGreaterThan(0);
+    for (const late of changed) late();
+    await pass(0);
+    expect(a.served()).toHaveLength(PARTITIONS);
+  });
+
   it('publishes ownership again that the directory did not receive', async () => {
     let fails = 2;
     const { shard, pass, authority } = cluster();
