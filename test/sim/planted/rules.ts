@@ -30,8 +30,8 @@ export const RULES: readonly Patch[] = [
     name: 'rules-joins-unfollowed',
     about: 'The sessions of who joins a guild are not brought into it.',
     file: 'actors/user/users.ts',
-    kind: 'expression',
-    from: 'state.sessions.size > 0',
-    to: 'false',
+    kind: 'statement',
+    from: 'if (sessions.size > 0) then([...sessions.values()]);',
+    to: '',
   },
 ];

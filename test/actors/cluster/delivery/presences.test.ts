@@ -14,6 +14,14 @@ const GUILD = '21' as GuildId;
 const FAR = '31' as GuildId;
 const ONLINE = { status: 'online', activities: [], client_status: {} } as never;
 
+/** Lets promises and what the clock deferred run. */
+async function settled(clock: VirtualClock): Promise<void> {
+  for (let turn = 0; turn < 10; turn += 1) {
+    clock.advance(0);
+    await Promise.resolve();
+  }
+}
+
 type Handler = (args: readonly unknown[]) => unknown;
 
 function arrange() {
@@ -68,12 +76,7 @@ function arrange() {
     } as never,
     onFault: (error: unknown, id: string) => faults.push([error, id]),
   };
-  const settle = async () => {
-    for (let turn = 0; turn < 10; turn += 1) {
-      clock.advance(0);
-      await Promise.resolve();
-    }
-  };
+  const settle = () => settled(clock);
   const pass = async (ms: number) => {
     clock.advance(ms);
     await settle();
@@ -122,7 +125,7 @@ describe('the presence of a user', () => {
     expect(first?.n).toBeGreaterThan(3);
   });
 
-  it('that a guild refuses is a fault of that guild', async () => {
+  it('is a fault of the guild that refuses it', async () => {
     const { ports, state, faults, settle } = arrange();
     state.refuses = new Error('no');
     createPresences(ports).publish(ADA, [GUILD], ONLINE);
@@ -143,7 +146,7 @@ describe('the presence of a user', () => {
     expect(sent).toEqual([]);
   });
 
-  it('of one who went offline is sent again for as long as the session can be resumed', async () => {
+  it('is sent again as offline for as long as the session can be resumed', async () => {
     const { ports, sent, settle, pass, move, clear } = arrange();
     const { publish } = createPresences(ports);
     publish(ADA, [FAR], ONLINE);
