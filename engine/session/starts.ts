@@ -42,6 +42,11 @@ export class SessionStarts {
     this.#limits = limits;
   }
 
+  /** Number of bots with a record. */
+  get size(): number {
+    return this.#bots.size;
+  }
+
   /**
    * Counts a start if it is allowed. `tooSoon` is not counted; `tooMany` lasts until the end of the day.
    *

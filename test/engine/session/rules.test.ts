@@ -1,11 +1,12 @@
 // Goal: what a connection may ask for, how often, and what READY says, as the platform documents it.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { SETTINGS } from '../../../config/config.ts';
 import { Allowance } from '../../../engine/session/allowance.ts';
 import { guildsOfShard, judgeIdentify, shardOf } from '../../../engine/session/identify.ts';
 import { asksForAll, grantedRequest, MemberListRequests } from '../../../engine/session/memberlists.ts';
 import { readyPayload } from '../../../engine/session/ready.ts';
-import { SessionStarts } from '../../../engine/session/starts.ts';
+import { SessionStarts, UNLIMITED_STARTS } from '../../../engine/session/starts.ts';
 import type { ApplicationId, GuildId, SessionId, UserId } from '../../../protocol/ids.ts';
 import { ALL_INTENTS, ALL_PRIVILEGED_FLAGS, INTENTS } from '../../../protocol/intents.ts';
 import { OP } from '../../../protocol/opcodes.ts';
@@ -148,11 +149,42 @@ describe('session starts', () => {
     expect(starts.take('1', 0, 86_400_000)).toBe('ok');
   });
 
-  it('are dropped for bots whose day has ended', () => {
+  it('are dropped for bots whose day has ended, once there are records of 1,024 bots', () => {
     const starts = new SessionStarts({ maxConcurrency: 1, perDayMax: 1 });
-    for (let bot = 0; bot < 5000; bot += 1) starts.take(String(bot), 0, bot * 86_400_000);
-    expect(starts.take('4999', 0, 4999 * 86_400_000)).toBe('tooMany');
-    expect(starts.take('0', 0, 5000 * 86_400_000)).toBe('ok');
+    for (let bot = 0; bot < 5000; bot += 1) {
+      starts.take(String(bot), 0, Math.floor(bot / 300) * 86_400_000);
+      expect(starts.size).toBeLessThanOrEqual(1024);
+    }
+    expect(starts.take('0', 0, 17 * 86_400_000)).toBe('ok');
+  });
+
+  it('stay counted for more than 1,024 bots of one day, and their records are at most doubled by earlier ones', () => {
+    const starts = new SessionStarts({ maxConcurrency: 1, perDayMax: 1 });
+    const takeAll = (day: number) =>
+      Array.from({ length: 1100 }, (_, bot) => starts.take(`${day}.${bot}`, null, day * 86_400_000));
+    for (let day = 0; day < 4; day += 1) {
+      expect(new Set(takeAll(day))).toEqual(new Set(['ok']));
+      expect(new Set(takeAll(day))).toEqual(new Set(['tooMany']));
+      expect(starts.size).toBeLessThanOrEqual(2200);
+    }
+  });
+
+  it('are reported as the greatest values of their settings by a server that does not limit them', () => {
+    const greatest = (name: 'session_starts_per_day' | 'max_concurrency') =>
+      (SETTINGS[name].schema as { readonly maximum?: number }).maximum;
+    const perDay = greatest('session_starts_per_day');
+    expect(UNLIMITED_STARTS).toEqual({
+      ...{ total: perDay, remaining: perDay, reset_after: 0 },
+      max_concurrency: greatest('max_concurrency'),
+    });
+  });
+
+  it('are forgotten at the end of a day, also in what remains', () => {
+    const starts = new SessionStarts({ maxConcurrency: 1, perDayMax: 1 });
+    starts.take('1', null, 0);
+    expect(starts.limitOf('1', 86_399_999.5)).toMatchObject({ remaining: 0, reset_after: 1 });
+    expect(starts.limitOf('1', 86_400_000)).toMatchObject({ remaining: 1, reset_after: 0 });
+    expect([86_399_999, 86_400_000].map((atMs) => starts.take('1', null, atMs))).toEqual(['tooMany', 'ok']);
   });
 });
 
