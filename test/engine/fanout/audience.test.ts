@@ -372,3 +372,18 @@ describe('memo', () => {
     expect(guild.audiences.listCount).toBeLessThanOrEqual(41);
   });
 });
+
+describe('the subscribed sessions', () => {
+  it('are counted for each user, once for each id, and a user without any has no count', () => {
+    const { audiences } = instance();
+    const counts = () => Object.fromEntries(audiences.sessionCounts);
+    expect(counts()).toEqual({ 10: 2, 11: 1, 12: 1, 13: 1 });
+    audiences.add(new RecordingSession('a2', '10'));
+    audiences.delete('unknown');
+    audiences.delete('b');
+    audiences.delete('b');
+    audiences.delete('a1');
+    expect(counts()).toEqual({ 10: 1, 12: 1, 13: 1 });
+    expect([...audiences.sessions.keys()].sort()).toEqual(['a2', 'c', 'd']);
+  });
+});
