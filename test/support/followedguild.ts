@@ -35,7 +35,7 @@ export const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** The guild's owner, set by the test. */
 function scripted() {
-  const hearers: ((change: OwnershipChange) => void)[] = [];
+  const hearers = new Set<(change: OwnershipChange) => void>();
   const script = { owner: null as Owner | null };
   const ownership = {
     self: { id: 'self', instance: 'self' },
@@ -46,16 +46,16 @@ function scripted() {
     ownerOf: () => script.owner,
     owns: () => script.owner?.instance === 'self',
     onChange: (run: (change: OwnershipChange) => void) => {
-      hearers.push(run);
-      return () => undefined;
+      hearers.add(run);
+      return () => void hearers.delete(run);
     },
   } as unknown as Ownership;
   const own = (instance: string | null, epoch = 1) => {
     script.owner = instance === null ? null : { shardId: instance, instance, epoch };
-    for (const hear of hearers) hear({ moved: [0], gone: [], came: [] });
+    for (const hear of [...hearers]) hear({ moved: [0], gone: [], came: [] });
     return turn();
   };
-  return { ownership, own };
+  return { ownership, own, hearers };
 }
 
 /** Questions that wait for the test to answer them. */
@@ -83,12 +83,13 @@ function questioned() {
 /** The subscriptions of one shard to one guild, whose owners a test scripts and answers for. */
 export function followedGuild() {
   const clock = new VirtualClock();
-  const { ownership, own } = scripted();
+  const scope = new Lifetime(clock);
+  const { ownership, own, hearers } = scripted();
   const { ask, asked } = questioned();
   const left: LiveSession[] = [];
   const cursors = new StreamCursors();
   const followed: GuildSubscriptions = new GuildSubscriptions({
-    ...{ ownership, wheel: new TimerWheel(clock), scope: new Lifetime(clock) },
+    ...{ ownership, wheel: new TimerWheel(clock), scope },
     nowMs: () => clock.monotonic(),
     router: {
       askShard: (to, _method, [, wanted]) => ask(to, wanted as Question['wanted']) as Promise<never>,
@@ -140,7 +141,7 @@ export function followedGuild() {
     ...{ kind: 'following', handle, ownerId: GUILD, epoch: 0, n },
   });
   return {
-    ...{ clock, followed, home, enter, own, asked, frame, following, left, recipients },
+    ...{ clock, scope, hearers, followed, home, enter, own, asked, frame, following, left, recipients },
     heard: (entered: LocalSession) => heard.get(entered)?.splice(0),
     /** The position from which another shard would resume the session; null: it would be sent the guild. */
     cursor({ session }: LocalSession): string | null {
@@ -151,3 +152,17 @@ export function followedGuild() {
 }
 
 export const handleOf = ({ wanted }: Question, at = 0): number => wanted[at]?.session.session.handle ?? 0;
+
+/** A session that is subscribed to the guild of shard `a` up to 10. */
+export async function live(instance: ReturnType<typeof followedGuild>, sessionId = 'one') {
+  await instance.own('a');
+  const entered = instance.enter(sessionId);
+  const following = instance.followed.subscribe(entered, GUILD, null);
+  const question = await instance.asked();
+  if (question.wanted[0]?.after !== null) throw new Error('A session that is new has a position.');
+  const handle = handleOf(question);
+  instance.home.frames('a', [instance.following(handle, numberOf(1, 10))]);
+  await question.answer('member');
+  await following;
+  return { entered, handle };
+}

@@ -3,21 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { SessionFrame } from '../../../../actors/placement/ports.ts';
 import { NotServed } from '../../../../protocol/faults.ts';
-import { followedGuild, GUILD, handleOf, numberOf, turn } from '../../../support/followedguild.ts';
-
-/** A session that is subscribed to the guild of shard `a` up to 10. */
-async function live(instance: ReturnType<typeof followedGuild>, sessionId = 'one') {
-  await instance.own('a');
-  const entered = instance.enter(sessionId);
-  const following = instance.followed.subscribe(entered, GUILD, null);
-  const question = await instance.asked();
-  expect(question.wanted[0]?.after).toBeNull();
-  const handle = handleOf(question);
-  instance.home.frames('a', [instance.following(handle, numberOf(1, 10))]);
-  await question.answer('member');
-  expect(await following).toBe('member');
-  return { entered, handle };
-}
+import { followedGuild, GUILD, handleOf, live, numberOf, turn } from '../../../support/followedguild.ts';
 
 describe('a followed guild', () => {
   it('continues at its new owner after the last received dispatch, and ignores its old owner', async () => {

@@ -1,0 +1,189 @@
+// Goal: a subscription to a guild survives what breaks around it: owners that are lost, links that break, actors that
+// crash, sessions that have ended, and the end of the shard.
+import { describe, expect, it, vi } from 'vitest';
+import type { SessionFrame } from '../../../../actors/placement/ports.ts';
+import { NotServed } from '../../../../protocol/faults.ts';
+import { INTENTS } from '../../../../protocol/intents.ts';
+import { followedGuild, GUILD, handleOf, live, numberOf, turn } from '../../../support/followedguild.ts';
+
+describe('a followed guild', () => {
+  it('sends GUILD_DELETE ten seconds after its owner was lost, although its sessions subscribed later', async () => {
+    const instance = followedGuild();
+    await instance.own(null);
+    instance.clock.advance(5_000);
+    await instance.own(null);
+    instance.clock.advance(4_000);
+    const failed = vi.fn();
+    instance.followed.subscribe(instance.enter('one'), GUILD, null).catch(failed);
+    for (const [ms, times] of [
+      [900, 0],
+      [1_000, 1],
+    ] as const) {
+      for (let passed = 0; passed < ms; passed += 100) {
+        instance.clock.advance(100);
+        await turn();
+      }
+      expect(failed).toHaveBeenCalledTimes(times);
+    }
+  });
+
+  it('counts the time without an owner from the latest loss', async () => {
+    const instance = followedGuild();
+    await instance.own(null);
+    await instance.own('a');
+    instance.clock.advance(20_000);
+    await instance.own(null);
+    const failed = vi.fn();
+    instance.followed.subscribe(instance.enter('one'), GUILD, null).catch(failed);
+    instance.clock.advance(5_000);
+    await turn();
+    expect(failed).not.toHaveBeenCalled();
+  });
+
+  it('is requested again after the last position when the links to its owner break, and not when others break', async () => {
+    const instance = followedGuild();
+    const { handle } = await live(instance);
+    instance.home.peer('c', 'c');
+    instance.home.broken('c');
+    await expect(instance.asked()).rejects.toThrow('0 questions');
+    instance.home.frames('a', [instance.frame(numberOf(1, 11), handle)]);
+    instance.home.broken('a');
+    const question = await instance.asked();
+    expect([question.to, question.wanted[0]?.after]).toEqual(['a', numberOf(1, 11)]);
+    expect(handleOf(question)).not.toBe(handle);
+  });
+
+  it('ignores a position that is reported under an ended peer epoch, or by a shard that is not its source', async () => {
+    const instance = followedGuild();
+    const { entered } = await live(instance);
+    const ended = instance.home.peer('a', 'a');
+    instance.home.broken('a');
+    const question = await instance.asked();
+    instance.followed.caughtUp(ended, entered, GUILD, numberOf(1, 20));
+    expect([instance.cursor(entered), instance.followed.stream(GUILD)?.n]).toEqual(['1:10', numberOf(1, 10)]);
+    await instance.own('self', 2);
+    await question.answer(new NotServed('lost'));
+    instance.clock.advance(1_000);
+    expect((await instance.asked()).to).toBe('here');
+    instance.followed.caughtUp(instance.home.peer('a', 'a'), entered, GUILD, numberOf(2, 5));
+    expect([instance.cursor(entered), instance.followed.stream(GUILD)?.n]).toEqual(['1:10', numberOf(1, 10)]);
+  });
+
+  it('answers for a session that has ended without its owner, which ignores it', async () => {
+    const instance = followedGuild();
+    await instance.own('a');
+    const entered = instance.enter('one');
+    const first = instance.followed.subscribe(entered, GUILD, null);
+    const question = await instance.asked();
+    Object.assign(entered.session, { over: true });
+    const second = instance.followed.subscribe(entered, GUILD, null);
+    await question.answer('member');
+    expect(await Promise.all([first, second])).toEqual(['member', 'gone']);
+    expect(instance.followed.stream(GUILD)).toBeUndefined();
+  });
+
+  it('answers at once for a session that this shard delivers to, also when the session has ended', async () => {
+    const instance = followedGuild();
+    await instance.own('self');
+    const entered = instance.enter('one');
+    void instance.followed.subscribe(entered, GUILD, null);
+    await (await instance.asked()).answer('member');
+    Object.assign(entered.session, { over: true });
+    expect(await instance.followed.subscribe(entered, GUILD, null)).toBe('member');
+  });
+
+  it('does not move the position of a session after GUILD_CREATE by late dispatches for other sessions', async () => {
+    const instance = followedGuild();
+    const { entered: other, handle } = await live(instance, 'other');
+    const entered = instance.enter('one');
+    void instance.followed.subscribe(entered, GUILD, null);
+    const question = await instance.asked();
+    const created = { t: 'GUILD_CREATE', json: Buffer.from(`{"id":"${GUILD}"}`) };
+    await instance.own(null);
+    instance.home.frames('a', [
+      { ...instance.frame(numberOf(1, 12), handleOf(question)), ...created } as SessionFrame,
+      instance.frame(numberOf(1, 13), handle),
+    ]);
+    expect([instance.cursor(other), instance.cursor(entered)]).toEqual(['1:13', '1:12']);
+  });
+
+  it('is requested whole for the sessions that its crashed actor had subscribed, and not again for the others', async () => {
+    const instance = followedGuild();
+    await instance.own('self');
+    const [one, other] = [instance.enter('one'), instance.enter('other')];
+    for (const entered of [one, other]) {
+      void instance.followed.subscribe(entered, GUILD, numberOf(1, 3));
+      const question = await instance.asked();
+      for (const { caughtUp } of question.wanted) caughtUp?.(numberOf(1, 5));
+      await question.answer('member');
+    }
+    instance.followed.guildUnavailable('10', new Set([one.session]));
+    instance.followed.guildUnavailable(GUILD, new Set([one.session]));
+    instance.clock.advance(200);
+    const question = await instance.asked();
+    expect(question.wanted.map(({ session, after }) => [session, after])).toEqual([[one.session, null]]);
+    // The actor had notified its sessions.
+    expect(instance.heard(one)).toEqual([]);
+  });
+
+  it('is requested whole from its next owner by a session that received it as unavailable', async () => {
+    const instance = followedGuild();
+    const { entered, handle } = await live(instance);
+    const unavailable = { t: 'GUILD_DELETE', json: Buffer.from(`{"id":"${GUILD}","unavailable":true}`) };
+    instance.home.frames('a', [{ ...instance.frame(1, handle), ...unavailable } as SessionFrame]);
+    expect(instance.heard(entered)).toEqual(['0:1']);
+    await instance.own('b', 2);
+    expect((await instance.asked()).wanted[0]?.after).toBeNull();
+  });
+
+  it('sends a session no GUILD_DELETE from before the position that the session has', async () => {
+    const instance = followedGuild();
+    const { entered } = await live(instance);
+    await instance.own('a', 2);
+    const handle = handleOf(await instance.asked());
+    const deleted = { t: 'GUILD_DELETE', json: Buffer.from(`{"id":"${GUILD}"}`) };
+    instance.home.frames('a', [{ ...instance.frame(numberOf(1, 10), handle), ...deleted } as SessionFrame]);
+    expect(instance.heard(entered)).toEqual([]);
+  });
+
+  it('has the position that its actor here reports for an answered request', async () => {
+    const instance = followedGuild();
+    await instance.own('self');
+    void instance.followed.subscribe(instance.enter('one'), GUILD, null);
+    const question = await instance.asked();
+    question.wanted[0]?.caughtUp?.(numberOf(1, 50));
+    expect(instance.followed.stream(GUILD)?.n).toBe(numberOf(1, 50));
+  });
+
+  it('sends GUILD_DELETE as unavailable to people, and to bots only with the intent of guilds', async () => {
+    for (const [identity, received] of [
+      [{ bot: false, intents: 0 }, 1],
+      [{ bot: true, intents: INTENTS.GUILD_MESSAGES }, 0],
+      [{ bot: true, intents: INTENTS.GUILDS }, 1],
+    ] as const) {
+      const instance = followedGuild();
+      const { entered } = await live(instance);
+      Object.assign(entered.session, identity);
+      await instance.own('b', 2);
+      await (await instance.asked()).answer('tooOld');
+      expect(instance.heard(entered)).toHaveLength(received);
+    }
+  });
+
+  it('is neither kept nor requested any more when the shard has ended', async () => {
+    const instance = followedGuild();
+    await instance.own(null);
+    instance.followed.subscribe(instance.enter('one'), GUILD, null).catch(() => undefined);
+    await turn();
+    const { clock, hearers } = instance;
+    expect([clock.timers, hearers.size]).toEqual([1, 2]);
+    await instance.scope.close();
+    instance.home.close();
+    expect([instance.followed.stream(GUILD), hearers.size]).toEqual([undefined, 0]);
+    clock.advance(50);
+    expect(clock.timers).toBe(0);
+    clock.advance(1_000);
+    await instance.own('a');
+    await expect(instance.asked()).rejects.toThrow('0 questions');
+  });
+});
