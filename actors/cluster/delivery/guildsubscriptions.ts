@@ -125,7 +125,7 @@ export class GuildSubscriptions {
   ): ((local: LocalSession) => boolean) | undefined {
     if (n > stream.n) stream.n = n;
     if (body.t === 'GUILD_DELETE') return (local) => this.#guildDeleted(stream, local, n, body);
-    if (stream.pending.size === 0 || n === 0) return undefined;
+    if (stream.pending.size === 0) return undefined;
     return (local) => receives(subscriptionOf(stream, local), n, body.t);
   }
 
