@@ -1,6 +1,10 @@
 // Goal: damage to a journal loses the sessions that it may concern, and no others; everything that is kept is bounded.
 import { describe, expect, it } from 'vitest';
-import { JournalIndex, type SessionEntry } from '../../../engine/session/journal.index.ts';
+import {
+  type IndexedSession,
+  JournalIndex,
+  type SessionEntry,
+} from '../../../engine/session/journal.index.ts';
 import { BatchWriter, ENTRY, readBatch, streamText, wordsOf } from '../../../engine/session/journal.ts';
 
 const idOf = (handle: number): string => `session${handle}`;
@@ -87,12 +91,14 @@ describe('the index of a journal', () => {
 
   it('keeps the dispatches of a session that a segment names again, unless the name has another number', () => {
     const { index, written, read } = arrange();
-    read(written(session(1)), written(dispatch([1])));
+    const cursors = () => index.cursorsOf(index.find(idOf(1)) as IndexedSession);
+    read(written(session(1, { cursors: [['77', 5, 0]] })), written(dispatch([1])));
     read(written(session(1, { seq: 1, wantsAuthorizeRequests: true })));
     expect(index.find(idOf(1))).toMatchObject({ seq: 1, manner: { wantsAuthorizeRequests: true } });
-    expect(index.find(idOf(1))?.positions).toHaveLength(1);
+    expect([index.find(idOf(1))?.positions.length, cursors()]).toEqual([1, [['77', 5]]]);
     read(written(session(1, { seq: 9 })));
     expect(index.find(idOf(1))).toMatchObject({ seq: 9, positions: [] });
+    expect(cursors()).toEqual([]);
     expect(index.size).toBe(1);
   });
 
@@ -110,16 +116,18 @@ describe('the index of a journal', () => {
       const found = index.find(idOf(handle));
       return found && index.cursorsOf(found);
     };
-    read(written(session(1, { cursors: [['77', 5, 0]] }), session(2, { cursors: [['77', 3, 1]] })));
+    read(written(session(2, { cursors: [['77', 3, 1]] }), session(1, { cursors: [['77', 5, 0]] })));
     expect([of(1), of(2)]).toEqual([[['77', 5]], [['77', 3]]]);
     read(written(dispatch([1], 6)));
     expect([of(1), of(2)]).toEqual([[['77', 6]], [['77', 3]]]);
     read(written(dispatch([2], 7)));
     expect([of(1), of(2)]).toEqual([[['77', 7]], [['77', 7]]]);
-    read(written(note(ENTRY.lagging, 0, streamText('77')), dispatch([1], 8)));
-    expect([of(1), of(2)]).toEqual([[['77', 8]], [['77', 7]]]);
-    read(written(note(ENTRY.following, 2, streamText('77', 9)), note(ENTRY.left, 1, streamText('77'))));
-    expect([of(1), of(2)]).toEqual([[], [['77', 9]]]);
+    read(written(note(ENTRY.following, 2, streamText('77', 7)), dispatch([1], 8)));
+    expect([of(1), of(2)]).toEqual([[['77', 8]], [['77', 8]]]);
+    read(written(note(ENTRY.lagging, 0, streamText('77')), dispatch([1], 9)));
+    expect([of(1), of(2)]).toEqual([[['77', 9]], [['77', 8]]]);
+    read(written(note(ENTRY.following, 2, streamText('77', 10)), note(ENTRY.left, 1, streamText('77'))));
+    expect([of(1), of(2)]).toEqual([[], [['77', 10]]]);
   });
 
   it('finds a session that moved under a claim by its id and that claim only, as it was then', () => {
@@ -131,8 +139,8 @@ describe('the index of a journal', () => {
       null,
       null,
     ]);
-    read(written(session(2), note(ENTRY.ended, 2, '')));
-    expect(index.findClaimed(idOf(2), '')).toBeNull();
+    read(written(session(2), note(ENTRY.ended, 2, ''), note(ENTRY.ended, 2, 'run9:3')));
+    expect([index.findClaimed(idOf(2), ''), index.findClaimed(idOf(2), 'run9:3')]).toEqual([null, null]);
   });
 
   it('keeps 4,096 sessions that moved, and forgets the oldest first', () => {
@@ -216,6 +224,14 @@ describe('damage to a journal', () => {
     expect([named?.seq, named?.positions.length, named && index.cursorsOf(named)]).toEqual([9, 1, []]);
   });
 
+  it('is not an entry for a session that a lost segment named', () => {
+    const { index, written, read, found } = both();
+    const text = streamText('77', 9);
+    read(written(note(ENTRY.changed, 9, '{}'), note(ENTRY.following, 9, text), note(ENTRY.left, 9, text)));
+    read(written(note(ENTRY.ended, 9, 'run9:1'), dispatch([9])));
+    expect([found(), index.damages, index.findClaimed(idOf(9), 'run9:1')]).toEqual([[0, 0], 0, null]);
+  });
+
   it('has the number of the lost batch behind it when the content of that batch alone is damaged', () => {
     const { index, written, read, found } = both();
     read(damaged(written(dispatch([1]))), written(dispatch([2])));
@@ -265,6 +281,22 @@ describe('a batch', () => {
         [1, 9, 9],
       ]);
     }
+  });
+
+  it('is stored in the same bytes by every version, which reads the journals of earlier ones', () => {
+    const batch = new BatchWriter();
+    for (const kind of Object.values(ENTRY)) if (kind !== ENTRY.dispatch) batch.note(kind, 5, 'text');
+    for (let times = 0; times < 2; times += 1) {
+      batch.dispatch('MESSAGE_CREATE', '{"é":1}', { ownerId: '77', n: 2 ** 33 + 1 });
+      for (const handle of [5, -6]) batch.add(handle);
+    }
+    const stored = [
+      'R0hKMQkAAAAgAAAAXAAAAABo5c+LAQAAVwYwhiDGSEYCAAAABAAAAAEAAAAFAAAAAwAAAAQAAAABAAAABQAA',
+      'AAQAAAAEAAAAAQAAAAUAAAAFAAAABAAAAAEAAAAFAAAABgAAAAQAAAABAAAABQAAAAcAAAAEAAAAAQAAAAUA',
+      'AAABAAAAIgAAAAIAAAAFAAAA+v///wEBAAAiAAAAAgAAAHRleHR0ZXh0dGV4dHRleHR0ZXh0dGV4dA5NRVNT',
+      'QUdFX0NSRUFURQI3NwAACAAAAABCeyLDqSI6MX0OTUVTU0FHRV9DUkVBVEUCNzcAAAgAAAAAQnsiw6kiOjF9',
+    ].join('');
+    expect(Buffer.from(batch.finish(9, 1_700_000_000_000)).toString('base64')).toBe(stored);
   });
 
   it('begins empty, counts what it holds, and begins again after it is finished', () => {

@@ -35,6 +35,8 @@ describe('the owner of a partition', () => {
   it('is nobody before the first view, and outside the partitions', () => {
     const { map } = arrange();
     expect([map.owner(0), map.owner(PARTITIONS)]).toEqual([null, null]);
+    // Any view of a directory is newer.
+    expect(map.view).toEqual({ revision: -1, shards: [], owners: NOBODY });
   });
 
   it('is another shard as soon as its epoch is published', () => {
@@ -164,6 +166,7 @@ describe('a shard that drains', () => {
 describe('the lag of a shard', () => {
   it('grows from the moment at which a partition that it should own is not served', () => {
     const { map, adopt, holdings, clock } = arrange([SELF]);
+    clock.advance(1_000);
     adopt(NOBODY);
     expect([map.isLate, map.lagMs]).toEqual([false, 0]);
     map.reckon(holdings);
