@@ -165,7 +165,7 @@ export class CrashedJournals {
       places.length === Math.max(0, wanted) &&
       places.every(({ atMs }) => nowMs - atMs <= settings.ageMs);
     const missed: MissedFrame[] = [];
-    if (wanted >= 0 && isKept)
+    if (isKept)
       for (const { segment, at, bytes, atMs } of places) {
         const content = await this.#content(folder, segment, at, at + bytes);
         missed.push({ ...readDispatch(content), ageMs: nowMs - atMs });

@@ -216,13 +216,23 @@ describe('the journals of ended runs', () => {
   it('are read once, and again for the run that turned out to be alive', async () => {
     const { begin, write, crashed, reads, take } = arrange();
     write(begin('run1'), session(1));
-    write(begin('run2'), session(2));
+    const run2 = begin('run2');
+    write(run2, session(2));
     await take(3, 0);
     await take(3, 0);
     expect(reads).toHaveLength(2);
-    crashed.forget('run1');
-    await take(3, 0);
-    expect(reads).toHaveLength(3);
+    for (const [instance, count] of [
+      ['run1', 3],
+      ['run1', 4],
+      ['run3', 4],
+    ] as const) {
+      crashed.forget(instance);
+      await take(3, 0);
+      expect(reads).toHaveLength(count);
+    }
+    write(run2, session(3));
+    crashed.forget('run2');
+    expect((await take(3, 0)).kind).toBe('taken');
   });
 
   it('are read again after a read that failed', async () => {
