@@ -44,6 +44,14 @@ const EQUIVALENT: readonly (readonly [file: string, from: string, to: string, wh
     'A journal that is no longer cached is read again.',
   ],
   [
+    ...(['actors/session/crashedjournals.ts', 'this.#journals.delete(nameOf(folder))'] as const),
+    ...(['undefined', 'The next cleaning forgets a journal that was deleted.'] as const),
+  ],
+  [
+    ...(['actors/session/crashedjournals.ts', 'taken.add(markOf(mark))', 'undefined'] as const),
+    'The store lets nobody take a session twice.',
+  ],
+  [
     ...(['actors/session/journal.ts', 'oldest === undefined || !present(this.#files).drop()'] as const),
     '(oldest === undefined) && (!present(this.#files).drop())',
     'A segment whose end is known is there to be dropped.',
