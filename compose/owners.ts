@@ -5,8 +5,8 @@ import { createNotifier, type NotifierPorts } from '../actors/cluster/delivery/n
 import { SNAPSHOT_FRESH_MS } from '../actors/cluster/membership/aggregateownership.ts';
 import { committing, committingAsOwner } from '../actors/cluster/membership/commits.ts';
 import type { Cluster } from '../actors/cluster/shard.ts';
-import type { GuildListener } from '../actors/guild/guild.followers.ts';
 import { guildMachine } from '../actors/guild/guild.machine.ts';
+import type { GuildListener } from '../actors/guild/guild.notifications.ts';
 import { GuildShell } from '../actors/guild/guild.shell.ts';
 import { Guilds } from '../actors/guild/guilds.ts';
 import type { Routing } from '../actors/placement/routing.ts';

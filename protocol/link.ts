@@ -235,8 +235,8 @@ const countByName = record(integer);
 
 /**
  * Every method between shards. Callers, receivers, the validation of incoming calls and the golden packets are made
- * from this table. Within a version of the link, methods and optional arguments may be added; any other change needs a
- * new version.
+ * from this table. Within a published version of the link, methods and optional arguments may be added; any other change
+ * needs a new version.
  */
 const LINK = {
   // Guilds, private channels and users.

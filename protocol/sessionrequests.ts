@@ -99,6 +99,7 @@ export type GuildRequest = {
 
 export const isGuildRequest = (request: SessionRequest): request is GuildRequest =>
   SESSION_REQUESTS[request.name].answeredBy === 'guild';
+
 /** The id whose owner answers a request of this user's session. */
 export const answererOf = (request: SessionRequest, userId: UserId): GuildId | UserId =>
   isGuildRequest(request) ? request.input.guildId : userId;

@@ -20,13 +20,12 @@ import type { GuildSnapshot, GuildStore } from '../../storage/guild/port.ts';
 import { addMessageWindows, recallNonces } from '../channel/messagereads.ts';
 import type { Subscribed } from '../placement/ports.ts';
 import type { AggregatePorts, Ending, OutgoingDispatch, Signing } from '../runtime/aggregate.ports.ts';
-import { AggregateShell, tellFollowers } from '../runtime/aggregate.ts';
+import { AggregateShell, notifyListeners } from '../runtime/aggregate.ts';
 import { oldestFirst, PinningWindow, Window, Windows } from '../runtime/cache.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { Wheel } from '../runtime/wheel.ts';
-import { GUILD_FOLLOWERS, type GuildListener } from './guild.followers.ts';
 import {
   type HandoverState,
   handoverStateOf,
@@ -35,6 +34,7 @@ import {
   VoiceSnapshotWriter,
   voiceHandoverStateOf,
 } from './guild.handover.ts';
+import { GUILD_NOTIFICATIONS, type GuildListener } from './guild.notifications.ts';
 import { type GuildReads, guildReads, MessageWindow } from './guild.reader.ts';
 import { dismiss, type Entering, type SubscribedBefore, subscription } from './guild.subscription.ts';
 import { GuildVoiceMembers } from './guild.voicemembers.ts';
@@ -283,8 +283,8 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     this.#windows.trim(this.commits.settled);
   }
 
-  protected follow(facts: readonly GuildFact[]): void {
-    tellFollowers(GUILD_FOLLOWERS, facts, {
+  protected notify(facts: readonly GuildFact[]): void {
+    notifyListeners(GUILD_NOTIFICATIONS, facts, {
       ...{ id: this.id, listener: this.#ports.listener, guild: this.state, audiences: this.audiences },
       ...{ lastNumber: this.epoch?.stream.last ?? 0, leaving: this.#leaving },
     });

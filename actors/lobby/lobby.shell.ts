@@ -26,7 +26,7 @@ import { type Refusal, refusalText } from '../../protocol/refusal.ts';
 import type { LobbyStore } from '../../storage/lobby/port.ts';
 import type { VoiceListener } from '../call/ports.ts';
 import type { AggregatePorts, Ending, OutgoingDispatch } from '../runtime/aggregate.ports.ts';
-import { AggregateShell, tellFollowers } from '../runtime/aggregate.ts';
+import { AggregateShell, notifyListeners } from '../runtime/aggregate.ts';
 import type { AggregateOwnership } from '../runtime/aggregateownership.ts';
 import { keep, oldestFirst, Window, Windows } from '../runtime/cache.ts';
 import type { Timer } from '../runtime/clock.ts';
@@ -37,7 +37,7 @@ import type { Notifier } from '../user/notifier.ts';
 import type { FreshLobbies } from './fresh.ts';
 import { type GameTable, LobbyGame } from './game.ts';
 import type { Games } from './games.ts';
-import { LOBBY_FOLLOWERS, type LobbyListener } from './lobby.followers.ts';
+import { LOBBY_NOTIFICATIONS, type LobbyListener } from './lobby.notifications.ts';
 
 interface LobbyPorts extends AggregatePorts {
   readonly lobbies: Pick<LobbyStore, 'load' | 'message'>;
@@ -304,8 +304,8 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     this.#windows.trim(this.commits.settled);
   }
 
-  protected follow(facts: readonly LobbyOutcomeFact[]): void {
-    tellFollowers(LOBBY_FOLLOWERS, facts, {
+  protected notify(facts: readonly LobbyOutcomeFact[]): void {
+    notifyListeners(LOBBY_NOTIFICATIONS, facts, {
       ...{ id: this.id, listener: this.#ports.listener, state: this.state, game: this.#game },
       play: () => this.play(),
     });

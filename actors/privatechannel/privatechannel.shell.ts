@@ -295,7 +295,7 @@ export class PrivateChannelShell extends AggregateShell<
     this.#windows.trim(this.commits.settled);
   }
 
-  protected follow(): void {}
+  protected notify(): void {}
 
   /** Voice members and ringing are updated when the dispatches have left. */
   protected override afterwards(

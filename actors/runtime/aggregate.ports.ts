@@ -49,10 +49,7 @@ export interface OutgoingDispatch {
  */
 export type Ending = 'moved' | 'deleted' | 'released';
 
-/**
- * What other parts of the server are told of an aggregate's durable facts: one row for each type that concerns one. `To`
- * is what the rows may call.
- */
-export type Followers<Fact extends { readonly type: string }, To> = {
-  readonly [K in Fact['type']]?: (fact: Extract<Fact, { readonly type: K }>, to: To) => void;
+/** The notifications of listeners about durable facts: one row for each type that concerns a listener. */
+export type Notifications<Fact extends { readonly type: string }, Source> = {
+  readonly [K in Fact['type']]?: (fact: Extract<Fact, { readonly type: K }>, source: Source) => void;
 };

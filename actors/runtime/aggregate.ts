@@ -6,7 +6,7 @@ import type { AnyId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { CommandRecord, RecordedDispatch } from '../../storage/cluster/port.ts';
 import type { Commit } from '../../storage/ports.ts';
-import type { AggregatePorts, Ending, Followers, OutgoingDispatch } from './aggregate.ports.ts';
+import type { AggregatePorts, Ending, Notifications, OutgoingDispatch } from './aggregate.ports.ts';
 import type { AggregateOwnership } from './aggregateownership.ts';
 import type { Load } from './loadqueue.ts';
 import { OwnerEpoch, type RecordedCommand } from './ownerepoch.ts';
@@ -103,8 +103,8 @@ export abstract class AggregateShell<
   protected abstract number(state: State, commit: number): void;
   /** Called when a commit is settled or a read has ended, so that windows may be trimmed. */
   protected abstract trim(state: State): void;
-  /** Called after the dispatches of durable facts were sent. */
-  protected abstract follow(facts: readonly Fact[]): void;
+  /** Notifies listeners of durable facts; called after their dispatches were sent. */
+  protected abstract notify(facts: readonly Fact[]): void;
   /**
    * Called when all facts of a command are applied, including ephemeral ones. Returns what to do after their dispatches
    * were sent. Later facts may be applied by then, so read everything that depends on this moment here.
@@ -361,7 +361,7 @@ export abstract class AggregateShell<
       if (n !== undefined && this.epoch?.fannedOut(n)) this.announce(state, n);
       settle(durable.length > 0);
       afterwards?.();
-      this.follow(durable);
+      this.notify(durable);
       if (ends) this.#send({ type: 'deleted' });
     };
     if (durable.length === 0) {
@@ -437,15 +437,15 @@ export abstract class AggregateShell<
 const NOT_DELIVERED: readonly RecordedDispatch[] = [];
 const NOT_OWNED: Pick<Commit, 'fence' | 'record'> = {};
 
-/** Runs the rows of the facts, in their order. */
-export function tellFollowers<Fact extends { readonly type: string }, To>(
-  followers: Followers<Fact, To>,
+/** Runs the row of each fact, in order. `source`: the aggregate as the rows see it. */
+export function notifyListeners<Fact extends { readonly type: string }, Source>(
+  rows: Notifications<Fact, Source>,
   facts: readonly Fact[],
-  to: To,
+  source: Source,
 ): void {
   for (const fact of facts) {
-    const row: ((fact: never, to: To) => void) | undefined = followers[fact.type as Fact['type']];
-    // The row has the type of the fact: both have the same name.
-    row?.(fact as never, to);
+    const row: ((fact: never, source: Source) => void) | undefined = rows[fact.type as Fact['type']];
+    // The row of a type accepts the facts of this type.
+    row?.(fact as never, source);
   }
 }

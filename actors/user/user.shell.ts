@@ -98,7 +98,7 @@ export class UserShell extends AggregateShell<UserAccount, UserUpdated, UserDisp
 
   protected trim(): void {}
 
-  protected follow(facts: readonly UserUpdated[]): void {
+  protected notify(facts: readonly UserUpdated[]): void {
     const guildIds = [...this.guildIds];
     for (const { user } of facts) this.#ports.userListener.userChanged(user, guildIds);
   }

@@ -1,4 +1,4 @@
-import type { LobbyListener } from '../../actors/lobby/lobby.followers.ts';
+import type { LobbyListener } from '../../actors/lobby/lobby.notifications.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { SessionRef } from '../../engine/fanout/direct.ts';
 import { type Reply, refused } from '../../engine/kernel/aggregate.ts';

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { endingPlainly, optionsOf } from '../support/commandline.ts';
+import { optionsOf, runOrExit } from '../support/commandline.ts';
 import { ANY, type Fault, ONE_OF_EACH } from './faults.ts';
 import { lineOf } from './judge.ts';
 import { runChaos } from './run.ts';
@@ -12,7 +12,7 @@ const USAGE = `npm run chaos -- [options]    injects faults into real processes 
   --seed N         the seed of the faults (drawn)
   --only TEXT      only faults whose name contains it
   --no-fence       without the fence of commits, which must be detected`;
-const values = endingPlainly(() =>
+const values = runOrExit(() =>
   optionsOf(
     process.argv.slice(2),
     USAGE,

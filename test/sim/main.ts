@@ -3,7 +3,7 @@
 // has it; `--stale-writers` stops processes as they write, and `--preempted` the machine within turns; `--features direct` has every
 // seed do that beside guilds.
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
-import { CommandLineEnd, endingPlainly, optionsOf } from '../support/commandline.ts';
+import { CommandExit, optionsOf, runOrExit } from '../support/commandline.ts';
 import { COUNTED_SEEDS, HIT_MIN } from './bounds.ts';
 import { FEATURES } from './features.ts';
 import { planted } from './planting.ts';
@@ -40,7 +40,7 @@ const readOptions = () => {
     ['seed', 'seeds', 'jobs', 'trace'],
   );
   const unknown = values.features?.split(',').find((name) => !FEATURES.some((feature) => feature === name));
-  if (unknown !== undefined) throw new CommandLineEnd(`There is no feature "${unknown}".\n\n${USAGE}`, 2);
+  if (unknown !== undefined) throw new CommandExit(`There is no feature "${unknown}".\n\n${USAGE}`, 2);
   return values;
 };
 
@@ -48,7 +48,7 @@ if (isMainThread) await fromCommandLine();
 else await seedsHere(workerData as SeedRun, (report) => parentPort?.postMessage(report));
 
 async function fromCommandLine(): Promise<void> {
-  const values = endingPlainly(readOptions);
+  const values = runOrExit(readOptions);
   const seed = Number(values.seed);
   const count = Number(values.seeds);
   planted.name = values.planted;

@@ -1,6 +1,6 @@
 // Goal: a developer's command with wrong options says what is wrong and how it is used, instead of running or throwing.
 import { expect, it } from 'vitest';
-import { CommandLineEnd, optionsOf } from './commandline.ts';
+import { CommandExit, optionsOf } from './commandline.ts';
 
 const USAGE = 'npm run x -- [--seeds N]';
 const OPTIONS = { seeds: { type: 'string', default: '1' }, quick: { type: 'boolean' } } as const;
@@ -9,7 +9,7 @@ const read = (...args: string[]) => {
   try {
     return optionsOf(args, USAGE, OPTIONS, ['seeds']);
   } catch (error) {
-    if (!(error instanceof CommandLineEnd)) throw error;
+    if (!(error instanceof CommandExit)) throw error;
     return [error.exitCode, error.message];
   }
 };

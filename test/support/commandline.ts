@@ -3,8 +3,8 @@ import { type ParseArgsConfig, parseArgs } from 'node:util';
 type Options = NonNullable<ParseArgsConfig['options']>;
 type Values<O extends Options> = ReturnType<typeof parseArgs<{ readonly options: O }>>['values'];
 
-/** How a developer's command ends without running: the text is printed, a mistake on standard error. */
-export class CommandLineEnd extends Error {
+/** Ends a developer's command before it runs. The message is printed, for exit code 2 on standard error. */
+export class CommandExit extends Error {
   readonly exitCode: 0 | 2;
 
   constructor(text: string, exitCode: 0 | 2) {
@@ -18,7 +18,7 @@ export class CommandLineEnd extends Error {
  *
  * @param usage Is printed for `--help`, and after what is wrong with an option.
  * @param numbers The options that are whole numbers.
- * @throws CommandLineEnd for `--help` and for a mistake.
+ * @throws CommandExit for `--help` and for a mistake.
  */
 export function optionsOf<const O extends Options>(
   args: readonly string[],
@@ -29,12 +29,12 @@ export function optionsOf<const O extends Options>(
   const parsed = parsing(() =>
     parseArgs({ args: [...args], allowNegative: true, options: { ...options, help: { type: 'boolean' } } }),
   );
-  if (parsed instanceof Error) throw new CommandLineEnd(`${parsed.message}\n\n${usage}`, 2);
+  if (parsed instanceof Error) throw new CommandExit(`${parsed.message}\n\n${usage}`, 2);
   const values: Readonly<Record<string, unknown>> = parsed.values;
-  if (values.help) throw new CommandLineEnd(usage, 0);
+  if (values.help) throw new CommandExit(usage, 0);
   for (const name of numbers)
     if (values[name] !== undefined && !/^\d+$/.test(String(values[name])))
-      throw new CommandLineEnd(`--${name} is a whole number, not "${String(values[name])}".\n\n${usage}`, 2);
+      throw new CommandExit(`--${name} is a whole number, not "${String(values[name])}".\n\n${usage}`, 2);
   return parsed.values as Values<O>;
 }
 
@@ -46,12 +46,12 @@ function parsing<T>(parse: () => T): T | Error {
   }
 }
 
-/** Runs `main`; a `CommandLineEnd` is printed and ends the process with its code. */
-export function endingPlainly<T>(main: () => T): T {
+/** Runs `main`. A `CommandExit` ends the process. */
+export function runOrExit<T>(main: () => T): T {
   try {
     return main();
   } catch (error) {
-    if (!(error instanceof CommandLineEnd)) throw error;
+    if (!(error instanceof CommandExit)) throw error;
     (error.exitCode === 0 ? process.stdout : process.stderr).write(`${error.message}\n`);
     process.exit(error.exitCode);
   }

@@ -5,7 +5,7 @@ import { NotServed } from '../../../protocol/faults.ts';
 import type { GuildId, UserId } from '../../../protocol/ids.ts';
 import { INTENTS } from '../../../protocol/intents.ts';
 import type { VoiceListener } from '../../call/ports.ts';
-import type { GuildListener } from '../../guild/guild.followers.ts';
+import type { GuildListener } from '../../guild/guild.notifications.ts';
 import type { Guilds } from '../../guild/guilds.ts';
 import type { Placement } from '../../placement/ports.ts';
 import type { Clock } from '../../runtime/clock.ts';

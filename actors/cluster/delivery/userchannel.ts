@@ -159,10 +159,7 @@ export class UserChannels {
   sessionReplaced(local: LocalSession): void {
     this.#ports.wheel.after(() => {
       const channel = this.#channels.get(local);
-      if (!channel) return;
-      // After the job, not within it: a job that begins at once is not in the order yet when it adds the next one.
-      const answered = this.#inOrder(channel, async () => undefined);
-      void answered.then(() => this.#apply(channel, { type: 'replaced' }));
+      if (channel) void this.#inOrder(channel, async () => this.#apply(channel, { type: 'replaced' }));
     }, RETRY_MS.first);
   }
 

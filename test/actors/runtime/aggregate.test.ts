@@ -83,7 +83,7 @@ class TallyShell extends AggregateShell<Tally, TallyFact, number> {
   protected read = (): null => null;
   protected number = (): void => undefined;
   protected trim = (): void => undefined;
-  protected follow = (): void => undefined;
+  protected notify = (): void => undefined;
   protected occupied = (): boolean => false;
   protected ended = (): void => undefined;
 }

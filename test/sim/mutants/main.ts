@@ -3,7 +3,7 @@
 // stopped run continues. `--json` prints the results.
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import { endingPlainly, optionsOf } from '../../support/commandline.ts';
+import { optionsOf, runOrExit } from '../../support/commandline.ts';
 import { bundle } from '../build.ts';
 import { seedsFrom } from '../pool.ts';
 import { buildsOf, type Mutant, mutantsAgain, mutantsFrom, patchesOf } from './draw.ts';
@@ -28,7 +28,7 @@ const USAGE = `npm run mutants -- [options]    changes one expression of the pro
   --results FILE   keeps the results, so that a stopped run continues (dist/simulation/mutants.json)
   --again FILE     runs what an earlier run with --json has not detected
   --json           prints the results as JSON`;
-const values = endingPlainly(() =>
+const values = runOrExit(() =>
   optionsOf(
     process.argv.slice(2),
     USAGE,

@@ -5,7 +5,7 @@ import type { Guild } from '../../engine/guild/guild.ts';
 import type { LinkUpdate } from '../../engine/guild/lobbylinks.ts';
 import type { ScheduledEvent } from '../../engine/scheduledevent/event.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
-import type { Followers } from '../runtime/aggregate.ports.ts';
+import type { Notifications } from '../runtime/aggregate.ports.ts';
 import { dismiss } from './guild.subscription.ts';
 import type { GuildVoiceListener } from './guild.voicemembers.ts';
 
@@ -35,8 +35,8 @@ export interface GuildListener extends GuildVoiceListener {
   linked(news: LinkUpdate): void;
 }
 
-/** The guild, as the rows of its followers see it. */
-interface FollowedGuild {
+/** The guild as the rows see it. */
+interface NotifyingGuild {
   readonly id: GuildId;
   readonly listener: GuildListener;
   /** Null when the actor has ended. */
@@ -48,13 +48,13 @@ interface FollowedGuild {
   readonly leaving: Map<GuildFact, readonly Recipient[]> | null;
 }
 
-/** A scheduled event was created or changed: the clock may have to look at it at another time. */
-const eventTimed = ({ event }: { readonly event: ScheduledEvent }, { listener }: FollowedGuild): void => {
+/** The clock may have to look at the scheduled event at another time. */
+const notifyClock = ({ event }: { readonly event: ScheduledEvent }, { listener }: NotifyingGuild): void => {
   if (event.due_ms !== null) listener.eventDue?.(event.due_ms);
 };
 
-/** Durable changes of membership, by which sessions are subscribed to guilds, and work that a fact queued for others. */
-export const GUILD_FOLLOWERS: Followers<GuildFact, FollowedGuild> = {
+/** Of changes of membership, which subscribe and unsubscribe sessions, and of queued work. */
+export const GUILD_NOTIFICATIONS: Notifications<GuildFact, NotifyingGuild> = {
   memberAdded({ member: { user } }, { id, listener }) {
     listener.memberJoined(id, user.id);
     if (user.bot) listener.botChanged?.(id, user.id, 'created');
@@ -70,10 +70,10 @@ export const GUILD_FOLLOWERS: Followers<GuildFact, FollowedGuild> = {
     if (page === 'tag') listener.tagsQueued?.();
   },
   crosspostQueued: (_fact, { listener }) => listener.crossposted?.(),
-  scheduledEventCreated: eventTimed,
-  scheduledEventUpdated: eventTimed,
-  scheduledEventTimed: eventTimed,
-  scheduledEventDeleted: eventTimed,
+  scheduledEventCreated: notifyClock,
+  scheduledEventUpdated: notifyClock,
+  scheduledEventTimed: notifyClock,
+  scheduledEventDeleted: notifyClock,
   /** Unsubscribes all sessions first, so that none receives that the guild is unavailable. */
   guildDeleted({ memberIds }, { id, listener, lastNumber, guild, audiences }) {
     for (const userId of new Set([...memberIds, ...audiences.sessionCounts.keys()])) {

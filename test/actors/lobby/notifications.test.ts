@@ -1,11 +1,11 @@
-// Goal: the services and the game of a lobby hear of its durable facts exactly what concerns them.
+// Goal: the listener and the game of a lobby are notified exactly of the durable facts that concern them.
 import { describe, expect, it } from 'vitest';
 import {
-  type FollowedLobby,
-  LOBBY_FOLLOWERS,
+  LOBBY_NOTIFICATIONS,
   type LobbyListener,
-} from '../../../actors/lobby/lobby.followers.ts';
-import { tellFollowers } from '../../../actors/runtime/aggregate.ts';
+  type NotifyingLobby,
+} from '../../../actors/lobby/lobby.notifications.ts';
+import { notifyListeners } from '../../../actors/runtime/aggregate.ts';
 import type { LobbyState } from '../../../engine/lobby/lobby.ts';
 import type { LobbyOutcomeFact } from '../../../engine/lobby/topic.ts';
 import type { ChannelId } from '../../../protocol/ids.ts';
@@ -27,12 +27,12 @@ function recorder<T extends object>(calls: unknown[], prefix = ''): T {
   return new Proxy({}, { get }) as T;
 }
 
-function heard(fact: object, rest: { readonly state?: null; readonly game?: null } = {}): unknown[] {
+function notified(fact: object, rest: { readonly state?: null; readonly game?: null } = {}): unknown[] {
   const calls: unknown[] = [];
   const state = { lobby: { linked: LINK }, sessions: new Map([['s', SESSION]]) } as unknown as LobbyState;
-  tellFollowers(LOBBY_FOLLOWERS, [fact as LobbyOutcomeFact], {
+  notifyListeners(LOBBY_NOTIFICATIONS, [fact as LobbyOutcomeFact], {
     ...{ id: LOBBY, listener: recorder<LobbyListener>(calls), state },
-    ...{ game: recorder<NonNullable<FollowedLobby['game']>>(calls, 'game.'), ...rest },
+    ...{ game: recorder<NonNullable<NotifyingLobby['game']>>(calls, 'game.'), ...rest },
     play: () => calls.push(['play']),
   });
   return calls.map((call) =>
@@ -47,7 +47,7 @@ const removed = { type: 'lobbyMemberRemoved', applicationId: APPLICATION, member
 const deleted = { type: 'lobbyDeleted', lobby: linked };
 const said = { type: 'lobbyMessageCreated', message: { id: '9' } };
 
-describe('the followers of a lobby', () => {
+describe('the listener and the game of a lobby', () => {
   it.each<[string, object, unknown[]]>([
     [
       'a member whose sessions the command named',
@@ -95,16 +95,16 @@ describe('the followers of a lobby', () => {
     ['no idle time of a lobby in use', { type: 'lobbySettled', lobby: inUse }, []],
     ['changed settings, which may name another game', { type: 'lobbyUpdated', lobby: inUse }, [['play']]],
     ['changed settings of an idle lobby', { type: 'lobbyUpdated', lobby: idle }, [['idle', 3_000], ['play']]],
-    ['nothing of an entry in search', { type: 'lobbyListed', listing: {} }, []],
-  ])('hear of %s', (_name, fact, expected) => expect(heard(fact)).toEqual(expected));
+    ['no entry in search', { type: 'lobbyListed', listing: {} }, []],
+  ])('are notified of %s', (_name, fact, expected) => expect(notified(fact)).toEqual(expected));
 
-  it('hear of members of a lobby without a game', () => {
-    expect(heard(added, { game: null })).toEqual([['memberJoined', LOBBY, APPLICATION, '11', false]]);
-    expect(heard(removed, { game: null })).toEqual([['left', LOBBY, [SESSION]]]);
+  it('include no game in a lobby without one', () => {
+    expect(notified(added, { game: null })).toEqual([['memberJoined', LOBBY, APPLICATION, '11', false]]);
+    expect(notified(removed, { game: null })).toEqual([['left', LOBBY, [SESSION]]]);
   });
 
-  it('hear of facts that became durable after the end of the actor', () => {
-    expect(heard(said, { state: null })).toEqual([['said', LOBBY, null, { id: '9' }]]);
-    expect(heard(deleted, { state: null })[0]).toEqual(['left', LOBBY, []]);
+  it('are notified of facts that became durable after the end of the actor', () => {
+    expect(notified(said, { state: null })).toEqual([['said', LOBBY, null, { id: '9' }]]);
+    expect(notified(deleted, { state: null })[0]).toEqual(['left', LOBBY, []]);
   });
 });

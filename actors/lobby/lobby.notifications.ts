@@ -9,7 +9,7 @@ import {
 } from '../../engine/lobby/lobby.ts';
 import type { LobbyOutcomeFact } from '../../engine/lobby/topic.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
-import type { Followers } from '../runtime/aggregate.ports.ts';
+import type { Notifications } from '../runtime/aggregate.ports.ts';
 
 /** Receives durable changes, and the end of the lobby. */
 export interface LobbyListener {
@@ -29,8 +29,8 @@ export interface LobbyListener {
   lost(lobbyId: ChannelId, sessions: readonly SessionRef[]): void;
 }
 
-/** The lobby, as the rows of its followers see it. */
-export interface FollowedLobby {
+/** The lobby as the rows see it. */
+export interface NotifyingLobby {
   readonly id: ChannelId;
   readonly listener: LobbyListener;
   /** Null when the actor has ended. */
@@ -46,13 +46,13 @@ export interface FollowedLobby {
 }
 
 /** The lobby's idle time may end at another time than before. */
-const idled = ({ lobby }: { readonly lobby: Lobby }, { listener }: FollowedLobby): void => {
+const notifyIdle = ({ lobby }: { readonly lobby: Lobby }, { listener }: NotifyingLobby): void => {
   const atMs = idleAtMs(lobby);
   if (atMs !== null) listener.idle(atMs);
 };
 
-/** Durable changes of membership, by which sessions are attached to lobbies, and changes for the game and the linked channel. */
-export const LOBBY_FOLLOWERS: Followers<LobbyOutcomeFact, FollowedLobby> = {
+/** Of changes of membership, which attach and detach sessions, and of what concerns the game and the linked channel. */
+export const LOBBY_NOTIFICATIONS: Notifications<LobbyOutcomeFact, NotifyingLobby> = {
   lobbyMemberAdded({ applicationId, member, allSessions }, { id, listener, game }) {
     listener.memberJoined(id, applicationId, member.user.id, allSessions === true);
     game?.joined(member);
@@ -68,13 +68,13 @@ export const LOBBY_FOLLOWERS: Followers<LobbyOutcomeFact, FollowedLobby> = {
     listener.deleted(id, lobby.linked);
     game?.close('deleted');
   },
-  lobbyCreated: idled,
-  lobbySettled: idled,
-  lobbyLinked: idled,
-  lobbyUnlinked: idled,
-  lobbyHostChanged: idled,
+  lobbyCreated: notifyIdle,
+  lobbySettled: notifyIdle,
+  lobbyLinked: notifyIdle,
+  lobbyUnlinked: notifyIdle,
+  lobbyHostChanged: notifyIdle,
   lobbyUpdated(fact, lobby) {
-    idled(fact, lobby);
+    notifyIdle(fact, lobby);
     lobby.play();
   },
 };

@@ -1,7 +1,7 @@
-// Goal: other parts of the server hear of a guild's durable facts exactly what concerns them.
+// Goal: the listener of a guild is notified exactly of the durable facts that concern it.
 import { describe, expect, it } from 'vitest';
-import { GUILD_FOLLOWERS, type GuildListener } from '../../../actors/guild/guild.followers.ts';
-import { tellFollowers } from '../../../actors/runtime/aggregate.ts';
+import { GUILD_NOTIFICATIONS, type GuildListener } from '../../../actors/guild/guild.notifications.ts';
+import { notifyListeners } from '../../../actors/runtime/aggregate.ts';
 import { Audiences } from '../../../engine/fanout/audience.ts';
 import type { Recipient } from '../../../engine/fanout/body.ts';
 import type { GuildFact } from '../../../engine/guild/facts.ts';
@@ -14,13 +14,13 @@ const BOB = '12' as UserId;
 
 const session = { sessionId: 's', userId: BOB } as Recipient;
 
-interface Heard {
+interface Notified {
   readonly calls: unknown[];
   readonly audiences: Audiences;
   readonly leaving: Map<GuildFact, readonly Recipient[]>;
 }
 
-function heard(facts: readonly object[], guild: Guild | null = null): Heard {
+function notified(facts: readonly object[], guild: Guild | null = null): Notified {
   const calls: unknown[] = [];
   const audiences = new Audiences([session]);
   const leaving = new Map((facts as readonly GuildFact[]).map((fact) => [fact, [session]]));
@@ -30,14 +30,14 @@ function heard(facts: readonly object[], guild: Guild | null = null): Heard {
       void calls.push([name, ...args, audiences.sessions.size]);
   const listener = new Proxy({}, { get }) as GuildListener;
   const to = { id: GUILD, listener, guild, audiences, lastNumber: 7, leaving };
-  tellFollowers(GUILD_FOLLOWERS, facts as readonly GuildFact[], to);
+  notifyListeners(GUILD_NOTIFICATIONS, facts as readonly GuildFact[], to);
   return { calls, audiences, leaving };
 }
 
 const person = { id: ADA };
 const bot = { id: ADA, bot: true };
 
-describe('the followers of a guild', () => {
+describe('the listener of a guild', () => {
   it.each<[string, object, unknown[]]>([
     ['a new member', { type: 'memberAdded', member: { user: person } }, [['memberJoined', GUILD, ADA]]],
     [
@@ -78,19 +78,19 @@ describe('the followers of a guild', () => {
     ['a changed event', { type: 'scheduledEventUpdated', event: { due_ms: 6 } }, [['eventDue', 6]]],
     ['another time of an event', { type: 'scheduledEventTimed', event: { due_ms: 0 } }, [['eventDue', 0]]],
     ['an event without a time', { type: 'scheduledEventUpdated', event: { due_ms: null } }, []],
-    ['a fact that concerns nobody else', { type: 'roleCreated' }, []],
-  ])('hear of %s', (_name, fact, expected) =>
-    expect(heard([fact]).calls).toEqual(expected.map((call) => [...(call as unknown[]), 1])),
+    ['no created role', { type: 'roleCreated' }, []],
+  ])('is notified of %s', (_name, fact, expected) =>
+    expect(notified([fact]).calls).toEqual(expected.map((call) => [...(call as unknown[]), 1])),
   );
 
-  it('do not hear a second time of the sessions of a removal that is durable', () => {
+  it('is not notified again of the sessions of a removal that is durable', () => {
     const added = { type: 'memberAdded', member: { user: person } };
-    const { leaving } = heard([{ type: 'memberRemoved', user: person }, added]);
+    const { leaving } = notified([{ type: 'memberRemoved', user: person }, added]);
     expect([...leaving.keys()]).toEqual([added]);
   });
 
-  it('hear that each member and each user with a session left a deleted guild, whose sessions are unsubscribed', () => {
-    const { calls, audiences } = heard([{ type: 'guildDeleted', memberIds: [ADA, BOB] }]);
+  it('is notified that each member and each user with a session left a deleted guild, whose sessions are unsubscribed', () => {
+    const { calls, audiences } = notified([{ type: 'guildDeleted', memberIds: [ADA, BOB] }]);
     expect(calls).toEqual([
       ['memberLeft', GUILD, ADA, 7, 1],
       ['memberLeft', GUILD, BOB, 7, 0],
@@ -98,15 +98,15 @@ describe('the followers of a guild', () => {
     expect(audiences.sessions.size).toBe(0);
   });
 
-  it('hear that a user who is no member any more, but has a session, left a deleted guild', () => {
-    expect(heard([{ type: 'guildDeleted', memberIds: [] }]).calls).toEqual([
+  it('is notified that a user with a session left a deleted guild, although the user is no member any more', () => {
+    expect(notified([{ type: 'guildDeleted', memberIds: [] }]).calls).toEqual([
       ['memberLeft', GUILD, BOB, 7, 0],
     ]);
   });
 
-  it('hear of the tag of a deleted guild only when it had one', () => {
+  it('is notified of the tag of a deleted guild only when it had one', () => {
     const fact = { type: 'guildDeleted', memberIds: [] };
-    const tagged = (tag: object | null) => heard([fact], { pages: { tag } } as Guild).calls.at(-1);
+    const tagged = (tag: object | null) => notified([fact], { pages: { tag } } as Guild).calls.at(-1);
     expect(tagged({})).toEqual(['tagsQueued', 0]);
     expect(tagged(null)).toEqual(['memberLeft', GUILD, BOB, 7, 0]);
   });
