@@ -1,17 +1,16 @@
 // Goal: presences reach the owner of each guild once per change, and again when the guild or the user changes owners.
 import { describe, expect, it } from 'vitest';
 import { createPresences, presencesHere } from '../../../../actors/cluster/delivery/presences.ts';
-import type { OwnershipChange } from '../../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
 import type { GuildId, UserId } from '../../../../protocol/ids.ts';
+import { scriptedOwners } from '../../../support/scriptedowners.ts';
 
 const RESUME_MS = 60_000;
-const ADA = '11' as UserId;
-const BOB = '12' as UserId;
-/** This shard owns the guilds below 30; partition 0 has these, 1 the others. */
-const GUILD = '21' as GuildId;
-const FAR = '31' as GuildId;
+const SELF = 'self#1';
+/** Ids are equal to their partitions. This shard owns all but `FAR`. */
+const [ADA, BOB] = ['1', '2'] as [UserId, UserId];
+const [GUILD, FAR] = ['8', '9'] as [GuildId, GuildId];
 const ONLINE = { status: 'online', activities: [], client_status: {} } as never;
 
 /** Lets promises and what the clock deferred run. */
@@ -22,19 +21,17 @@ async function settled(clock: VirtualClock): Promise<void> {
   }
 }
 
-type Handler = (args: readonly unknown[]) => unknown;
-
 function arrange() {
   const clock = new VirtualClock();
   const calls: unknown[] = [];
   const sent: unknown[] = [];
   const faults: unknown[] = [];
-  const handlers = new Map<string, Handler>();
-  const listeners: ((change: OwnershipChange) => void)[] = [];
+  const owners = scriptedOwners();
+  owners.give(SELF, [ADA, BOB, GUILD], 3);
+  owners.give('other#1', [FAR], 4);
   const people = new Map<UserId, { sessions: number; presence: unknown; guildIds: GuildId[] }>();
   const shown = { presences: new Map<UserId, unknown>(), sessionCounts: new Map<UserId, number>() };
-  const state = { refuses: null as Error | null, isResident: true, ours: new Set<string>([ADA, BOB, GUILD]) };
-  const owns = (id: string) => state.ours.has(id);
+  const state = { refuses: null as Error | null, isResident: true };
   const ports = {
     guilds: {
       call: async (guildId: GuildId, type: string, input: object) => {
@@ -56,18 +53,9 @@ function arrange() {
     } as never,
     ...{ clock, wheel: new TimerWheel(clock), resumeWindowMs: RESUME_MS },
     cluster: {
-      ownership: {
-        self: { id: 'a', instance: 'a-run' },
-        owns,
-        ownerOf: (id: string) =>
-          owns(id)
-            ? { shardId: 'a', instance: 'a-run', epoch: 3 }
-            : { shardId: 'b', instance: 'b-run', epoch: 4 },
-        partitionOf: (id: string) => (id < '30' ? 0 : 1),
-        onChange: (run: (change: OwnershipChange) => void) => listeners.push(run),
-      },
+      ownership: owners.ownership,
       router: {
-        serve: (method: string, run: Handler) => handlers.set(method, run),
+        serve: () => undefined,
         askShard: async (shardId: string, method: string, [updates]: readonly unknown[]) => {
           sent.push([shardId, method, structuredClone(updates)]);
           return [];
@@ -81,15 +69,16 @@ function arrange() {
     clock.advance(ms);
     await settle();
   };
-  const move = async (...moved: number[]) => {
-    for (const run of listeners) run({ moved, gone: [], came: [] });
+  /** Gives the partition of each id to a run of a shard. */
+  const move = async (instance: string | null, ids: readonly string[], epoch: number) => {
+    owners.move(instance, ids, epoch);
     await settle();
   };
   const clear = () => {
     calls.length = 0;
     sent.length = 0;
   };
-  return { ports, people, shown, state, calls, sent, faults, handlers, settle, pass, move, clear };
+  return { ports, owners, people, shown, state, calls, sent, faults, settle, pass, move, clear };
 }
 
 const inputs = (calls: readonly unknown[]) => calls.map((call) => (call as [string, string, object])[2]);
@@ -111,7 +100,7 @@ describe('the presence of a user', () => {
     createPresences(ports).publish(ADA, [GUILD, FAR], ONLINE);
     await settle();
     expect(calls).toMatchObject([[GUILD, 'setPresence', { userId: ADA, presence: ONLINE, again: false }]]);
-    expect(presencesOf(sent)).toEqual([['b', FAR, ADA, 'online', false]]);
+    expect(presencesOf(sent)).toEqual([['other', FAR, ADA, 'online', false]]);
   });
 
   it('has a number that ascends, and begins above those of earlier owners of the user', async () => {
@@ -134,15 +123,16 @@ describe('the presence of a user', () => {
   });
 
   it('is sent again to guilds whose partition moved, and only to these', async () => {
-    const { ports, people, sent, settle, move, clear } = arrange();
+    const { ports, owners, people, sent, settle, move, clear } = arrange();
     people.set(ADA, { sessions: 1, presence: ONLINE, guildIds: [GUILD, FAR] });
     people.set(BOB, { sessions: 1, presence: null, guildIds: [FAR] });
     createPresences(ports);
-    await move(1);
+    await move('other#2', [FAR], 5);
     await settle();
-    expect(presencesOf(sent)).toEqual([['b', FAR, ADA, 'online', false]]);
+    expect(presencesOf(sent)).toEqual([['other', FAR, ADA, 'online', false]]);
     clear();
-    await move();
+    owners.tell({});
+    await settle();
     expect(sent).toEqual([]);
   });
 
@@ -154,11 +144,11 @@ describe('the presence of a user', () => {
     await settle();
     clear();
     await pass(RESUME_MS);
-    await move(1);
-    expect(presencesOf(sent)).toEqual([['b', FAR, ADA, null, true]]);
+    await move('other#2', [FAR], 5);
+    expect(presencesOf(sent)).toEqual([['other', FAR, ADA, null, true]]);
     clear();
     await pass(1);
-    await move(1);
+    await move('other#2', [FAR], 5);
     expect(sent).toEqual([]);
   });
 
@@ -169,32 +159,102 @@ describe('the presence of a user', () => {
     publish(BOB, [FAR], null);
     await settle();
     clear();
-    await move(1);
+    await move('other#2', [FAR], 5);
     expect(presencesOf(sent)).toEqual([]);
   });
 
   it('is not sent as offline again for a user of another shard', async () => {
-    const { ports, state, sent, settle, move, clear } = arrange();
+    const { ports, sent, settle, move, clear } = arrange();
     const { publish } = createPresences(ports);
     publish(ADA, [FAR], ONLINE);
     publish(ADA, [FAR], null);
     await settle();
     clear();
-    state.ours.delete(ADA);
-    await move(0);
-    state.ours.add(ADA);
-    await move(1);
+    await move('other#1', [ADA], 4);
+    await move(SELF, [ADA], 5);
+    clear();
+    await move('other#2', [FAR], 5);
     expect(presencesOf(sent)).toEqual([]);
+  });
+});
+
+describe('a presence that is remembered', () => {
+  const numbersOf = (sent: readonly unknown[]) =>
+    (sent as [string, string, [string, [string, [unknown, number]][]][]][]).flatMap(([, , updates]) =>
+      updates.flatMap(([, items]) => items.map(([, [, n]]) => n)),
+    );
+
+  it('has a number of epoch 0 while its user has no owner', async () => {
+    const { ports, owners, sent, settle } = arrange();
+    owners.give(null, [ADA]);
+    createPresences(ports).publish(ADA, [FAR], ONLINE);
+    await settle();
+    expect(numbersOf(sent)).toEqual([1]);
+  });
+
+  it('is not sent again as offline by a shard that did not serve its user when the user was online last', async () => {
+    const { ports, sent, settle, move, clear } = arrange();
+    const { publish } = createPresences(ports);
+    publish(ADA, [FAR], ONLINE);
+    await move('other#1', [ADA], 4);
+    await move(SELF, [ADA], 5);
+    publish(ADA, [FAR], null);
+    await settle();
+    clear();
+    await move('other#2', [FAR], 5);
+    expect(presencesOf(sent)).toEqual([]);
+  });
+
+  it('is sent again also when its user goes offline after ownership changed', async () => {
+    const { ports, sent, settle, move, clear } = arrange();
+    const { publish } = createPresences(ports);
+    publish(ADA, [FAR], ONLINE);
+    await move('other#2', [FAR], 5);
+    publish(ADA, [FAR], null);
+    await settle();
+    clear();
+    await move('other#3', [FAR], 6);
+    expect(presencesOf(sent)).toEqual([['other', FAR, ADA, null, true]]);
+  });
+
+  it('is among those of at most 50,000 users who went offline, of whom the oldest is forgotten first', async () => {
+    const { ports, owners, calls } = arrange();
+    const { publish } = createPresences(ports);
+    const users = Array.from({ length: 50_001 }, (_, at) => String(1 + 16 * at) as UserId);
+    for (const userId of users) publish(userId, [], ONLINE);
+    for (const userId of users) publish(userId, [GUILD], null);
+    calls.length = 0;
+    owners.move(SELF, [GUILD], 4);
+    expect(calls).toHaveLength(50_000);
+    expect(calls[0]).toMatchObject([GUILD, 'setPresence', { userId: users[1], again: true }]);
+  });
+});
+
+describe('a change of owners', () => {
+  it('publishes at most 500 users at once, and the others in the following ticks', () => {
+    const { ports, owners, people, calls } = arrange();
+    for (let at = 0; at < 1_001; at += 1)
+      people.set(String(1 + 16 * at) as UserId, { sessions: 1, presence: ONLINE, guildIds: [GUILD] });
+    createPresences(ports);
+    const seen: number[] = [];
+    const defer = ports.clock.defer.bind(ports.clock);
+    ports.clock.defer = (run) => {
+      seen.push(calls.length);
+      defer(run);
+    };
+    owners.move(SELF, [GUILD], 4);
+    (ports.clock as VirtualClock).settle();
+    expect([seen, calls.length]).toEqual([[500, 1_000], 1_001]);
   });
 });
 
 describe('a request to publish presences again', () => {
   it('goes to the owner of each user', async () => {
-    const { ports, state, sent, settle } = arrange();
-    state.ours.delete(BOB);
+    const { ports, owners, sent, settle } = arrange();
+    owners.give('other#1', [BOB]);
     createPresences(ports).republish(GUILD, [BOB]);
     await settle();
-    expect(requestsOf(sent)).toEqual([['b', 'users.repeatPresences', [[BOB, [[GUILD, null]]]]]]);
+    expect(requestsOf(sent)).toEqual([['other', 'users.repeatPresences', [[BOB, [[GUILD, null]]]]]]);
   });
 
   it('is answered at once for a user with a session', async () => {
@@ -216,10 +276,10 @@ describe('a request to publish presences again', () => {
   });
 
   it('is dropped when another shard owns the user meanwhile', async () => {
-    const { ports, state, calls, settle, pass } = arrange();
+    const { ports, owners, calls, settle, pass } = arrange();
     createPresences(ports).republish(GUILD, [ADA]);
     await settle();
-    state.ours.delete(ADA);
+    owners.give('other#1', [ADA]);
     await pass(5_100);
     expect(calls).toEqual([]);
   });
@@ -227,22 +287,22 @@ describe('a request to publish presences again', () => {
 
 describe('a user whose last subscribed session is gone', () => {
   it('is asked for after five seconds, when the guild still shows a presence and no session', async () => {
-    const { ports, shown, sent, state, pass } = arrange();
-    for (const id of [ADA, BOB]) state.ours.delete(id);
+    const { ports, owners, shown, sent, pass } = arrange();
+    owners.give('other#1', [ADA, BOB]);
     const { noSubscribers } = createPresences(ports);
-    const third = '13' as UserId;
+    const third = '3' as UserId;
     for (const id of [ADA, BOB]) shown.presences.set(id, ONLINE);
     shown.sessionCounts.set(BOB, 1);
     for (const id of [ADA, BOB, third]) noSubscribers(GUILD, id);
     await pass(4_900);
     expect(sent).toEqual([]);
     await pass(200);
-    expect(requestsOf(sent)).toEqual([['b', 'users.repeatPresences', [[ADA, [[GUILD, null]]]]]]);
+    expect(requestsOf(sent)).toEqual([['other', 'users.repeatPresences', [[ADA, [[GUILD, null]]]]]]);
   });
 
   it('is not asked for in a guild that is no longer in memory', async () => {
-    const { ports, shown, sent, state, pass } = arrange();
-    state.ours.delete(ADA);
+    const { ports, owners, shown, sent, state, pass } = arrange();
+    owners.give('other#1', [ADA]);
     shown.presences.set(ADA, ONLINE);
     const { noSubscribers } = createPresences(ports);
     noSubscribers(GUILD, ADA);
