@@ -53,7 +53,7 @@ const notifyClock = ({ event }: { readonly event: ScheduledEvent }, { listener }
   if (event.due_ms !== null) listener.eventDue?.(event.due_ms);
 };
 
-/** Of changes of membership, which subscribe and unsubscribe sessions, and of queued work. */
+/** The listener subscribes sessions by changes of membership, and starts queued work. */
 export const GUILD_NOTIFICATIONS: Notifications<GuildFact, NotifyingGuild> = {
   memberAdded({ member: { user } }, { id, listener }) {
     listener.memberJoined(id, user.id);

@@ -51,7 +51,7 @@ const notifyIdle = ({ lobby }: { readonly lobby: Lobby }, { listener }: Notifyin
   if (atMs !== null) listener.idle(atMs);
 };
 
-/** Of changes of membership, which attach and detach sessions, and of what concerns the game and the linked channel. */
+/** The listener attaches sessions by changes of membership, and forwards messages to the linked channel. */
 export const LOBBY_NOTIFICATIONS: Notifications<LobbyOutcomeFact, NotifyingLobby> = {
   lobbyMemberAdded({ applicationId, member, allSessions }, { id, listener, game }) {
     listener.memberJoined(id, applicationId, member.user.id, allSessions === true);

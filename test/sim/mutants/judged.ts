@@ -1,3 +1,4 @@
+import { read } from '../../support/source.ts';
 import type { Mutation } from './mutations.ts';
 
 /** `equivalent`: no promise depends on it. `elsewhere`: other tests are for it, and the simulation does not run it at all. */
@@ -10,9 +11,13 @@ interface Judged {
   readonly to: string;
   readonly as: Judgement;
   readonly why: string;
+  /** Text of the line, where `from` stands elsewhere in the file too; absent: on any line. */
+  readonly on?: string | undefined;
 }
 
-const EQUIVALENT: readonly (readonly [file: string, from: string, to: string, why: string])[] = [
+type Row = readonly [file: string, from: string, to: string, why: string, on?: string];
+
+const EQUIVALENT: readonly Row[] = [
   [
     ...([
       'engine/session/allowance.ts',
@@ -57,7 +62,7 @@ const EQUIVALENT: readonly (readonly [file: string, from: string, to: string, wh
     'A segment whose end is known is there to be dropped.',
   ],
   ['engine/placement/rendezvous.ts', '2', '2 + 1', 'All scores change by the same factor.'],
-  ['actors/runtime/stream.ts', '1', '1 + 1', 'The size of a payload is approximate.'],
+  ['actors/runtime/stream.ts', '1', '1 + 1', 'The size of a payload is approximate.', 'weigh('],
   ['engine/session/journal.ts', '0x9e37_79b1', '0x9e37_79b1 + 1', 'Another odd constant of a checksum.'],
   [
     ...(['actors/cluster/membership/ownership.ts', '1', '1 + 1'] as const),
@@ -103,11 +108,14 @@ const EQUIVALENT: readonly (readonly [file: string, from: string, to: string, wh
     (file) =>
       (
         [
-          ['index < handles.length', '(index) <= (handles.length)'],
-          ['handles[index] ?? 0', 'handles[index]'],
-          ['0', '0 + 1'],
+          ['index < handles.length', '(index) <= (handles.length)', 'index < handles.length'],
+          ['handles[index] ?? 0', 'handles[index]', 'handles[index]'],
+          ['0', '0 + 1', 'handles[index]'],
         ] as const
-      ).map(([from, to]) => [file, from, to, 'Each index has a handle, and none has no session.'] as const),
+      ).map(([from, to, on]) => {
+        const why = 'Each index has a handle, and no session has the handle 0.';
+        return [file, from, to, why, on] as const;
+      }),
   ),
   [
     ...(['engine/session/journal.index.ts', 'this.#cursors.ended(session.handle)', 'undefined'] as const),
@@ -180,9 +188,11 @@ const ELSEWHERE_ALONE: readonly (readonly [file: string, from: string, to: strin
 ];
 
 const JUDGED: readonly Judged[] = [
-  ...EQUIVALENT.map(([file, from, to, why]) => ({ file, from, to, as: 'equivalent' as const, why })),
+  ...EQUIVALENT.map(([file, from, to, why, on]) => ({ file, from, to, as: 'equivalent' as const, why, on })),
   ...ELSEWHERE_ALONE.map(([file, from, to, why]) => ({ file, from, to, as: 'elsewhere' as const, why })),
 ];
+
+const lineOf = ({ file, line }: Mutation): string => read(file).split('\n')[line - 1] ?? '';
 
 /** `x ?? null` without its `?? null`: both mean that there is nothing. */
 const isAbsentAnyway = ({ from, to }: Mutation): boolean => from === `${to} ?? null`;
@@ -191,7 +201,13 @@ const isAbsentAnyway = ({ from, to }: Mutation): boolean => from === `${to} ?? n
 export function judged(mutation: Mutation): { readonly as: Judgement; readonly why: string } | null {
   const { file, from, to } = mutation;
   if (isAbsentAnyway(mutation)) return { as: 'equivalent', why: 'Undefined and null both mean absent.' };
-  const one = JUDGED.find((each) => each.file === file && each.from === from && each.to === to);
+  const one = JUDGED.find(
+    (each) =>
+      each.file === file &&
+      each.from === from &&
+      each.to === to &&
+      (each.on === undefined || lineOf(mutation).includes(each.on)),
+  );
   const why = ELSEWHERE[file];
   return one ?? (why === undefined ? null : { as: 'elsewhere', why });
 }

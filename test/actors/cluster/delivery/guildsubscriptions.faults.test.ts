@@ -40,7 +40,7 @@ describe('a followed guild', () => {
     expect(failed).not.toHaveBeenCalled();
   });
 
-  it('is requested again after the last position when the links to its owner break, and not when others break', async () => {
+  it('is requested again from its last position only when the links to its owner break', async () => {
     const instance = followedGuild();
     const { handle } = await live(instance);
     instance.home.peer('c', 'c');
@@ -107,7 +107,7 @@ describe('a followed guild', () => {
     expect([instance.cursor(other), instance.cursor(entered)]).toEqual(['1:13', '1:12']);
   });
 
-  it('is requested whole for the sessions that its crashed actor had subscribed, and not again for the others', async () => {
+  it('is requested from its start only for the sessions that its crashed actor had subscribed', async () => {
     const instance = followedGuild();
     await instance.own('self');
     const [one, other] = [instance.enter('one'), instance.enter('other')];
@@ -126,7 +126,7 @@ describe('a followed guild', () => {
     expect(instance.heard(one)).toEqual([]);
   });
 
-  it('is requested whole from its next owner by a session that received it as unavailable', async () => {
+  it('is requested from its start at its next owner when a session received it as unavailable', async () => {
     const instance = followedGuild();
     const { entered, handle } = await live(instance);
     const unavailable = { t: 'GUILD_DELETE', json: Buffer.from(`{"id":"${GUILD}","unavailable":true}`) };
@@ -170,7 +170,7 @@ describe('a followed guild', () => {
     }
   });
 
-  it('is neither kept nor requested any more when the shard has ended', async () => {
+  it('is neither kept nor requested after the shard has ended', async () => {
     const instance = followedGuild();
     await instance.own(null);
     instance.followed.subscribe(instance.enter('one'), GUILD, null).catch(() => undefined);

@@ -159,7 +159,7 @@ describe('a peer epoch', () => {
     expect(new Set(epochs).size).toBe(3);
   });
 
-  it('is followed by another after a break with a shard that is still a member, which is told of it', () => {
+  it('ends with the links to a shard that is still a member, and the shard receives the number of the next', () => {
     const { sessions, state, told, log, add } = arrange();
     const one = add('one');
     const peer = sessions.peer('a', 'a#1');
@@ -176,7 +176,7 @@ describe('a peer epoch', () => {
     expect(sessions.reference(one, next)).toMatchObject({ talk: 2, session: { handle: session.handle + 1 } });
   });
 
-  it('is not followed by another when the shard has left', () => {
+  it('has no successor when the shard has left', () => {
     const { sessions, shards, told, log } = arrange();
     const peer = sessions.peer('a', 'a#1');
     shards.splice(1, 1);
@@ -197,7 +197,7 @@ describe('a peer epoch', () => {
     expect(sessions.isCurrent(next)).toBe(true);
   });
 
-  it('need not exist for direct notifications to be missing after a break', () => {
+  it('is not needed to report that direct notifications were lost with the links', () => {
     const { sessions, told, log } = arrange();
     sessions.broken('a');
     expect([log, told]).toEqual([[['missed']], []]);
