@@ -1,8 +1,9 @@
 import { Type } from 'typebox';
 import { LIMITS } from '../../../protocol/limits.ts';
+import { Nullish } from '../../../protocol/opcodevalues.ts';
 import { present } from '../../../protocol/present.ts';
-import { connectionOpcode, Nullish } from './opcode.ts';
-import { Presence, presenceOf } from './presenceupdate.ts';
+import { Presence, presenceOf } from '../../../protocol/sessionrequests.ts';
+import { connectionOpcode } from './opcode.ts';
 
 /** `properties` describes the client. The server does not use it, so any value is accepted. */
 const Identify = Type.Object({

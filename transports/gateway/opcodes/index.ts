@@ -1,43 +1,32 @@
 import { OP, USER_OPS } from '../../../protocol/opcodes.ts';
-import { requestChannelInfo } from './channelinfo.ts';
+import { keysOf, present } from '../../../protocol/present.ts';
+import { requestRow, SESSION_REQUESTS } from '../../../protocol/sessionrequests.ts';
 import { heartbeat } from './heartbeat.ts';
 import { identify } from './identify.ts';
-import { lobbyVoiceServerPing } from './lobbyvoiceserverping.ts';
-import { lobbyVoiceStates } from './lobbyvoicestates.ts';
-import type { Opcode } from './opcode.ts';
-import { presenceUpdate } from './presenceupdate.ts';
-import { requestMembers } from './requestmembers.ts';
+import { type Opcode, sessionOpcode } from './opcode.ts';
 import { resume } from './resume.ts';
-import { requestSoundboardSounds } from './soundboard.ts';
-import { streamCreate } from './streamcreate.ts';
-import { streamDelete } from './streamdelete.ts';
-import { streamPing } from './streamping.ts';
-import { streamSetPaused } from './streamsetpaused.ts';
-import { streamWatch } from './streamwatch.ts';
-import { voiceState } from './voicestate.ts';
+
+const byNumber = (opcodes: readonly (readonly [number, Opcode])[]): ReadonlyMap<unknown, Opcode> =>
+  new Map(opcodes.toSorted(([a], [b]) => a - b));
+
+/** The opcodes of requests for everybody, or of those that not every session may send. */
+const requestOpcodes = (isForAll: boolean): (readonly [number, Opcode])[] =>
+  keysOf(SESSION_REQUESTS).flatMap((name) => {
+    const { opcodes, only } = requestRow(name);
+    if ((only === undefined) !== isForAll) return [];
+    return keysOf(opcodes).map((op) => [OP[op], sessionOpcode(name, present(opcodes[op]))] as const);
+  });
 
 /** Opcodes that every client may send. */
-export const OPCODES: ReadonlyMap<unknown, Opcode> = new Map([
+export const OPCODES = byNumber([
   [OP.HEARTBEAT, heartbeat],
   [OP.IDENTIFY, identify],
-  [OP.PRESENCE_UPDATE, presenceUpdate],
-  [OP.VOICE_STATE_UPDATE, voiceState],
   [OP.RESUME, resume],
-  [OP.REQUEST_GUILD_MEMBERS, requestMembers],
-  [OP.REQUEST_SOUNDBOARD_SOUNDS, requestSoundboardSounds],
-  [OP.REQUEST_CHANNEL_INFO, requestChannelInfo],
+  ...requestOpcodes(true),
 ]);
 
 /** Opcodes that only people's sessions may send. */
-export const USER_OPCODES: ReadonlyMap<unknown, Opcode> = new Map([
-  [OP.LOBBY_VOICE_STATES, lobbyVoiceStates],
-  [OP.STREAM_CREATE, streamCreate],
-  [OP.STREAM_DELETE, streamDelete],
-  [OP.STREAM_WATCH, streamWatch],
-  [OP.STREAM_PING, streamPing],
-  [OP.STREAM_SET_PAUSED, streamSetPaused],
-  [OP.LOBBY_VOICE_SERVER_PING, lobbyVoiceServerPing],
-]);
+export const USER_OPCODES = byNumber(requestOpcodes(false));
 
 /**
  * Looks up the handler of an opcode. `unknown`: close with 4001. `ignored`: a user's client sends it, and this server does not

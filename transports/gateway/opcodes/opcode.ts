@@ -1,8 +1,9 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
-import { type Static, type TSchema, Type } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { GatewaySession, Identify } from '../../../actors/session/ports.ts';
-import { type FreshId, isSnowflake, snowflakeOf } from '../../../protocol/ids.ts';
+import type { RequestOpcode } from '../../../protocol/opcodevalues.ts';
+import type { RequestName, SessionRequest } from '../../../protocol/sessionrequests.ts';
 
 /** The connection's methods for opcode handlers. */
 export interface Connection {
@@ -26,19 +27,20 @@ export interface Opcode {
   accept(connection: Connection, d: unknown, session: GatewaySession | null): boolean;
 }
 
-/** An opcode for a connection that has a session. */
-export function sessionOpcode<S extends TSchema>(
-  schema: S,
-  handle: (session: GatewaySession, d: Static<S>, connection: Connection) => boolean | undefined,
-): Opcode {
-  const check = Compile(schema);
-  return {
-    moment: 'identified',
-    schema,
-    accept: (connection, d, session) =>
-      check.Check(d) && session !== null && handle(session, d, connection) !== false,
-  };
-}
+/** An opcode for a connection that has a session, which carries a request of that name. */
+export const sessionOpcode = (name: RequestName, { schema, inputOf }: RequestOpcode<unknown>): Opcode => ({
+  moment: 'identified',
+  schema,
+  accept(connection, d, session) {
+    const input = inputOf(d);
+    if (input === null || session === null) return false;
+    // The opcodes of a row produce the input of its request.
+    const request = { name, input } as SessionRequest;
+    if (request.name === 'presence') connection.updatePresence(request.input);
+    else session.ask(request);
+    return true;
+  },
+});
 
 /** An opcode of the connection itself. */
 export function connectionOpcode<S extends TSchema>(
@@ -57,20 +59,3 @@ export function connectionOpcode<S extends TSchema>(
     },
   };
 }
-
-export const Nullish = <S extends TSchema>(schema: S) => Type.Optional(Type.Union([schema, Type.Null()]));
-
-/**
- * An id as clients send it: a decimal string or an integer. An integer beyond 2^53 arrives as a bigint with all its digits
- * (`protocol/json.ts`), so a double of that size was not a valid id and is rejected.
- */
-export const Snowflake = Type.Refine(
-  Type.Union([Type.String(), Type.Integer(), Type.BigInt()]),
-  (value) => (typeof value !== 'number' || Number.isSafeInteger(value)) && isSnowflake(String(value)),
-);
-
-/** A stream key, as `engine/call/stream.ts` formats it: a word and three ids at most. */
-export const StreamKey = Type.String({ maxLength: 128 });
-
-/** The canonical string form of an id. */
-export const idOf = (value: string | number | bigint): FreshId => snowflakeOf(BigInt(value));

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
+import { Nullish } from '../../../protocol/opcodevalues.ts';
 import { bareToken } from './identify.ts';
-import { connectionOpcode, Nullish } from './opcode.ts';
+import { connectionOpcode } from './opcode.ts';
 
 const Resume = Type.Object({
   token: Type.String(),

@@ -2,7 +2,8 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { VoiceIdentify, VoiceResume, VoiceSession } from '../../../actors/call/ports.ts';
 import type { VoiceCodec } from '../../../engine/call/requests.ts';
-import { idOf, type Moment, Nullish, Snowflake } from '../../gateway/opcodes/opcode.ts';
+import { idOf, Nullish, Snowflake } from '../../../protocol/opcodevalues.ts';
+import type { Moment } from '../../gateway/opcodes/opcode.ts';
 
 export { idOf, Nullish, Snowflake };
 
