@@ -81,7 +81,7 @@ const STORAGE = {
   database_url: optional(
     'a URL such as postgres://user:password@host/database',
     '^postgres(ql)?://.+$',
-    'The PostgreSQL database. When null the embedded database is used. The variable DATABASE_URL is read too.',
+    'The PostgreSQL database. When null the embedded database is used. The variable DATABASE_URL is read too. With `?pooler=transaction` for PgBouncer or another pooler of transactions.',
     true,
   ),
   data_dir: optional(

@@ -4,6 +4,7 @@ import pg from 'pg';
 import { type Driver, messageOf, refusedByDatabase, type Sql, StorageFault } from './driver.ts';
 
 interface PostgresOptions {
+  /** With `pooler=transaction` in its query for a pooler before the server. */
   readonly databaseUrl: string;
   /** Most connections. The writer uses one while it commits; reads use the others. */
   readonly connectionsMax?: number;
@@ -17,6 +18,9 @@ const CONNECT_TIMEOUT_MS = 5_000;
  */
 const IDLE_IN_TRANSACTION_MS = 10_000;
 
+/** The timeouts as a pooler accepts them: for a transaction, since it rejects them as parameters of a connection. */
+const LOCAL_TIMEOUTS = `SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}; SET LOCAL idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`;
+
 /** Names of prepared statements by text, so that every connection plans each text once. */
 const names = new Map<string, string>();
 function nameOf(text: string): string {
@@ -28,9 +32,11 @@ function nameOf(text: string): string {
   return name;
 }
 
-const sqlOver = (at: Pick<pg.ClientBase, 'query'>): Sql => ({
+/** @param isPooled Whether two statements may run on different connections of the server, which then keep no prepared one. */
+const sqlOver = (at: Pick<pg.ClientBase, 'query'>, isPooled: boolean): Sql => ({
   query: async <Row>(text: string, values: readonly unknown[] = []) => {
-    const result = await at.query({ name: nameOf(text), text, values: [...values] });
+    const named = isPooled ? { text } : { name: nameOf(text), text };
+    const result = await at.query({ ...named, values: [...values] });
     return result.rows as Row[];
   },
   script: async (text) => {
@@ -67,11 +73,12 @@ async function begin(pool: pg.Pool, opening: string): Promise<pg.PoolClient> {
 async function transaction<T>(
   pool: pg.Pool,
   body: (sql: Sql) => Promise<T>,
-  opening: string | undefined,
+  opening: string,
+  isPooled: boolean,
 ): Promise<T> {
-  const client = await begin(pool, opening ?? '');
+  const client = await begin(pool, isPooled ? `${LOCAL_TIMEOUTS}; ${opening}` : opening);
   try {
-    const value = await body(sqlOver(client));
+    const value = await body(sqlOver(client, isPooled));
     await client.query('COMMIT');
     client.release();
     return value;
@@ -97,17 +104,45 @@ async function ended(pool: pg.Pool, connected: ReadonlySet<pg.PoolClient>): Prom
 }
 
 /**
+ * Reads `pooler=transaction` of a database's URL: a pooler, such as PgBouncer, gives each transaction a connection of the
+ * server, so nothing of a session outlasts it.
+ *
+ * @throws StorageFault for another value, as `statement`: a commit is several statements.
+ */
+function connectionOf(databaseUrl: string): { readonly url: string; readonly isPooled: boolean } {
+  // The driver takes more than a URL may contain, as a space in a password.
+  if (!/[?&]pooler=/.test(databaseUrl)) return { url: databaseUrl, isPooled: false };
+  const url = new URL(databaseUrl);
+  const pooler = url.searchParams.get('pooler');
+  if (pooler !== 'transaction')
+    throw new StorageFault(`The pooler of database_url is ${pooler}; it must be transaction.`);
+  url.searchParams.delete('pooler');
+  return { url: url.href, isPooled: true };
+}
+
+/** The fault of a server that did not accept the first connection. */
+function unopened(error: unknown): StorageFault {
+  const isPooler = error instanceof Error && error.message.includes('unsupported startup parameter');
+  const hint = isPooler ? ' A pooler answers: add pooler=transaction to the query of database_url.' : '';
+  const what = error instanceof pg.DatabaseError ? 'refused the connection' : 'does not answer';
+  return new StorageFault(`The PostgreSQL server ${what}: ${messageOf(error)}${hint}`, { cause: error });
+}
+
+/**
  * Opens a pool of connections to a PostgreSQL server (15 or newer).
  *
  * @throws StorageFault when the server cannot be reached or its database is not UTF-8.
  */
 export async function openPostgres(options: PostgresOptions): Promise<Driver> {
+  const { url, isPooled } = connectionOf(options.databaseUrl);
   const pool = new pg.Pool({
-    connectionString: options.databaseUrl,
+    connectionString: url,
     max: options.connectionsMax ?? 10,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    ...(!isPooled && {
+      statement_timeout: STATEMENT_TIMEOUT_MS,
+      idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    }),
     // For a vanished server: the client gives up shortly after the server's own timeout would have ended.
     query_timeout: STATEMENT_TIMEOUT_MS + CONNECT_TIMEOUT_MS,
     keepAlive: true,
@@ -128,15 +163,13 @@ export async function openPostgres(options: PostgresOptions): Promise<Driver> {
       throw new StorageFault(`The database's encoding is ${rows[0]?.server_encoding}; it must be UTF8.`);
   } catch (error) {
     await pool.end();
-    if (error instanceof StorageFault) throw error;
-    const what = error instanceof pg.DatabaseError ? 'refused the connection' : 'does not answer';
-    throw new StorageFault(`The PostgreSQL server ${what}: ${messageOf(error)}`, { cause: error });
+    throw error instanceof StorageFault ? error : unopened(error);
   }
   let closing: Promise<void> | undefined;
   return {
     kind: 'postgres',
-    ...sqlOver(pool),
-    transaction: (body, opening) => transaction(pool, body, opening),
+    ...sqlOver(pool, isPooled),
+    transaction: (body, opening = '') => transaction(pool, body, opening, isPooled),
     copy: async () => null,
     close: () => {
       closing ??= ended(pool, connected);

@@ -65,12 +65,28 @@ const etcdRestarted: Fault = {
 
 const postgresRestarted: Fault = {
   name: 'PostgreSQL restarted',
-  run: (ground, _shard, random) => ground.postgres.restart(between(random, 0, 2_000)),
+  run: async (ground, _shard, random) => ground.postgres?.restart(between(random, 0, 2_000)),
 };
 
 const postgresCrashed: Fault = {
   name: 'PostgreSQL crashed',
-  run: (ground, _shard, random) => ground.postgres.crash(between(random, 0, 2_000)),
+  run: async (ground, _shard, random) => ground.postgres?.crash(between(random, 0, 2_000)),
+};
+
+const primaryLost: Fault = {
+  name: 'primary lost, standby promoted',
+  run: async ({ patroni }) => patroni?.loseThePrimary(),
+};
+
+/** The former primary goes on with the commits that it had received, after another has taken its place. */
+const primaryHung: Fault = {
+  name: 'primary stopped until the standby was promoted',
+  run: async ({ patroni }) => patroni?.hangThePrimary(),
+};
+
+const primarySwitched: Fault = {
+  name: 'primary switched',
+  run: async ({ patroni }) => patroni?.switchOver(),
 };
 
 /** The shard may have forwarded nothing of its last messages, and its peers cannot ask it. */
@@ -130,4 +146,11 @@ export const ONE_OF_EACH: readonly Fault[] = [
 export const ANY: readonly Fault[] = [
   ...ONE_OF_EACH,
   ...[kill, late, killedWhileParted, killedOnReturn, postgresRestarted, pauseFor(30_000)],
+];
+
+/** Faults of a run with `--patroni`: one of each, and what is drawn in a longer one. */
+export const ONE_OF_EACH_PATRONI: readonly Fault[] = [primaryLost, primaryHung, primarySwitched];
+export const ANY_PATRONI: readonly Fault[] = [
+  ...ONE_OF_EACH_PATRONI,
+  ...[primaryLost, kill, late, partedFromDatabase, etcdRestarted],
 ];

@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { etcdBinary, startEtcd, type TestEtcd } from '../support/etcd.ts';
 import { freePort } from '../support/freeport.ts';
+import { lackingForPatroni, type PatroniCluster, startPatroni } from '../support/patroni.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.setup.ts';
 import type { Noted, Stored } from './judge.ts';
 import { openWire, type Wire } from './wire.ts';
@@ -29,6 +30,8 @@ interface GroundOptions {
   readonly root: string;
   /** Without it the database takes whatever a shard writes: the checks must then find something. */
   readonly fence?: boolean;
+  /** Two servers under Patroni behind HAProxy and PgBouncer, in place of one. */
+  readonly patroni?: boolean;
   readonly set?: Readonly<Record<string, string | number | boolean>>;
 }
 
@@ -54,7 +57,9 @@ export interface Shard {
 export interface Ground {
   readonly shards: readonly Shard[];
   readonly etcd: TestEtcd;
-  readonly postgres: TestPostgres;
+  /** One of the two, by the option `patroni`. */
+  readonly postgres: TestPostgres | null;
+  readonly patroni: PatroniCluster | null;
   readonly journalDir: string;
   /** Parts a shard from all others, both ways, or joins it with them again. */
   part(shard: Shard, state: 'whole' | 'cut' | 'held'): void;
@@ -85,8 +90,11 @@ const NO_FENCE = `
 CREATE OR REPLACE FUNCTION guildhall_fence(partitions integer[], epochs bigint[]) RETURNS boolean
 LANGUAGE sql AS 'SELECT true'`;
 
-/** The program that the machine lacks, or null. */
-export const lacking = (): string | null => (etcdBinary === null ? 'etcd is not installed' : null);
+/** What the machine lacks, or null. */
+export function lacking({ patroni = false }: Pick<GroundOptions, 'patroni'> = {}): string | null {
+  const programs = [...(etcdBinary === null ? ['etcd'] : []), ...(patroni ? lackingForPatroni() : [])];
+  return programs.length === 0 ? null : `not installed: ${programs.join(', ')}`;
+}
 
 /** @throws Error when something does not start, or the machine lacks it. */
 export async function openGround(options: GroundOptions): Promise<Ground> {
@@ -109,14 +117,17 @@ async function build(
 ): Promise<Ground> {
   const folder = mkdtempSync(join(tmpdir(), 'guildhall-chaos-'));
   closing.push(() => rmSync(folder, { recursive: true, force: true }));
-  const postgres = await startPostgres();
-  if (typeof postgres === 'string') throw new Error(postgres);
-  closing.push(() => postgres.stop());
   const etcd = await startEtcd(etcdBinary ?? 'etcd');
   closing.push(() => etcd.stop());
-  await askOnce(postgres.url, `CREATE DATABASE ${DATABASE}`);
-  const databaseUrl = new URL(postgres.url);
-  databaseUrl.pathname = DATABASE;
+  const patroni = options.patroni === true ? await startPatroni(etcd.url) : null;
+  closing.push(() => patroni?.stop());
+  const postgres = patroni === null ? await postgresAlone() : null;
+  closing.push(() => postgres?.stop());
+  const databaseUrl = new URL(patroni?.url ?? postgres?.url ?? '');
+  if (postgres) {
+    await askOnce(postgres.url, `CREATE DATABASE ${DATABASE}`);
+    databaseUrl.pathname = DATABASE;
+  }
   const query = <Row>(text: string, values: readonly unknown[] = []) =>
     askOnce<Row>(databaseUrl.href, text, values);
   const journalDir = join(folder, 'journal');
@@ -131,7 +142,7 @@ async function build(
   if (options.fence === false) await query(NO_FENCE);
   await Promise.all(others.map((shard) => shard.start()));
   return {
-    ...{ shards, etcd, postgres, journalDir, query, close },
+    ...{ shards, etcd, postgres, patroni, journalDir, query, close },
     part(shard, state) {
       shard.fromPeers.set(state);
       for (const other of shards) if (other !== shard) other.fromPeers.set(state, shard.id);
@@ -154,6 +165,12 @@ async function build(
       ];
     },
   };
+}
+
+async function postgresAlone(): Promise<TestPostgres> {
+  const postgres = await startPostgres();
+  if (typeof postgres === 'string') throw new Error(postgres);
+  return postgres;
 }
 
 async function askOnce<Row>(url: string, text: string, values: readonly unknown[] = []): Promise<Row[]> {

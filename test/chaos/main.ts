@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { optionsOf, runOrExit } from '../support/commandline.ts';
-import { ANY, type Fault, ONE_OF_EACH } from './faults.ts';
+import { ANY, ANY_PATRONI, type Fault, ONE_OF_EACH, ONE_OF_EACH_PATRONI } from './faults.ts';
+import { lacking } from './ground.ts';
 import { lineOf } from './judge.ts';
 import { runChaos } from './run.ts';
 
@@ -11,6 +12,7 @@ const USAGE = `npm run chaos -- [options]    injects faults into real processes 
   --minutes N      how long; without it, one fault of each kind
   --seed N         the seed of the faults (drawn)
   --only TEXT      only faults whose name contains it
+  --patroni        two servers of PostgreSQL under Patroni, whose primary is lost, stopped and switched
   --no-fence       without the fence of commits, which must be detected`;
 const values = runOrExit(() =>
   optionsOf(
@@ -21,16 +23,18 @@ const values = runOrExit(() =>
       seed: { type: 'string', default: String(Date.now() % 1_000_000) },
       only: { type: 'string', default: '' },
       fence: { type: 'boolean', default: true },
+      patroni: { type: 'boolean', default: false },
     },
     ['minutes', 'seed'],
   ),
 );
+const { fence, patroni } = values;
 const seed = Number(values.seed);
 const endMs = values.minutes === undefined ? null : Date.now() + Number(values.minutes) * 60_000;
 /** Whether the fault's name contains the `--only` option. */
 const isWanted = ({ name }: Fault): boolean => name.includes(values.only);
-const left: Fault[] = ONE_OF_EACH.filter(isWanted);
-const again = ANY.filter(isWanted);
+const left: Fault[] = (patroni ? ONE_OF_EACH_PATRONI : ONE_OF_EACH).filter(isWanted);
+const again = (patroni ? ANY_PATRONI : ANY).filter(isWanted);
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 function next(random: () => number): Fault | null {
@@ -40,8 +44,13 @@ function next(random: () => number): Fault | null {
   return (endMs === null ? left.splice(at, 1)[0] : again[at]) ?? null;
 }
 
-say(`seed ${seed}${values.fence ? '' : ', without the fence'}`);
-const report = await runChaos({ root: resolve(process.cwd()), seed, next, fence: values.fence, log: say });
+const missing = lacking({ patroni });
+if (missing !== null) {
+  say(`${missing} (packages of Debian)`);
+  process.exit(2);
+}
+say(`seed ${seed}${fence ? '' : ', without the fence'}`);
+const report = await runChaos({ root: resolve(process.cwd()), seed, next, fence, patroni, log: say });
 const { lost, doubled, reordered, stale, ...counts } = report;
 for (const found of [...lost, ...doubled, ...reordered, ...stale].slice(0, SHOWN_MAX)) say(found);
 say(

@@ -13,6 +13,8 @@ interface ChaosOptions {
   readonly next: (random: () => number) => Fault | null;
   /** Whether the database refuses stale writes; it does unless said otherwise. */
   readonly fence?: boolean;
+  /** Two servers of PostgreSQL under Patroni. */
+  readonly patroni?: boolean;
   readonly log: (line: string) => void;
 }
 
@@ -54,8 +56,8 @@ function randomOf(seed: number): () => number {
  * database.
  */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
-  const { fence = true, root, log } = options;
-  const ground = await openGround({ root, fence });
+  const { fence = true, patroni = false, root, log } = options;
+  const ground = await openGround({ root, fence, patroni });
   try {
     await allServing(ground.shards);
     const world = await seedWorld(ground.shards[0] as Shard, GUILDS);

