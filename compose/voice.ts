@@ -234,7 +234,7 @@ async function openPlane(
     peers: (events) => createPeers(webrtc, events),
     onFault,
   });
-  logger.debug(plane.sender, 'The sender of voice packets is chosen.');
+  logger.debug(plane.sender, 'The sender of voice packets was chosen.');
   return plane;
 }
 

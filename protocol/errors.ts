@@ -413,7 +413,7 @@ export const ERRORS = {
   // Our own codes outside the platform's ranges: lobbies beyond the platform, and matchmaking.
   LOBBY_LOCKED: row(403, 900001, 'This lobby is locked'),
   LOBBY_NOT_INVITED: row(403, 900002, 'This lobby is open to invited users only'),
-  LOBBY_WRONG_PASSWORD: row(403, 900003, 'The password of this lobby is another one'),
+  LOBBY_WRONG_PASSWORD: row(403, 900003, 'Wrong lobby password'),
   LOBBY_NOT_HOST: row(403, 900004, 'Only the host of this lobby may do this'),
   READY_CHECK_OPEN: row(409, 900005, 'A ready check is open in this lobby'),
   NO_READY_CHECK: row(404, 900006, 'No ready check is open in this lobby'),

@@ -4,7 +4,7 @@
 // Without --dist the modules of the sources are built one by one: the bundle of a build cannot tell them apart.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync } from 'node:fs';
+import { cpSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
@@ -24,7 +24,8 @@ const { values } = parseArgs({
   },
 });
 
-const dist = values.dist === undefined ? buildModules() : resolve(values.dist);
+// The modules are recognized by their addresses, in which no link of the file system remains.
+const dist = realpathSync(values.dist === undefined ? buildModules() : resolve(values.dist));
 const server = spawn(
   process.execPath,
   [
@@ -133,6 +134,8 @@ async function command(name) {
 
 function show(name, functions) {
   const files = Map.groupBy?.(functions, ({ file }) => file) ?? groupBy(functions);
+  if (files.size === 0)
+    throw new Error(`No module of ${dist} ran for one ${name}: it is not the build of this server.`);
   process.stdout.write(`\n${name}: ${files.size} files, ${functions.length} functions\n`);
   for (const [file, found] of [...files].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const names = found.map((each) => each.name || '(anonymous)').join(', ');

@@ -56,6 +56,6 @@ export class CallRunner {
     const env = { nowMs: this.#host.nowMs(), randomBytes: this.#host.randomBytes };
     const outcome = callRules.decide(this.state, type, input, SYSTEM, env);
     for (const fact of factsOf(outcome))
-      for (const dispatch of callRules.happen(this.state, fact)) this.#carryOut(dispatch);
+      for (const dispatch of callRules.applyAndDispatch(this.state, fact)) this.#carryOut(dispatch);
   }
 }

@@ -388,7 +388,7 @@ const ignore = (): void => undefined;
 
 type VoiceChange = (voiceListener: VoiceListener) => void;
 
-/** What the listener for voice is told of a fact; null for nothing. Reads the state as of now. */
+/** What notifies the listener for voice of a fact; null if nothing does. Reads the state as of now. */
 function voiceChangeOf(
   id: ChannelId,
   { voiceStates }: LobbyState,

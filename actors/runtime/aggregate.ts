@@ -17,7 +17,7 @@ import { answeringBugs, asError, OpenWork, OrderedCommits, resumed, rethrow } fr
 /** The part of an aggregate's rules that the runner needs. */
 interface Rules<State, Fact, Dispatch> {
   readonly missing: Refusal;
-  happen(state: State, fact: Fact): readonly Dispatch[];
+  applyAndDispatch(state: State, fact: Fact): readonly Dispatch[];
   isDurable(fact: Fact): boolean;
   ends(fact: Fact): boolean;
 }
@@ -343,7 +343,7 @@ export abstract class AggregateShell<
     const outgoing: OutgoingDispatch[] = [];
     const durable: Fact[] = [];
     for (const fact of facts) {
-      for (const dispatch of rules.happen(state, fact))
+      for (const dispatch of rules.applyAndDispatch(state, fact))
         outgoing.push(...this.outgoing(state, dispatch, fact, nowMs));
       this.applied(state, fact);
       if (rules.isDurable(fact)) durable.push(fact);

@@ -1,6 +1,6 @@
 import type { UserId } from '../../protocol/ids.ts';
 import { VOICE_OP } from '../../protocol/voice.ts';
-import { accepted, noting } from '../kernel/aggregate.ts';
+import { accepted, withBefore } from '../kernel/aggregate.ts';
 import { gateOf, sameGate } from './audibility.ts';
 import { type CallState, change, memberOf, withMember } from './call.ts';
 import type { CallDispatch } from './dispatch.ts';
@@ -154,7 +154,7 @@ export const members: CallTopic<MemberCommands, MemberFacts> = {
         ...audiencesOf(state, userId),
       ],
     },
-    memberChanged: noting({
+    memberChanged: withBefore({
       durable: false,
       before: (state, { voiceMember }) => gateOf(memberOf(state, voiceMember).voiceMember),
       apply: (state, { voiceMember }) => change(state, voiceMember, { voiceMember }),

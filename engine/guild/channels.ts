@@ -5,7 +5,7 @@ import { type ChannelId, compareIds, isRoleId, isUserId, type OverwriteId } from
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import { accepted, type Env, noting, type Outcome, refused } from '../kernel/aggregate.ts';
+import { accepted, type Env, type Outcome, refused, withBefore } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import { auditEntry, changesOf } from './auditing.ts';
@@ -415,7 +415,7 @@ export const channels: GuildTopic<ChannelCommands, keyof ChannelFacts> = {
         { t: 'CHANNEL_CREATE', d: channel, to: { kind: 'channel', channelId: channel.id } },
       ],
     },
-    channelUpdated: noting({
+    channelUpdated: withBefore({
       voiceMembers: 'everyone',
       before: (guild, { channel }) =>
         seenAlike(guild, channel) ? null : sightOf(guild, { channelIds: [channel.id] }),

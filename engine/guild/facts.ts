@@ -123,7 +123,7 @@ export type WebhookFacts = {
 };
 
 export type CrosspostFacts = {
-  /** The guild's followers must hear of a message: it was published (`creates`), changed or deleted. */
+  /** The guild's followers must receive a message: it was published (`creates`), changed or deleted. */
   crosspostQueued: {
     readonly id: string;
     readonly channelId: ChannelId;

@@ -5,7 +5,7 @@ import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import type { APIGuild } from '../../protocol/objects.ts';
 import { formatPermissions, P } from '../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
-import { accepted, type Env, noting, type Outcome, refused } from '../kernel/aggregate.ts';
+import { accepted, type Env, type Outcome, refused, withBefore } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import { standingPermissions } from '../permissions/permissions.ts';
 import { auditEntry, changesOf, sameValue } from './auditing.ts';
@@ -313,7 +313,7 @@ export const info: GuildTopic<InfoCommands, keyof InfoFacts> = {
       // Sessions receive a guild when they subscribe; a new guild has no subscribers.
       dispatches: () => [],
     },
-    guildUpdated: noting({
+    guildUpdated: withBefore({
       voiceMembers: 'everyone',
       before: (guild, { info }) =>
         guild.info.owner_id === info.owner_id

@@ -3,7 +3,7 @@ import type { GuildId, JoinRequestId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../../protocol/timestamps.ts';
-import { accepted, type Env, noting, type Outcome, refused } from '../kernel/aggregate.ts';
+import { accepted, type Env, type Outcome, refused, withBefore } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import { auditEntry } from './auditing.ts';
@@ -97,7 +97,7 @@ export const joinRequests: GuildTopic<JoinRequestCommands, keyof JoinRequestFact
     },
   },
   facts: {
-    joinRequestWritten: noting({
+    joinRequestWritten: withBefore({
       before: (guild, { request }) => guild.joinRequests.get(request.user.id)?.id === request.id,
       apply: (guild, { request }) => {
         guild.joinRequests.set(request.user.id, request);

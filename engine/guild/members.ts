@@ -4,7 +4,7 @@ import { listsMembers } from '../../protocol/intents.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import { accepted, type Env, noting, type Outcome, refused } from '../kernel/aggregate.ts';
+import { accepted, type Env, type Outcome, refused, withBefore } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
@@ -187,7 +187,7 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
       },
       dispatches: (guild, { member }) => [toGuild('GUILD_MEMBER_ADD', { ...member, guild_id: guild.id })],
     },
-    memberUpdated: noting({
+    memberUpdated: withBefore({
       voiceMembers: ({ member }) => member.user.id,
       before: (guild, { member }) =>
         seesAlike(guild, member) ? null : sightOf(guild, { userIds: [member.user.id] }),

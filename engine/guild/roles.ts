@@ -4,7 +4,7 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { type APIRole, NO_FLAGS } from '../../protocol/objects.ts';
 import { formatPermissions, P, parsePermissions } from '../../protocol/permissions.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
-import { accepted, type Env, noting, type Outcome, refused } from '../kernel/aggregate.ts';
+import { accepted, type Env, type Outcome, refused, withBefore } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import { compareRoles } from '../permissions/permissions.ts';
 import { auditEntry, changesOf } from './auditing.ts';
@@ -334,7 +334,7 @@ export const roles: GuildTopic<RoleCommands, keyof RoleFacts> = {
         { t: 'GUILD_ROLE_CREATE', d: { guild_id: guild.id, role }, to: { kind: 'guild' } },
       ],
     },
-    roleUpdated: noting({
+    roleUpdated: withBefore({
       voiceMembers: 'everyone',
       before: (guild, { role }) =>
         (changedBits(guild, role) & SIGHT) === 0n
@@ -346,7 +346,7 @@ export const roles: GuildTopic<RoleCommands, keyof RoleFacts> = {
         ...visibilityDiff(guild, before),
       ],
     }),
-    roleDeleted: noting({
+    roleDeleted: withBefore({
       voiceMembers: 'everyone',
       before: (guild, { roleId }) => sightOf(guild, { userIds: subscribedHolders(guild, roleId) }),
       apply: applyRoleDeleted,

@@ -3,7 +3,7 @@ import type { ChannelId, ScheduledEventId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { EVENT_STATUS, type EventEntity, type EventStatus } from '../../protocol/scheduledevents.ts';
-import { accepted, type Env, noting, type Outcome, refused } from '../kernel/aggregate.ts';
+import { accepted, type Env, type Outcome, refused, withBefore } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import { type EventObject, eventPayload, isFinished, type ScheduledEvent } from '../scheduledevent/event.ts';
@@ -239,7 +239,7 @@ const eventDispatch = (
 });
 
 /** A moved event loses the users who do not see its new channel. */
-const updated = noting({
+const updated = withBefore({
   before: (guild: Guild, { event }: ScheduledEventFacts['scheduledEventUpdated']) => {
     const was = guild.scheduledEvents.byId.get(event.id);
     return was && was.channel_id !== event.channel_id ? { was, viewers: viewersOf(guild, was) } : null;

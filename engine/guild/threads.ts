@@ -5,7 +5,7 @@ import { type ChannelId, compareIds, type MessageId, threadIdOf, type UserId } f
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { microsecondsOf } from '../../protocol/timestamps.ts';
 import { systemMessage } from '../channel/messages.ts';
-import { accepted, type Env, noting, type Outcome, refused } from '../kernel/aggregate.ts';
+import { accepted, type Env, type Outcome, refused, withBefore } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import { visibleChannels } from '../permissions/permissions.ts';
 import { type Thread, threadMemberObject } from '../thread/thread.ts';
@@ -198,7 +198,7 @@ export const threads: GuildTopic<ThreadCommands, keyof ThreadFacts> = {
       },
       dispatches: (guild, { thread, members }) => threadCreated(guild, thread, members),
     },
-    threadUpdated: noting({
+    threadUpdated: withBefore({
       before: (guild, { thread }) => guild.threads.get(thread.id)?.thread.thread_metadata.archived === true,
       apply: (guild, { thread }) => {
         const { archived, archive_timestamp: at } = thread.thread_metadata;
@@ -207,7 +207,7 @@ export const threads: GuildTopic<ThreadCommands, keyof ThreadFacts> = {
       },
       dispatches: (guild, { thread }, wasArchived) => threadUpdated(guild, thread, wasArchived),
     }),
-    threadDeleted: noting({
+    threadDeleted: withBefore({
       before: (guild, { thread }) => guild.threads.get(thread.id) ?? null,
       apply: (guild, { thread }) => {
         guild.threads.set(thread.id, null);

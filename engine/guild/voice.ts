@@ -2,7 +2,7 @@ import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import type { GatewayVoiceState } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { accepted, type Env, noting, type Outcome, refused } from '../kernel/aggregate.ts';
+import { accepted, type Env, type Outcome, refused, withBefore } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
@@ -113,7 +113,7 @@ export const voice: GuildTopic<VoiceCommands, keyof VoiceFacts> = {
     },
   },
   facts: {
-    voiceStateChanged: noting({
+    voiceStateChanged: withBefore({
       durable: 'snapshot',
       voiceMembers: ({ userId }) => userId,
       // The channel that this change makes the user leave.

@@ -14,7 +14,7 @@ export interface Env {
 
 /**
  * The result of a rule: a value and the facts that make it true, or the platform's refusal. A refusal may have facts too:
- * what a blocked message leads to. The caller hears of it when they are durable.
+ * what a blocked message leads to. The caller receives the refusal when they are durable.
  */
 export type Outcome<Value, Fact> =
   | { readonly ok: true; readonly value: Value; readonly facts: readonly Fact[] }
@@ -95,18 +95,18 @@ interface PlainFactRow<State, Fact, Dispatch> extends AnyFactRow<State, Fact> {
   readonly dispatches: (state: State, fact: Fact) => readonly Dispatch[];
 }
 
-interface NotingFactRow<State, Fact, Dispatch> extends AnyFactRow<State, Fact> {
+interface BeforeFactRow<State, Fact, Dispatch> extends AnyFactRow<State, Fact> {
   /** Applies the fact and returns its dispatches. */
-  readonly happen: (state: State, fact: Fact) => readonly Dispatch[];
+  readonly applyAndDispatch: (state: State, fact: Fact) => readonly Dispatch[];
 }
 
 /** One fact with all its properties. */
 export type FactRow<State, Fact, Dispatch> =
   | PlainFactRow<State, Fact, Dispatch>
-  | NotingFactRow<State, Fact, Dispatch>;
+  | BeforeFactRow<State, Fact, Dispatch>;
 
 /** A row whose dispatches depend on the state before the fact: they receive the value of `before`. */
-export const noting = <State, Fact, Dispatch, Before>({
+export const withBefore = <State, Fact, Dispatch, Before>({
   before: noted,
   dispatches,
   ...row
@@ -115,7 +115,7 @@ export const noting = <State, Fact, Dispatch, Before>({
   readonly dispatches: (state: State, fact: Fact, before: Before) => readonly Dispatch[];
 } & AnyFactRow<State, Fact>): FactRow<State, Fact, Dispatch> => ({
   ...row,
-  happen(state, fact) {
+  applyAndDispatch(state, fact) {
     const before = noted(state, fact);
     row.apply(state, fact);
     return dispatches(state, fact, before);
@@ -175,7 +175,7 @@ export interface Aggregate<S extends Shape, C extends Commands> {
     env: S['env'],
   ): Outcome<C[N]['value'], FactOf<S['facts']>>;
   /** Applies a fact and returns its dispatches. */
-  happen(state: S['state'], fact: FactOf<S['facts']>): readonly S['dispatch'][];
+  applyAndDispatch(state: S['state'], fact: FactOf<S['facts']>): readonly S['dispatch'][];
   /** Applies a fact whose dispatches were already sent. */
   apply(state: S['state'], fact: FactOf<S['facts']>): void;
   isDurable(fact: FactOf<S['facts']>): boolean;
@@ -262,9 +262,9 @@ export const aggregate =
           if (facts.some((fact) => causes.has(fact.type))) facts = add(state, facts, authority, env);
         return facts === given ? outcome : { ...outcome, facts };
       },
-      happen(state, fact) {
+      applyAndDispatch(state, fact) {
         const row = rowOf(fact);
-        if ('happen' in row) return row.happen(state, fact);
+        if ('applyAndDispatch' in row) return row.applyAndDispatch(state, fact);
         row.apply(state, fact);
         return row.dispatches(state, fact);
       },

@@ -57,7 +57,7 @@ export class LobbySecrets {
     create: (secret: StoredSecret) => Promise<ChannelId | null>,
   ): Promise<ChannelId | null> {
     const key = keyOf(applicationId, hash);
-    return this.#atHand(key) ?? this.#mutex(key, () => this.#find(key, hash, create));
+    return this.#cachedLobby(key) ?? this.#mutex(key, () => this.#find(key, hash, create));
   }
 
   /** The lobby has ended or was not found where it was expected. */
@@ -68,7 +68,7 @@ export class LobbySecrets {
     this.#known.delete(key);
   }
 
-  #atHand(key: string): ChannelId | null {
+  #cachedLobby(key: string): ChannelId | null {
     const known = this.#known.get(key);
     return known && known.untilMs > this.#nowMs() ? known.lobbyId : null;
   }
@@ -78,8 +78,8 @@ export class LobbySecrets {
     hash: string,
     create: (secret: StoredSecret) => Promise<ChannelId | null>,
   ): Promise<ChannelId | null> {
-    const atHand = this.#atHand(key);
-    if (atHand) return atHand;
+    const cached = this.#cachedLobby(key);
+    if (cached) return cached;
     const nowMs = this.#nowMs();
     const found = await this.#stored(key);
     if (found) return this.#keep(key, found.lobbyId, found.untilMs);

@@ -27,13 +27,15 @@ export function queueOf(name: string, definition: QueueDefinition): Queue {
     throw new RangeError(
       `"${name}" is not a valid name of a queue: it needs 1 to 64 characters of a-z, 0-9, _, . and -.`,
     );
-  if (!Number.isInteger(size)) throw new RangeError('size must be a number of players.');
+  if (!Number.isInteger(size)) throw new RangeError(`size must be a whole number of players, not ${size}.`);
   checkRange('size', size, 1, LIMITS.lobby_members_max);
   checkRange('timeoutMs', timeoutMs, TIMEOUT_MS.min, TIMEOUT_MS.max);
   checkRange('everyMs', everyMs, EVERY_MS.min, EVERY_MS.max);
   for (const [key, { start, perSecond = 0, most = start }] of Object.entries(widen))
     if (!(start >= 0 && perSecond >= 0 && most >= start))
-      throw new RangeError(`${key} widens from at least 0, by at least 0, to no less than where it starts.`);
+      throw new RangeError(
+        `widen.${key} must have start >= 0, perSecond >= 0 and most >= start, not ${start}, ${perSecond} and ${most}.`,
+      );
   const { match, lobby } = definition;
   const hooks = { ...(match && { match }), ...(lobby && { lobby }) };
   return { name, rules: { size, same, within: widen }, timeoutMs, everyMs, ...hooks };

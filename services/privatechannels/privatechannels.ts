@@ -157,7 +157,7 @@ const opening = (channel: PrivateChannel) => ({ type: 'privateChannelOpened', ch
 /** The dispatches that show a new channel to its users, except to one of them. */
 const shownTo = (channel: PrivateChannel, users: readonly APIUser[], hiddenFrom: UserId | null) =>
   privateRules
-    .happen(privateState(channel, users, null), opening(channel))
+    .applyAndDispatch(privateState(channel, users, null), opening(channel))
     .flatMap(({ t, d, to }): DirectDispatch[] =>
       to.kind === 'users' && !to.userIds.some((userId) => userId === hiddenFrom)
         ? [{ userIds: to.userIds, filter: ALL_SESSIONS, t, d }]

@@ -14,8 +14,8 @@ const REMEMBERED_MAX = 100_000;
 const DAY_MS = 86_400_000;
 
 /**
- * Writes down on which UTC day a person was last here, when a session of theirs begins or ends: at most one row a user
- * and day. Prunes read it. No command waits for it, and a mark that is lost is made up for by the next session.
+ * Records the UTC day on which a person was last online, when one of their sessions begins or ends: at most one row per user
+ * and day. Prunes read it. No command waits for it, and the next session replaces a mark that is lost.
  */
 export function lastSeen({ commitAsOwner, clock, onFault }: LastSeenPorts): (userId: UserId) => void {
   let today = 0;

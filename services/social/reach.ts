@@ -32,6 +32,6 @@ export async function reachBetween(
   ]);
   const known = withDefaultPolicy(found, contactPolicy);
   const no = mayReach('writing', { ...between, relations }, through, known);
-  if (typeof no === 'string') throw new Error(`mayReach asked for ${no}, which it was given.`);
+  if (typeof no === 'string') throw new Error(`mayReach requires ${no}, although it was given.`);
   return { no, relations, known };
 }

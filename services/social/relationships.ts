@@ -66,7 +66,7 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
       .sort(compareIds)
       .reduceRight<() => Promise<T>>((inner, userId) => () => mutex(userId, inner), job)();
 
-  const { settle, happen } = committing(ports);
+  const { settle, commitFacts } = committing(ports);
 
   const loadBond = async (by: UserId, peerId: UserId, applicationId: ApplicationId | null) => {
     const [relations, own, peer] = await Promise.all([
@@ -88,7 +88,7 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
     if (!verdict.ok) return verdict;
     // A repeated request: the first one may have failed before both users were notified.
     if (verdict.facts.length === 0) await settle([[by, peerId]]);
-    else await happen(verdict.facts, bond.relations);
+    else await commitFacts(verdict.facts, bond.relations);
     return { ok: true, value: null };
   };
 
@@ -101,7 +101,7 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
     takeOver: ports.routing.ask(
       'relationships.takeOver',
       (_lower: UserId, move: Takeover): Promise<void> =>
-        holding([move.from, move.to, move.peerId], () => takeOverRelationsOf(move, ports, happen)),
+        holding([move.from, move.to, move.peerId], () => takeOverRelationsOf(move, ports, commitFacts)),
     ),
   };
   const change: Change = (by, peerId, ...rest) => owners.change(lowerId(by, peerId), by, peerId, ...rest);
@@ -157,7 +157,7 @@ function committing(ports: RelationshipPorts) {
     if (settled) throw settled.fault;
   }
 
-  return { settle: invalidate, happen: commitAndNotify };
+  return { settle: invalidate, commitFacts: commitAndNotify };
 }
 
 /** A requested change of a relation. */
@@ -314,7 +314,7 @@ function merging({ relationships }: RelationshipPorts, takeOver: (move: Takeover
 async function takeOverRelationsOf(
   { from, to, peerId, copyOf }: Takeover,
   { relationships, hasAuthorized }: RelationshipPorts,
-  happen: (facts: readonly RelationChanged[], before: readonly StoredRelation[]) => Promise<void>,
+  commitFacts: (facts: readonly RelationChanged[], before: readonly StoredRelation[]) => Promise<void>,
 ): Promise<void> {
   /** Whether a relation is copied: friends in the game, friends who play it, and blocks by the peer. */
   async function copied({ userId, peerId: other, type, applicationId }: StoredRelation): Promise<boolean> {
@@ -327,5 +327,8 @@ async function takeOverRelationsOf(
   const taken = new Set<StoredRelation>();
   for (const relation of relations) if (copyOf === null || (await copied(relation))) taken.add(relation);
   const takes = (relation: StoredRelation) => taken.has(relation);
-  await happen(takeOverRelations({ from, to, peerId, relations, takes, copies: copyOf !== null }), relations);
+  await commitFacts(
+    takeOverRelations({ from, to, peerId, relations, takes, copies: copyOf !== null }),
+    relations,
+  );
 }

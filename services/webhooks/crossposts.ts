@@ -29,9 +29,9 @@ const AT_ONCE = 8;
 const AGE_MS_MAX = 86_400_000;
 
 /**
- * Brings published messages, their changes and their ends to the channels that follow them. What is to be done is queued in
- * the commit that makes it necessary and removed once every follower has it; each follower takes it once, however often it
- * is brought. So a crash loses no follower and writes no copy twice.
+ * Copies published messages, their changes and their deletions to the channels that follow them. The work is queued in the
+ * commit that makes it necessary and removed once every follower has it; each follower applies it once, however often it is
+ * sent. So a crash loses no follower and writes no copy twice.
  */
 export class Crossposts {
   readonly #ports: CrosspostPorts;
@@ -67,7 +67,7 @@ export class Crossposts {
     return isDone ? 'done' : 'failed';
   }
 
-  /** Whether all followers have the message now, or it was given up. */
+  /** Whether all followers have the message now, or its work was dropped. */
   async #publish(queued: QueuedCrosspost): Promise<boolean> {
     const { store, messages, scope, nowMs } = this.#ports;
     const { guildId, channelId, messageId, id } = queued;

@@ -158,7 +158,13 @@ describe('the runner', () => {
       // A tutorial's own folder is not entered: its files are saved in `cwd`.
       const text = block.text.replaceAll(/^mkdir -p (\S+) && cd \1$/gm, 'true');
       const next = blocks[at + 1];
-      const expected = next?.language === 'text' ? next.text.trim().split('\n') : [];
+      const expected =
+        next?.language === 'text'
+          ? next.text
+              .trim()
+              .split(/\n|…/)
+              .filter((part) => part.trim() !== '')
+          : [];
       transcript += `$ ${text.trimEnd()}\n${await ran({ ...block, text }, expected, cwd)}\n`;
     }
     await keep(page, transcript);

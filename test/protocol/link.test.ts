@@ -236,7 +236,7 @@ describe('a schema', () => {
       expect(step.accepts(value)).toBe(false);
   });
 
-  test('accepts as a set, a map, a union or a list with a first element exactly those', () => {
+  test('accepts sets, maps, unions and non-empty lists of their elements, and nothing else', () => {
     expect(setOf(integer).accepts(new Set([1, 2]))).toBe(true);
     expect(mapOf(text, flag).accepts(new Map([['a', true]]))).toBe(true);
     expect(union(text, is(7)).accepts(7)).toBe(true);

@@ -56,7 +56,7 @@ export function backed(
     if (messageStore) await load(guild, guildRules.needs(guild, type, input, authority), messageStore);
     const outcome = guildRules.decide(guild, type, input, authority, { nowMs: NOW_MS, nextId });
     if (!outcome.ok) return outcome;
-    for (const fact of outcome.facts) dispatches.push(...guildRules.happen(guild, fact));
+    for (const fact of outcome.facts) dispatches.push(...guildRules.applyAndDispatch(guild, fact));
     return { ok: true, value: outcome.value };
   }
 

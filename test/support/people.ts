@@ -69,7 +69,7 @@ export function runner(...topics: readonly object[]) {
     const dispatches = decided.flatMap((fact) => {
       const known = facts[fact.type] as FactRow<Guild, GuildFact, Dispatch> | undefined;
       if (!known) return [];
-      if ('happen' in known) return known.happen(guild, fact);
+      if ('applyAndDispatch' in known) return known.applyAndDispatch(guild, fact);
       known.apply(guild, fact);
       return known.dispatches(guild, fact);
     });

@@ -19,7 +19,7 @@ export function ruled<Value = unknown>(
   const type = command as keyof GuildCommands;
   const outcome = guildRules.decide(guild, type, input as never, authority, env);
   const facts: readonly GuildFact[] = outcome.facts ?? [];
-  const dispatches = facts.flatMap((fact): readonly Dispatch[] => guildRules.happen(guild, fact));
+  const dispatches = facts.flatMap((fact): readonly Dispatch[] => guildRules.applyAndDispatch(guild, fact));
   const code = outcome.ok ? undefined : outcome.refusal.code;
   return { outcome: outcome as never, code, types: facts.map(({ type: name }) => name), facts, dispatches };
 }

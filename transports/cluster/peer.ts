@@ -176,7 +176,7 @@ export class Peer {
     try {
       answer = unpackHandshakeAnswer(codec, payload);
     } catch (fault) {
-      this.#refused('version', `It answers in words that are not known here: ${messageOf(fault)}`);
+      this.#refused('version', `Malformed handshake answer: ${messageOf(fault)}`);
       return;
     }
     const wrong = answer.ok ? this.#objection(answer.greeting) : answer;

@@ -75,7 +75,7 @@ export function createCommitNotifier(ports: CommitAndNotifyPorts): CommitNotifie
     notifier.recipientOf([[userId, filter]]).deliver(new DispatchBody(t, d, clock.monotonic(), origin));
   };
   const commitAndNotify: CommitNotifier['commitAndNotify'] = async (ownerId, facts, notifications) => {
-    // A commit for an id of another shard would carry that one's epoch, and a number that it may have given as well.
+    // A commit for an id of another shard would carry the epoch of that shard, and a number that it may have assigned too.
     const fence = ownership.owns(ownerId) ? ownership.fenceOf(ownerId) : null;
     if (!fence) throw new NotServed('Write refused: this shard does not own the aggregate.');
     const last = await lastNotified.of(ownerId, fence);

@@ -291,7 +291,7 @@ export class UserChannels {
     const { ownership, nowMs, peer, isCurrent } = this.#ports;
     const { session } = channel.local;
     return this.#retries.run(nowMs() + DEADLINE_MS, async () => {
-      // Every shard that knew the session was told of its end. An owner that opened it now would never be told.
+      // Every shard that knew the session was notified of its end. An owner that opened it now would never be notified.
       if (!this.#isLive(channel)) throw new NotServed('The session has ended.');
       const shard = ownerShardOf(ownership, session.userId);
       if (shard.at === 'nobody') return { fault: null };

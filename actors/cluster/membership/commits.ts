@@ -96,7 +96,7 @@ export const committingAsOwner =
   (writer: Writer, ownership: Pick<Ownership, 'owns'>) =>
   (ownerId: string, facts: Commit['facts']): Promise<void> =>
     new Promise((resolve, reject) => {
-      // A commit for an id of another shard would carry that one's epoch, and be taken.
+      // A commit for an id of another shard would carry the epoch of that shard, and be accepted.
       if (!ownership.owns(ownerId)) reject(new NotServed('The aggregate has moved to another shard.'));
       else writer.commit({ ownerId, facts, done: (fault) => (fault ? reject(fault) : resolve()) });
     });

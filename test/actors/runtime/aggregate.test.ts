@@ -25,7 +25,7 @@ interface TallyFact {
 
 const RULES = {
   missing: refusal('UNKNOWN_GUILD'),
-  happen: (state: Tally, { type }: TallyFact): readonly number[] => {
+  applyAndDispatch: (state: Tally, { type }: TallyFact): readonly number[] => {
     if (type === 'counted') state.count += 1;
     return [state.count];
   },

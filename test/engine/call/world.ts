@@ -56,7 +56,7 @@ export class CallWorld {
     const env = { nowMs: this.nowMs, randomBytes: (size: number) => new Uint8Array(size) };
     const facts = factsOf(callRules.decide(this.state, type, input, SYSTEM, env));
     this.history.push(...facts);
-    return facts.flatMap((fact) => callRules.happen(this.state, fact));
+    return facts.flatMap((fact) => callRules.applyAndDispatch(this.state, fact));
   }
 
   enter(userId: UserId, ssrc: number, changes: Partial<Entering> = {}): CallDispatch[] {

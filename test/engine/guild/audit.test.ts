@@ -19,7 +19,7 @@ it('dispatches an entry to readers of the log alone', () => {
   });
   const by = caller('10', { reason: 'because' });
   const fact = auditEntry(envAt(), by, { actionType: AUDIT.MEMBER_KICK, targetId: '12' });
-  const [dispatch] = guildRules.happen(guild, fact);
+  const [dispatch] = guildRules.applyAndDispatch(guild, fact);
   if (!dispatch) throw new Error('Nothing was dispatched.');
   expect(dispatch).toMatchObject({
     t: 'GUILD_AUDIT_LOG_ENTRY_CREATE',

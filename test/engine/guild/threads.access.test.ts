@@ -116,7 +116,7 @@ describe('a member who gains sight of a channel', () => {
     expect(syncs(raised.dispatches)).toMatchObject([{ to: { userIds: [CAT] }, threads: [seen] }]);
     ruled(guild, 'removeMemberRole', { userId: CAT, roleId: MODERATORS }, OWNER_ID);
     const info = { ...guild.info, owner_id: CAT as UserId };
-    expect(syncs(guildRules.happen(guild, { type: 'guildUpdated', info }))).toMatchObject([
+    expect(syncs(guildRules.applyAndDispatch(guild, { type: 'guildUpdated', info }))).toMatchObject([
       { to: { userIds: [CAT] }, threads: [seen] },
     ]);
   });

@@ -68,7 +68,7 @@ class World {
     const authority = { by: caller(userId), requires: 0n, channelId };
     const outcome = guildRules.decide(this.guild, type as never, input as never, authority, env);
     for (const fact of outcome.ok ? outcome.facts : [])
-      this.dispatches.push(...guildRules.happen(this.guild, fact));
+      this.dispatches.push(...guildRules.applyAndDispatch(this.guild, fact));
     return outcome;
   }
 
@@ -227,9 +227,12 @@ describe('a thread', () => {
       { by: caller(PEOPLE[1]), requires: 0n },
       { nowMs: world.nowMs, nextId: () => '1' as never },
     ).facts ?? [])
-      guildRules.happen(world.guild, fact);
+      guildRules.applyAndDispatch(world.guild, fact);
     expect([user.id, [...world.record.members.keys()]]).toEqual([PEOPLE[1], [PEOPLE[0]]]);
-    guildRules.happen(world.guild, { type: 'channelDeleted', channel: world.guild.channels.get(PARENT)! });
+    guildRules.applyAndDispatch(world.guild, {
+      type: 'channelDeleted',
+      channel: world.guild.channels.get(PARENT)!,
+    });
     expect(world.guild.threads.get(world.threadId)).toBeNull();
   });
 

@@ -96,7 +96,9 @@ export function run<K extends keyof LobbyCommands>(
     { ...envAt(nowMs), ...more },
   );
   const facts = outcome.ok ? outcome.facts : [];
-  const dispatches = facts.flatMap((fact): readonly LobbyDispatch[] => lobbyRules.happen(state, fact));
+  const dispatches = facts.flatMap((fact): readonly LobbyDispatch[] =>
+    lobbyRules.applyAndDispatch(state, fact),
+  );
   return {
     value: outcome.ok ? outcome.value : undefined,
     code: outcome.ok ? undefined : outcome.refusal.code,

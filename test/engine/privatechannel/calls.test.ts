@@ -60,7 +60,7 @@ function run<K extends keyof PrivateCommands>(
   const authority = { by: caller(by, more), requires: 0n };
   const outcome = privateRules.decide(state, type, input, authority, messageEnv(nowMs));
   const facts: readonly PrivateFact[] = outcome.ok ? outcome.facts : [];
-  const dispatches = facts.flatMap((fact) => privateRules.happen(state, fact));
+  const dispatches = facts.flatMap((fact) => privateRules.applyAndDispatch(state, fact));
   const code = outcome.ok ? undefined : outcome.refusal.code;
   return { code, outcome, dispatches, types: facts.map(({ type: name }) => name) };
 }

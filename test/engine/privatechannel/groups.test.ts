@@ -39,7 +39,8 @@ function run<K extends keyof PrivateCommands>(type: K, input: PrivateCommands[K]
   const asker = { ...caller(by, { bot: by === BOT }), ...(by === BOT && { applicationId: APP }) };
   const outcome = privateRules.decide(state, type, input, { by: asker, requires: 0n }, messageEnv());
   const dispatches: Dispatch[] = [];
-  if (outcome.ok) for (const fact of outcome.facts) dispatches.push(...privateRules.happen(state, fact));
+  if (outcome.ok)
+    for (const fact of outcome.facts) dispatches.push(...privateRules.applyAndDispatch(state, fact));
   return {
     code: outcome.ok ? undefined : outcome.refusal.code,
     value: outcome.ok ? outcome.value : undefined,
@@ -57,7 +58,10 @@ const join = (callerId: UserId) =>
 
 describe('a group', () => {
   it('is shown to each of its people with the others, in the order of their joining', () => {
-    const shown = privateRules.happen(state, { type: 'privateChannelOpened', channel: state.channel });
+    const shown = privateRules.applyAndDispatch(state, {
+      type: 'privateChannelOpened',
+      channel: state.channel,
+    });
     expect(shown.map(({ t, to }) => [t, to])).toEqual(
       [ANN, BEN, CLEO].map((id) => ['CHANNEL_CREATE', { kind: 'users', userIds: [id] }]),
     );
@@ -198,7 +202,7 @@ describe('a group', () => {
     const merged = (from: UserId, to: UserId) => {
       const input = { from, user: user(to) };
       const outcome = privateRules.decide(state, 'replaceRecipient', input, SYSTEM, messageEnv());
-      if (outcome.ok) for (const fact of outcome.facts) privateRules.happen(state, fact);
+      if (outcome.ok) for (const fact of outcome.facts) privateRules.applyAndDispatch(state, fact);
     };
     merged(BEN, DAN);
     expect(state.channel).toMatchObject({ recipientIds: [ANN, CLEO, DAN], group: { ownerId: DAN } });

@@ -37,7 +37,9 @@ function run<K extends keyof PrivateCommands>(type: K, more: object = {}, by = c
   const input = { channelId: ID, messageId: id, ...more } as PrivateCommands[K]['input'];
   const env = { ...messageEnv(nowMs), acquaintance: known };
   const outcome = privateRules.decide(state, type, input, { by, requires: 0n }, env);
-  const dispatches = outcome.ok ? outcome.facts.flatMap((fact) => privateRules.happen(state, fact)) : [];
+  const dispatches = outcome.ok
+    ? outcome.facts.flatMap((fact) => privateRules.applyAndDispatch(state, fact))
+    : [];
   return { outcome, code: outcome.ok ? undefined : outcome.refusal.code, dispatches };
 }
 const vote = (answerIds: readonly number[], by = caller(B)) => run('votePoll', { answerIds }, by);

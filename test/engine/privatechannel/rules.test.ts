@@ -54,7 +54,7 @@ function run<K extends keyof PrivateCommands>(type: K, input: PrivateCommands[K]
 }
 
 function applied(fact: PrivateFact): readonly Dispatch[] {
-  return privateRules.happen(state, fact);
+  return privateRules.applyAndDispatch(state, fact);
 }
 
 describe('private channels', () => {

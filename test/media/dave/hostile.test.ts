@@ -285,7 +285,7 @@ describe('the outline of a commit', () => {
     }
   });
 
-  test('is found, without a throw, in every corrupted commit that is still readable', () => {
+  test('finds the outline, without an exception, in every corrupted commit that is still readable', () => {
     fc.assert(
       fc.property(fc.constantFrom(...commits), fc.nat(), fc.nat(), (commit, seed, times) => {
         const pick = seeded(seed);

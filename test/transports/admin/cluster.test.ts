@@ -117,17 +117,17 @@ describe('a shard', () => {
     let drained = 0;
     const shards: ShardStatus[] = [];
     const events: string[] = [];
-    const noting =
+    const withBefore =
       (name: string): SecurityTrail =>
       (event, fields) =>
         void events.push(`${name} ${JSON.stringify({ event, ...fields })}`);
     const meant = await openShard({
-      security: noting('meant'),
+      security: withBefore('meant'),
       status: () => status([row('shard-1', process.pid)]),
       drain: () => void ++drained,
     });
     const asked = await openShard({
-      security: noting('asked'),
+      security: withBefore('asked'),
       status: () => status(shards),
       drain: () => expect.fail('the wrong one'),
     });

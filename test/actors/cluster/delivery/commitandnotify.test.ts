@@ -45,7 +45,7 @@ it('numbers the notifications of the owner within its epoch', async () => {
   expect(commits.map(({ record }) => record?.n)).toEqual([1, 2].map((at) => 3 * 2 ** 32 + 2 ** 31 + at));
 });
 
-it('names as the one before a notification that was stored without its writer learning so', async () => {
+it('names a stored notification as the previous one although its writer saw the commit fail', async () => {
   const { commits, origins, faults, run } = arrange(true);
   (await run())();
   faults.push(new Error('The connection broke.'));
@@ -55,7 +55,7 @@ it('names as the one before a notification that was stored without its writer le
   expect(origins.at(-1)?.after).toBe(unknown);
 });
 
-it('sends the notifications of an only commit again under the same numbers, and none once later ones name them', async () => {
+it('sends the notifications of the last commit again under their numbers, and none that a later commit names as previous', async () => {
   const { commits, origins, faults, run, again } = arrange(true);
   faults.push(new Error('The connection broke.'));
   await expect(run()).rejects.toThrow('broke');

@@ -76,7 +76,7 @@ describe('listeners', () => {
     expect(changes.map(({ moved }) => moved)).toEqual([[0, 1], [0]]);
   });
 
-  it('hear which other runs left and joined, never their own', () => {
+  it('name the other runs that left and joined, never their own', () => {
     const { map, adopt, changes } = arrange();
     map.reckon(null, adopt(NOBODY));
     const again = shard('b', { instance: 'b-2' });

@@ -59,7 +59,7 @@ describe('a notification to the owner of a key', () => {
 describe('a request between shards', () => {
   const context = { key: 'k', deadlineMs: 100, commandKey: 'c', trace: 't' };
 
-  test('is done by the method of that name, when the key is ours', async () => {
+  test('runs the method of that name if this shard owns the key', async () => {
     const { router, give } = routerOf();
     router.serve('once', (args: [number], about) => ({ sum: args[0] + 1, about }));
     give('k', 'a');

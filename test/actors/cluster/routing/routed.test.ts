@@ -159,7 +159,7 @@ describe('a routed part', () => {
     };
   }
 
-  test('is the part itself in a standalone process', () => {
+  test('returns the part itself in a standalone process', () => {
     const part = makePart();
     expect(HERE.service<Part>(part, ROUTES)).toBe(part);
   });
