@@ -10,6 +10,7 @@ import { residentMachine, type Work } from '../../../actors/runtime/resident.mac
 import { createSupervisor } from '../../../actors/runtime/supervisor.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+import type { DispatchBody } from '../../../engine/fanout/body.ts';
 import { accepted, type Reply } from '../../../engine/kernel/aggregate.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import type { Commit } from '../../../storage/ports.ts';
@@ -33,14 +34,22 @@ const RULES = {
   ends: () => false,
 };
 
+/** What the tallies of a test read and sent, in order. */
+interface Log {
+  readonly reads: string[];
+  readonly sent: string[];
+  /** Rows cannot be read while it is set. */
+  isBroken: boolean;
+}
+
 class TallyShell extends AggregateShell<Tally, TallyFact, number> {
   protected override readonly keptMax: number;
-  readonly #reads: string[];
+  readonly #log: Log;
 
-  constructor(id: string, ports: AggregatePorts, send: Send<Tally>, keptMax: number, reads: string[]) {
+  constructor(id: string, ports: AggregatePorts, send: Send<Tally>, keptMax: number, log: Log) {
     super(id, RULES, ports, send);
     this.keptMax = keptMax;
-    this.#reads = reads;
+    this.#log = log;
   }
 
   /** The counts that sessions which were away can still be sent. */
@@ -70,20 +79,22 @@ class TallyShell extends AggregateShell<Tally, TallyFact, number> {
   }
 
   protected async fetch(): Promise<Tally> {
-    this.#reads.push(this.id);
+    this.#log.reads.push(this.id);
     return { count: 0 };
   }
 
   protected outgoing(_state: Tally, d: number, _fact: TallyFact, nowMs: number): OutgoingDispatch[] {
     const dispatch = { t: 'COUNT', d: { count: d }, to: { kind: 'guild' } } as const;
     const n = this.epoch?.number(dispatch, nowMs) ?? 0;
-    return [{ ...dispatch, to: [], n }];
+    const deliver = ({ t }: DispatchBody) => void this.#log.sent.push(t);
+    const sessionId = 'a session' as const;
+    return [{ ...dispatch, to: [{ sessionId, userId: '1' as never, intents: 0, bot: false, deliver }], n }];
   }
 
-  protected read = (): null => null;
+  protected read = () => (this.#log.isBroken ? Promise.reject(new Error('The disk is gone.')) : null);
   protected number = (): void => undefined;
   protected trim = (): void => undefined;
-  protected notify = (): void => undefined;
+  protected notify = (): void => void this.#log.sent.push('notification');
   protected occupied = (): boolean => false;
   protected ended = (): void => undefined;
 }
@@ -94,7 +105,8 @@ const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 function arrange(keptMax = Number.POSITIVE_INFINITY) {
   const clock = new VirtualClock();
   const loadQueue = new LoadQueue({ atOnceMax: 1, waitingMax: 100 });
-  const [commits, reads]: [Commit[], string[]] = [[], []];
+  const commits: Commit[] = [];
+  const log: Log = { reads: [], sent: [], isBroken: false };
   const ownership: AggregateOwnership = {
     fenceOf: () => ({ partition: 1, epoch: 1 }),
     decides: () => true,
@@ -114,26 +126,30 @@ function arrange(keptMax = Number.POSITIVE_INFINITY) {
   };
   const registry = new Registry<Tally, TallyShell>({
     machine: residentMachine<Tally>('tally'),
-    makeShell: (id, send) => new TallyShell(id, ports, send, keptMax, reads),
+    makeShell: (id, send) => new TallyShell(id, ports, send, keptMax, log),
     ...{ backlogMax: 100, idleMs: 1e9, supervisor: createSupervisor(), clock, wheel: new TimerWheel(clock) },
     onBug: (_id, error) => {
       throw error;
     },
   });
   const act = (id: string, types: readonly TallyFact['type'][], commandKey: string | null = null) =>
-    new Promise<Reply<number>>((answer, fault) =>
-      registry.workWith(id, (shell) => shell.act(types, answer, fault, commandKey)),
-    );
+    new Promise<Reply<number>>((resolve, fault) => {
+      const answer = (reply: Reply<number>) => {
+        log.sent.push('reply');
+        resolve(reply);
+      };
+      registry.workWith(id, (shell) => shell.act(types, answer, fault, commandKey));
+    });
   const settle = async () => {
     await turn();
     for (const { done } of commits.splice(0)) done(null);
   };
-  return { registry, loadQueue, reads, act, settle };
+  return { registry, loadQueue, log, commits, act, settle };
 }
 
 describe('an aggregate that waits to be read', () => {
   it('is not read when its shard gives it up before its turn', async () => {
-    const { registry, loadQueue, reads, act } = arrange();
+    const { registry, loadQueue, log, act } = arrange();
     let free: () => void = () => undefined;
     const other = loadQueue.begin(() => new Promise<void>((resolve) => (free = resolve)), true);
     const acts = ['1', '2'].map((id) => act(id, ['counted']).catch((fault: Error) => fault.message));
@@ -144,7 +160,7 @@ describe('an aggregate that waits to be read', () => {
     free();
     await other.result;
     await turn();
-    expect(reads).toEqual(['2']);
+    expect(log.reads).toEqual(['2']);
     expect(await acts[0]).toContain('moved');
   });
 });
@@ -173,5 +189,33 @@ describe('the reply to a command under a key', () => {
     await settle();
     expect(await acting).toEqual({ ok: true, value: 0 });
     expect(registry.peek('1')?.unrecorded).toEqual(unrecorded);
+  });
+});
+
+describe('a command under a key', () => {
+  it('is decided once when the read of its first repetition fails', async () => {
+    const { log, commits, act, settle } = arrange();
+    const first = act('1', ['counted'], 'k');
+    await turn();
+    log.isBroken = true;
+    await expect(act('1', ['counted'], 'k')).rejects.toThrow('The disk is gone.');
+    log.isBroken = false;
+    const third = act('1', ['counted'], 'k');
+    await turn();
+    expect(commits).toHaveLength(1);
+    await settle();
+    expect(await Promise.all([first, third])).toEqual(Array(2).fill({ ok: true, value: 0 }));
+  });
+});
+
+describe('a command whose facts are stored', () => {
+  it('sends its dispatches, then one reply, then its notifications', async () => {
+    const { log, act, settle } = arrange();
+    const acting = act('1', ['counted']);
+    await turn();
+    expect(log.sent).toEqual([]);
+    await settle();
+    await acting;
+    expect(log.sent).toEqual(['COUNT', 'reply', 'notification']);
   });
 });

@@ -80,4 +80,24 @@ describe('the delivery cursors of a session', () => {
     for (const n of [5, 5, 4]) tell(elsewhere.session, directStream('1'), n);
     expect([here.got.length, elsewhere.got.length]).toEqual([3, 3]);
   });
+
+  it('keep the newer position when a session begins again with an older one', () => {
+    const { heard, session, tell } = arrange();
+    const { session: one, got } = session();
+    for (const n of [5, 3]) heard.begin(one, [[directStream('1'), n]]);
+    expect(new Map(heard.cursors(one)).get(directStream('1'))).toBe(5);
+    for (const n of [4, 5, 6]) tell(one, directStream('1'), n);
+    expect(got).toEqual([`${directStream('1')} 6`]);
+  });
+
+  it('record the position before the first dispatch of a stream until the session has received it', () => {
+    const { heard, cursors, session, tell } = arrange();
+    const { session: one } = session();
+    const positions: (number | null)[] = [];
+    const deliver = () => void positions.push(cursors.cursor(1, directStream('1')));
+    const watched = { ...one, deliver } as LiveSession;
+    heard.begin(watched, null);
+    tell(watched, directStream('1'), 5);
+    expect(positions).toEqual([4]);
+  });
 });
