@@ -31,6 +31,18 @@ describe('admission', () => {
     expect(turns).toEqual(Array.from({ length: 35 }, (_, index) => index + 1));
   });
 
+  it('lets no newcomer overtake a session that waits', async () => {
+    const { clock, turns, ask } = admit(200, 10);
+    for (let name = 1; name <= 201; name += 1) ask(name);
+    clock.advance(5);
+    ask(202);
+    await settled();
+    expect(turns.at(-1)).toBe(200);
+    clock.advance(1000);
+    await settled();
+    expect(turns.slice(-2)).toEqual([201, 202]);
+  });
+
   it('rejects sessions beyond its queue', async () => {
     const { turns, ask } = admit(1, 2);
     for (const name of [1, 2, 3, 4]) ask(name);

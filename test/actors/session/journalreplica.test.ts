@@ -242,6 +242,20 @@ describe('a replica of a journal', () => {
     expect((await b.take(session, session.seq)).kind).toBe('taken');
   });
 
+  it('keeps its previous segment beyond the age bound until a later segment has ended', async () => {
+    const net = new Net();
+    const { store } = net.add('b', 'disk-2');
+    const append = (segment: number, at: number) =>
+      net.ask('b', 'journals.append', ['a', 'a-run', segment, at, Buffer.from('x')]);
+    const segments = () => store.segments({ shardId: 'a', instance: 'a-run', copy: true, writtenMs: 0 });
+    for (const segment of [1, 2]) await append(segment, 0);
+    net.clock.advance(AGE_MS + 1000);
+    await append(2, 1);
+    expect(await segments()).toEqual([1, 2]);
+    await append(3, 0);
+    expect(await segments()).toEqual([2, 3]);
+  });
+
   it('ends if its shard does not return', async () => {
     const net = new Net();
     const a = net.add('a', 'disk-1');
