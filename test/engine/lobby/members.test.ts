@@ -292,3 +292,10 @@ test('an account that becomes another brings its place and its rights', () => {
   ]);
   expect(state.members.get('13' as UserId)?.joined_ms).toBe(NOW_MS);
 });
+
+test('an account keeps its own flags when an account without flags is merged into it', () => {
+  const state = lobbyWith([member('11'), member('12', { flags: 1 })]);
+  const merged = run(state, 'mergeMember', { from: '11' as UserId, to: person('12') }, SYSTEM);
+  expect(merged.types).toEqual(['lobbyMemberRemoved']);
+  expect([...state.members.values()]).toEqual([member('12', { flags: 1 })]);
+});

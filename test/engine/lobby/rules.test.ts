@@ -202,6 +202,12 @@ describe('voice', () => {
       expect(refused.code).toBe(50001);
   });
 
+  test('is refused to a member with the session of another member', () => {
+    const state = lobbyWith([member('11'), member('12')], {}, [session('11'), session('12')]);
+    expect(run(state, 'setVoice', speaking('s11'), as('12')).code).toBe(50001);
+    expect(run(state, 'setVoice', speaking('s12'), as('12')).code).toBeUndefined();
+  });
+
   test('ends with the session, with the membership, and when the call has lost the user', () => {
     const state = lobbyWith([member('11'), member('12')], {}, [session('11'), session('12')]);
     const userId = '11' as UserId;

@@ -1,7 +1,7 @@
 /** Goal: relations at hand are as they were last written, read once for all who ask, and bounded by how many they are. */
 import { expect, it } from 'vitest';
 import { RELATION, type StoredRelation } from '../../../engine/social/facts.ts';
-import type { UserId } from '../../../protocol/ids.ts';
+import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
 import { RelationCache } from '../../../services/social/friendcache.ts';
 
 const id = (value: number) => String(value) as UserId;
@@ -57,4 +57,12 @@ it('the friend cache evicts the oldest user when it is full', async () => {
   cache.forgetAll();
   await cache.of(id(29));
   expect(reads).toHaveLength(32);
+});
+
+it('a user blocked within a game is not blocked on the platform', async () => {
+  const relation = relations(id(1), 1, RELATION.BLOCKED)[0]!;
+  const inGame = { ...relation, applicationId: '7' as ApplicationId };
+  const blocks = (...stored: StoredRelation[]) =>
+    new RelationCache({ of: async () => stored }).blocks(id(1), relation.peerId);
+  expect([await blocks(inGame), await blocks(inGame, relation)]).toEqual([false, true]);
 });

@@ -75,6 +75,14 @@ describe('a reply queue', () => {
     expect(add(5, 100)).toBe(true);
   });
 
+  test('counts the replies that still wait after a packet has left', () => {
+    const { add, stream } = opened(2 * MIB);
+    stream.isFull = true;
+    for (const id of [1, 2]) expect(add(id, MIB)).toBe(true);
+    stream.tick();
+    expect([add(3, MIB), add(4)]).toEqual([true, false]);
+  });
+
   test('writes nothing more once it is closed', () => {
     const { queue, add, written, stream } = opened();
     add(1);
