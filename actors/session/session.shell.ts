@@ -239,7 +239,7 @@ export class GatewaySessionActor
       () => this.#actor.send({ type: 'expire' }),
       this.#host.resumeWindowMs,
     );
-    if (!this.bot || this.#host.resumeWindowMs <= CONCEAL_BOT_AFTER_MS) return;
+    if (!this.bot) return;
     this.#concealment = this.#host.wheel.add(
       () => this.#actor.send({ type: 'conceal' }),
       CONCEAL_BOT_AFTER_MS,

@@ -116,10 +116,9 @@ export function vote(
   const no = answersRefusal(poll, chosen);
   if (no) return refused(no);
   const { channelId, user } = scope;
-  const standing = new Set((poll.results?.answer_counts ?? []).map(({ id }) => id));
   const facts = poll.answers.flatMap(({ answer_id: answerId }): PollFact[] => {
     const one = { messageId, answerId, userId: user.id };
-    const has = standing.has(answerId) && knownVote(owner, one) === true;
+    const has = knownVote(owner, one) === true;
     if (has === chosen.has(answerId)) return [];
     return [{ type: has ? 'pollUnvoted' : 'pollVoted', channelId, ...one }];
   });
