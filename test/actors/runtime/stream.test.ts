@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CommandKeys } from '../../../actors/runtime/commandkeys.ts';
-import { DispatchStream, type StreamBounds } from '../../../actors/runtime/stream.ts';
+import { DispatchStream, merged, type StreamBounds } from '../../../actors/runtime/stream.ts';
 import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import { everyone } from '../../support/guild.ts';
 
@@ -105,6 +105,14 @@ describe('a stream', () => {
           }
       }),
     );
+  });
+});
+
+describe('merged dispatches', () => {
+  it('are in order, each once, and include unrecorded ones only above the floor', () => {
+    const at = (...numbers: number[]) => numbers.map((n) => ({ ...told('a'), n, atMs: 0 }));
+    const numbers = merged(at(6, 9), at(4, 5, 6, 7), 5).map(({ n }) => n);
+    expect(numbers).toEqual([6, 7, 9]);
   });
 });
 

@@ -2,6 +2,7 @@
 import { Client, credentials } from '@grpc/grpc-js';
 import { generate } from 'selfsigned';
 import { afterEach, describe, expect, test } from 'vitest';
+import { type Clock, systemClock } from '../../../actors/runtime/clock.ts';
 import { createCodec } from '../../../transports/cluster/codec.ts';
 import { unpackHandshakeAnswer } from '../../../transports/cluster/handshake.ts';
 import { LINK_SERVICE } from '../../../transports/cluster/packets.ts';
@@ -31,6 +32,15 @@ describe('a shard of another cluster, or with another protocol', () => {
       { text: 'A shard was refused.', details: { why: 'cluster', clusterId: 'other' } },
     ]);
     expect(b.links.metrics().refusals).toBe(1);
+  });
+
+  test('is reported once although it is refused again and again', async () => {
+    const setTimer: Clock['setTimer'] = (run, delayMs) => systemClock.setTimer(run, Math.min(delayMs, 20));
+    const a = await open({ id: 'a', clusterId: 'other', clock: { ...systemClock, setTimer } });
+    const b = await open({ id: 'b' });
+    a.links.follow([b.shard]);
+    await until(() => (a.links.metrics().peers[0]?.refusals ?? 0) > 2);
+    expect(a.warnings.map(({ text }) => text)).toEqual(['Cannot link to a shard.']);
   });
 
   test.each([

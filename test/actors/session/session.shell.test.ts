@@ -1,0 +1,42 @@
+// Goal: a session keeps its resume window and replays in rounds, whatever its connections do.
+import { describe, expect, it } from 'vitest';
+import type { GatewaySessionActor } from '../../../actors/session/session.shell.ts';
+import { DispatchBody } from '../../../engine/fanout/body.ts';
+import { arrange, FakeSink, identifyWith, SETTINGS, settled } from './harness.ts';
+
+async function open() {
+  const arranged = arrange();
+  const sink = new FakeSink();
+  const outcome = await arranged.sessions.identify(identifyWith(), sink);
+  await settled();
+  if (outcome.kind !== 'open') throw new Error('not open');
+  return { ...arranged, sink, session: outcome.session as GatewaySessionActor };
+}
+
+describe('a session', () => {
+  it('has its whole resume window after a refused RESUME while it was connected', async () => {
+    const { session, sink, clock } = await open();
+    session.extendWindow();
+    clock.advance(SETTINGS.resumeWindowMs / 2);
+    session.detach(sink, true);
+    clock.advance(SETTINGS.resumeWindowMs - 1000);
+    expect(session.over).toBe(false);
+    clock.advance(2000);
+    expect(session.over).toBe(true);
+  });
+
+  it('replays one large dispatch at a time, each when the connection has room', async () => {
+    const { session, sink } = await open();
+    const { seq } = session;
+    session.detach(sink, true);
+    for (const id of ['7', '8', '9']) session.deliver(new DispatchBody('GUILD_CREATE', { id }, 0));
+    const next = new FakeSink();
+    next.room = false;
+    session.attach(next, seq);
+    expect(next.names).toEqual(['GUILD_CREATE']);
+    next.makeRoom();
+    expect(next.names).toEqual(Array(2).fill('GUILD_CREATE'));
+    for (let round = 0; round < 2; round += 1) next.makeRoom();
+    expect(next.names).toEqual([...Array(3).fill('GUILD_CREATE'), 'RESUMED']);
+  });
+});
