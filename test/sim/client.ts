@@ -65,7 +65,7 @@ export class SimClient implements WireEnd {
     if (this.#wire) return;
     const awayMs = this.#awayUntilMs - this.#ports.world.nowMs;
     if (awayMs > 0) {
-      this.#later(awayMs);
+      if (Number.isFinite(awayMs)) this.#later(awayMs);
       return;
     }
     this.#down();
@@ -104,6 +104,15 @@ export class SimClient implements WireEnd {
     if (!wire?.stopReading()) return;
     world.note(`${this.name} reads nothing for ${Math.round(forMs)} ms`);
     world.after(forMs, () => wire.readOn());
+  }
+
+  /** Ends its session for good. */
+  leave(): void {
+    this.#awayUntilMs = Number.POSITIVE_INFINITY;
+    this.#wire?.leave(1000);
+    this.#down();
+    this.#wire = null;
+    this.#beat += 1;
   }
 
   heard(heard: ReceivedDispatch): void {

@@ -7,6 +7,7 @@ import { SimDisk } from './disk.ts';
 import { heal, misfortune, preemptions, slowness, staleWriters } from './faults.ts';
 import { type Feature, featuresOf } from './features.ts';
 import { judgeEnd } from './final.ts';
+import { judgeFloor, judgeMetrics } from './floor.ts';
 import { found, foundPlayers } from './founding.ts';
 import { befriend } from './groups.ts';
 import { Judge, type Violation } from './judge.ts';
@@ -46,6 +47,8 @@ interface Outcome {
 /** After the repair: the time until everything must be served, and until every client must have everything. */
 const SERVED_MS = 12_000;
 const SETTLED_MS = 18_000;
+/** After the last client has left: longer than a session can be resumed and an idle actor stays. */
+const FORGOTTEN_MS = 60_000;
 
 function build(world: World, judge: Judge, scenario: Scenario, features: readonly Feature[]) {
   const database = new Database();
@@ -113,7 +116,7 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
   const features = variant.features ?? featuresOf(seed);
   const scenario = scenarioOf(world, features);
   const parts = build(world, judge, scenario, features);
-  const { clients, workload, database, truth } = parts;
+  const { clients, workload, database, truth, cluster } = parts;
   const failed = () => judge.failed;
   for (const client of clients) world.after(world.between(0, 2_000), () => client.connect());
   workload.start(scenario.everyMs);
@@ -131,6 +134,10 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
     if (!failed()) workload.probe();
     await world.run(scenario.workMs + SERVED_MS + SETTLED_MS, failed);
     if (!failed()) judgeEnd(parts, scenario);
+    if (!failed()) await judgeMetrics(cluster.running, judge);
+    for (const client of clients) client.leave();
+    await world.run(scenario.workMs + SERVED_MS + SETTLED_MS + FORGOTTEN_MS, failed);
+    if (!failed()) await judgeFloor(cluster.running, judge);
   } catch (error) {
     judge.expect(false, 'caught', () => String((error as Error).stack));
   }

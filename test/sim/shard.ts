@@ -7,6 +7,7 @@ import { type Config, DEFAULTS } from '../../config/config.ts';
 import type { GuildCommands } from '../../engine/guild/rules.ts';
 import { Allowance } from '../../engine/session/allowance.ts';
 import { NotServed } from '../../protocol/faults.ts';
+import type { Metric } from '../../protocol/metrics.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import { StaleEpoch, StorageFault } from '../../storage/database/driver.ts';
 import { Outbox } from '../../transports/gateway/outbox.ts';
@@ -110,6 +111,10 @@ export class SimShard {
     this.#listenIn();
     this.#socketHost = this.#gateway();
     this.#sweep();
+  }
+
+  get metrics(): readonly Metric[] {
+    return this.#foundation.metrics;
   }
 
   /** For how long its lease is safe, in milliseconds. */

@@ -22,6 +22,8 @@ const PASSWORD = 'of-the-chaos-test';
 const START_TIMEOUT_MS = 90_000;
 /** A lost primary is replaced within this time: Patroni's `ttl`, and a promotion. */
 const FAILOVER_MS = 60_000;
+/** A former primary follows the new one within this time, or never. */
+const FOLLOWS_MS = 40_000;
 const STOP_TIMEOUT_MS = 10_000;
 const LOG_LINES_MAX = 400;
 
@@ -141,6 +143,11 @@ class Server {
     const answer = await fetch(`http://127.0.0.1:${this.restPort}/${role}`, { signal }).catch(() => null);
     return answer?.status === 200;
   }
+
+  async post(path: string, body: object): Promise<void> {
+    const url = `http://127.0.0.1:${this.restPort}/${path}`;
+    await fetch(url, { method: 'POST', body: JSON.stringify(body) });
+  }
 }
 
 export interface PatroniCluster {
@@ -170,15 +177,22 @@ export async function startPatroni(etcdUrl: string): Promise<PatroniCluster> {
     for (const server of servers) if (await server.is(role)) return server;
     return undefined;
   }
+  const isSynced = async (): Promise<boolean> => Boolean((await ofRole('primary')) && (await ofRole('sync')));
   const synced = (): Promise<void> =>
-    until('a primary and a standby that has all commits', START_TIMEOUT_MS, async () =>
-      Boolean((await ofRole('primary')) && (await ofRole('sync'))),
-    );
+    until('a primary and a standby that has all commits', START_TIMEOUT_MS, isSynced);
+  /** As `synced`. A server whose timeline has left that of the primary cannot follow it: it is copied anew, as an operator does. */
+  async function rejoined(): Promise<void> {
+    for (const giveUpMs = Date.now() + FOLLOWS_MS; Date.now() < giveUpMs; await delay(200))
+      if (await isSynced()) return;
+    const primary = await ofRole('primary');
+    for (const server of servers) if (server !== primary) await server.post('reinitialize', { force: true });
+    await synced();
+  }
   /** Runs what takes the primary away, and resolves when the other server is one. */
   async function replace(
     takeAway: (primary: Server, other: Server) => Promise<void> | void,
   ): Promise<Server> {
-    await synced();
+    await rejoined();
     const primary = (await ofRole('primary')) as Server;
     const other = servers.find((server) => server !== primary) as Server;
     await takeAway(primary, other);
@@ -206,8 +220,7 @@ export async function startPatroni(etcdUrl: string): Promise<PatroniCluster> {
       },
       async switchOver() {
         await replace(async (primary, other) => {
-          const body = JSON.stringify({ leader: primary.name, candidate: other.name });
-          await fetch(`http://127.0.0.1:${primary.restPort}/switchover`, { method: 'POST', body });
+          await primary.post('switchover', { leader: primary.name, candidate: other.name });
         });
       },
       stop,

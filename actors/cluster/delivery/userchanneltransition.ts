@@ -76,8 +76,11 @@ function ownerChanged(state: UserChannelState, owner: Owner | null): Step {
   return step(LOST, 'reopen');
 }
 
-/** A moving session stays open here for the resume window. `LocalSessions.remove` notifies the other shards. */
+/**
+ * A moving session stays open here for the resume window. `LocalSessions.remove` notifies the other shards. An opening here that
+ * failed may have left parts of the session, so one that is not open elsewhere is ended here.
+ */
 function ended(state: UserChannelState, isMoving: boolean): Step {
-  if (!isOpenAt(state, 'here')) return step(ENDED);
+  if (state.name === 'open' && state.at !== 'here') return step(ENDED);
   return step(ENDED, isMoving ? 'endHereLater' : 'endHere');
 }

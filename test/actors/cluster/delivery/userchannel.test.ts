@@ -288,7 +288,7 @@ describe('the end of a session at the owner of its user', () => {
     expect(told).toEqual(later);
   });
 
-  it('comes after the resume window when the session ends while it is being reopened here', async () => {
+  it('comes at once, and again after the resume window, when the session ends while it is being reopened here', async () => {
     const { clock, line, entered, state, opened, told, move } = arrange();
     await line.reopen(entered, null);
     let answer: () => void = () => undefined;
@@ -298,9 +298,18 @@ describe('the end of a session at the owner of its user', () => {
     await move();
     told.splice(0);
     line.ended(entered, false);
+    expect(told).toEqual([END]);
     answer();
     await turn();
     clock.advance(1000);
-    expect([told, opened]).toEqual([[END], []]);
+    expect([told, opened]).toEqual([[END, END], []]);
+  });
+
+  it('ends at its own shard what a failed opening there has left', async () => {
+    const { line, entered, state, told } = arrange();
+    state.failures = 1;
+    await expect(line.reopen(entered, null)).rejects.toThrow('The database is away.');
+    line.ended(entered, false);
+    expect(told.at(-1)).toEqual(END);
   });
 });

@@ -74,7 +74,8 @@ const only = (state: string, answers: Partial<Row>): Row => {
 const REOPENED: Answer = ['lost', 'reopen'];
 const ANSWERS: Partial<Row> = {
   ...{ opened: ['open at far 2 under 1'], openedHere: ['open at here under 2'] },
-  ...{ ended: ['ended'], moved: ['ended'] },
+  // A failed opening here may have left parts of the session.
+  ...{ ended: ['ended', 'endHere'], moved: ['ended', 'endHereLater'] },
 };
 const OPEN_ANSWERS: Partial<Row> = {
   ...ANSWERS,
@@ -85,11 +86,11 @@ const OPEN_ANSWERS: Partial<Row> = {
 
 const TABLE: Record<StateName, Row> = {
   unopened: only('unopened', ANSWERS),
-  openThere: only('open at far 1 under 1', { ...OPEN_ANSWERS, peerLost: REOPENED }),
-  openHere: only('open at here under 1', {
-    ...OPEN_ANSWERS,
-    ...{ ended: ['ended', 'endHere'], moved: ['ended', 'endHereLater'] },
+  openThere: only('open at far 1 under 1', {
+    ...{ ...OPEN_ANSWERS, peerLost: REOPENED },
+    ...{ ended: ['ended'], moved: ['ended'] },
   }),
+  openHere: only('open at here under 1', OPEN_ANSWERS),
   lost: only('lost', {
     ...ANSWERS,
     // The caller that reopens a returned session may have failed.
