@@ -1,4 +1,3 @@
-import { linksOf } from './fields.ts';
 import {
   applicationId,
   authorization,
@@ -35,7 +34,8 @@ import {
   union,
   variants,
 } from './linkschema.ts';
-import { LOBBY_FIELDS, LOBBY_SETTINGS } from './lobbyfields.ts';
+import { linksOf } from './schemas/fields.ts';
+import { LOBBY_FIELDS, LOBBY_SETTINGS } from './schemas/lobbyfields.ts';
 
 /** Values of lobbies, matchmaking, activities, relationships, voice and premium between shards; see `link.ts`. */
 

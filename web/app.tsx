@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { Activities } from './activities.tsx';
-import { ChatCard } from './chat/chatcard.tsx';
+import { ChatCard } from './chatcard.tsx';
 import { GameControlCard } from './gamecontrolcard.tsx';
 import { Lobby } from './lobby.tsx';
 import { Room } from './room.tsx';

@@ -1,7 +1,7 @@
-import type { ShownFields } from '../../protocol/fields.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
-import { LOBBY_SETTINGS, type SettingsChange } from '../../protocol/lobbyfields.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { ShownFields } from '../../protocol/schemas/fields.ts';
+import { LOBBY_SETTINGS, type SettingsChange } from '../../protocol/schemas/lobbyfields.ts';
 import { isoTimestamp } from '../../protocol/timestamps.ts';
 import { accepted, type Env, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';

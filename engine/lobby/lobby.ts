@@ -1,16 +1,16 @@
-import { initialOf, type Rows } from '../../protocol/fields.ts';
 import type { ApplicationId, ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
 import { isRecord } from '../../protocol/json.ts';
+import type { APIUser } from '../../protocol/objects.ts';
+import { keysOf } from '../../protocol/present.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import { initialOf, type Rows } from '../../protocol/schemas/fields.ts';
 import {
   LOBBY_FIELDS,
   LOBBY_SETTINGS,
   type LobbyChange,
   type LobbyFields,
   type LobbySettings,
-} from '../../protocol/lobbyfields.ts';
-import type { APIUser } from '../../protocol/objects.ts';
-import { keysOf } from '../../protocol/present.ts';
-import { type Refusal, refusal } from '../../protocol/refusal.ts';
+} from '../../protocol/schemas/lobbyfields.ts';
 import type { SessionRef } from '../fanout/direct.ts';
 import type { GuildChannel } from '../guild/guild.ts';
 import type { Authority, By } from '../kernel/authority.ts';

@@ -1,8 +1,8 @@
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import type { LobbyChange } from '../../protocol/lobbyfields.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { LobbyChange } from '../../protocol/schemas/lobbyfields.ts';
 import { cleanText } from '../channel/text.ts';
 import type { SessionRef } from '../fanout/direct.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';

@@ -1,7 +1,7 @@
 import { GAME_CHANNEL } from '../../protocol/channeltypes.ts';
-import { type FieldsOf, namesShown, type Rows, type ShownFields } from '../../protocol/fields.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
-import { LOBBY_FIELDS } from '../../protocol/lobbyfields.ts';
+import { type FieldsOf, namesShown, type Rows, type ShownFields } from '../../protocol/schemas/fields.ts';
+import { LOBBY_FIELDS } from '../../protocol/schemas/lobbyfields.ts';
 import type { SessionRef } from '../fanout/direct.ts';
 import { isConnected, type LobbyMember, type LobbyMessage, type LobbyState } from './lobby.ts';
 import type { Metadata } from './metadata.ts';

@@ -1,8 +1,8 @@
 import type { UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import type { LobbySettings, SettingsChange } from '../../protocol/lobbyfields.ts';
 import { keysOf } from '../../protocol/present.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { LobbySettings, SettingsChange } from '../../protocol/schemas/lobbyfields.ts';
 import type { Consequence } from '../kernel/aggregate.ts';
 import { type Listing, type Lobby, type LobbyState, NO_SETTINGS } from './lobby.ts';
 import type { Metadata } from './metadata.ts';

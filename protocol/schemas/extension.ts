@@ -1,11 +1,11 @@
 /** Objects that only this server has, or that the platform publishes no schema of. */
 
 import { CHANNEL, GAME_CHANNEL } from '../channeltypes.ts';
-import { repliesOf } from '../fields.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../ids.ts';
-import { LOBBY_SETTINGS } from '../lobbyfields.ts';
+import { repliesOf } from './fields.ts';
 import { guildInviteFields } from './invite.ts';
 import { lobbyFields } from './lobby.ts';
+import { LOBBY_SETTINGS } from './lobbyfields.ts';
 import { messageFields } from './message.ts';
 import {
   choice,

@@ -1,7 +1,7 @@
-import { repliesOf } from '../fields.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../ids.ts';
-import { LOBBY_FIELDS } from '../lobbyfields.ts';
 import { GuildChannel } from './channel.ts';
+import { repliesOf } from './fields.ts';
+import { LOBBY_FIELDS } from './lobbyfields.ts';
 import { MessageLobbyMember } from './message.ts';
 import {
   dict,

@@ -22,9 +22,9 @@ import {
   type UserId,
 } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import type { LobbyChange } from '../../protocol/lobbyfields.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { LobbyChange } from '../../protocol/schemas/lobbyfields.ts';
 import type { Storage, StoredFact } from '../../storage/ports.ts';
 import type { ChannelDirectory } from '../channels/channels.ts';
 import type { Attachments } from './attachments.ts';

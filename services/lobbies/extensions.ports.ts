@@ -6,7 +6,7 @@ import type { MemberDraft } from '../../engine/lobby/members.ts';
 import type { Metadata } from '../../engine/lobby/metadata.ts';
 import type { LobbyObject } from '../../engine/lobby/objects.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
-import type { LobbyChange, SettingsChange } from '../../protocol/lobbyfields.ts';
+import type { LobbyChange, SettingsChange } from '../../protocol/schemas/lobbyfields.ts';
 import type { LobbySearch } from '../../storage/lobby/port.ts';
 
 /** Operations on lobbies that the platform does not have. Further ones are commands of the lobby. */

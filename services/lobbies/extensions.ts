@@ -4,7 +4,7 @@ import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { MemberDraft } from '../../engine/lobby/members.ts';
 import type { Metadata } from '../../engine/lobby/metadata.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
-import type { LobbyChange, SettingsChange } from '../../protocol/lobbyfields.ts';
+import type { LobbyChange, SettingsChange } from '../../protocol/schemas/lobbyfields.ts';
 import { applicationOf, createEmptyLobby, type LobbyContext, personsOf } from './context.ts';
 import type { LobbyExtensions } from './extensions.ports.ts';
 

@@ -4,7 +4,7 @@ import type { GameLobby, LobbyHandlers } from '../../actors/lobby/game.ports.ts'
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { ChannelId, TicketId } from '../../protocol/ids.ts';
-import type { SettingsChange } from '../../protocol/lobbyfields.ts';
+import type { SettingsChange } from '../../protocol/schemas/lobbyfields.ts';
 import { type LobbyInstance, openLobbyInstance, type Player } from '../support/lobbyinstance.ts';
 
 /** Jumps ahead, as the clock does for a process that was suspended. */

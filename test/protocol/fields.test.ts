@@ -1,6 +1,7 @@
 // Goal: one table of fields gives the schemas of requests, replies and links, the first values and what is shown.
 import { Compile } from 'typebox/compile';
 import { describe, expect, test } from 'vitest';
+import { partial } from '../../protocol/linkschema.ts';
 import {
   flag,
   ids,
@@ -15,8 +16,7 @@ import {
   text,
   texts,
   url,
-} from '../../protocol/fields.ts';
-import { partial } from '../../protocol/linkschema.ts';
+} from '../../protocol/schemas/fields.ts';
 import { Obj } from '../../protocol/schemas/request.ts';
 import { object } from '../../protocol/schemas/schema.ts';
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { INITIAL_FIELDS, NO_SETTINGS } from '../../engine/lobby/lobby.ts';
 import { listingOf } from '../../engine/lobby/settings.ts';
 import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
-import type { SettingsChange } from '../../protocol/lobbyfields.ts';
+import type { SettingsChange } from '../../protocol/schemas/lobbyfields.ts';
 import type { LobbyFilter, LobbySearch } from '../../storage/lobby/port.ts';
 import { commit, id } from './builders.ts';
 import { databases, openFresh } from './databases.ts';

@@ -8,7 +8,7 @@ import { type LobbyState, NO_SETTINGS } from '../../../engine/lobby/lobby.ts';
 import { listingUpdates, numberOf } from '../../../engine/lobby/settings.ts';
 import type { LobbyOutcomeFact } from '../../../engine/lobby/topic.ts';
 import type { UserId } from '../../../protocol/ids.ts';
-import type { SettingsChange } from '../../../protocol/lobbyfields.ts';
+import type { SettingsChange } from '../../../protocol/schemas/lobbyfields.ts';
 import { envAt, NOW_MS } from '../../support/people.ts';
 import { as, BOT, lobbyWith, member, person, run, STRANGER, SYSTEM, session } from './arrange.ts';
 

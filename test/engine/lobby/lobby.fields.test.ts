@@ -9,7 +9,7 @@ import {
   newLobbyState,
 } from '../../../engine/lobby/lobby.ts';
 import { gatewayLobby, lobbyObject } from '../../../engine/lobby/objects.ts';
-import { LOBBY_FIELDS, LOBBY_SETTINGS, type LobbyChange } from '../../../protocol/lobbyfields.ts';
+import { LOBBY_FIELDS, LOBBY_SETTINGS, type LobbyChange } from '../../../protocol/schemas/lobbyfields.ts';
 import { lobbyWith } from './arrange.ts';
 
 const names = Object.keys(INITIAL_FIELDS);

@@ -1,14 +1,14 @@
 import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
 import type { MemberDraft } from '../../../engine/lobby/members.ts';
-import { requestsOf } from '../../../protocol/fields.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
-import { LOBBY_FIELDS } from '../../../protocol/lobbyfields.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { GuildChannel } from '../../../protocol/schemas/channel.ts';
+import { requestsOf } from '../../../protocol/schemas/fields.ts';
 import { Lobby, LobbyGuildInvite, LobbyMember, LobbyMessage } from '../../../protocol/schemas/lobby.ts';
+import { LOBBY_FIELDS } from '../../../protocol/schemas/lobbyfields.ts';
 import {
   Arr,
   Bool,

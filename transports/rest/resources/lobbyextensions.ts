@@ -1,9 +1,7 @@
 import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
-import { requestsOf } from '../../../protocol/fields.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
-import { LOBBY_FIELDS, LOBBY_SETTINGS } from '../../../protocol/lobbyfields.ts';
 import { invalidField, refusal } from '../../../protocol/refusal.ts';
 import {
   LobbySearch as LobbySearchObject,
@@ -11,7 +9,9 @@ import {
   OpenLobby,
   ReadyCheck,
 } from '../../../protocol/schemas/extension.ts';
+import { requestsOf } from '../../../protocol/schemas/fields.ts';
 import { Lobby } from '../../../protocol/schemas/lobby.ts';
+import { LOBBY_FIELDS, LOBBY_SETTINGS } from '../../../protocol/schemas/lobbyfields.ts';
 import {
   Any,
   Arr,

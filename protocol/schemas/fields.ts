@@ -1,7 +1,7 @@
 import type { TOptional, TSchema, TUnsafe } from 'typebox';
-import * as link from './linkschema.ts';
-import { Arr, Bool, Choice, Dict, Int, Nullable, Optional, Snowflake, Str, Url } from './schemas/request.ts';
-import * as reply from './schemas/schema.ts';
+import * as link from '../linkschema.ts';
+import { Arr, Bool, Choice, Dict, Int, Nullable, Optional, Snowflake, Str, Url } from './request.ts';
+import * as reply from './schema.ts';
 
 /** The value of a field: its schema in requests, with all bounds, in replies, and between shards. */
 export interface Value<T> {

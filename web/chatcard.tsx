@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { Session } from '../session.ts';
-import type { Chat } from './chat.ts';
-import { Conversation } from './conversation.tsx';
-import type { GuildEntities } from './entities.ts';
+import type { Chat } from './chat/chat.ts';
+import { Conversation } from './chat/conversation.tsx';
+import type { GuildEntities } from './chat/entities.ts';
+import type { Session } from './session.ts';
 
 interface ChatCardProps {
   readonly session: Session;

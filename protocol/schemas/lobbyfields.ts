@@ -1,3 +1,5 @@
+import type { UserId } from '../ids.ts';
+import { LIMITS } from '../limits.ts';
 import {
   type ChangeOf,
   type FieldsOf,
@@ -10,8 +12,6 @@ import {
   texts,
   url,
 } from './fields.ts';
-import type { UserId } from './ids.ts';
-import { LIMITS } from './limits.ts';
 
 /**
  * The fields of a lobby that its application may set, one row each. Types, defaults and all schemas derive from the rows,
