@@ -1,7 +1,7 @@
 import { isRecord } from './json.ts';
 
 /** Fields and path parameters whose texts are secrets, wherever they are. */
-const SECRET_FIELDS = new Set([
+const SECRET_FIELDS: ReadonlySet<string> = new Set([
   ...['token', 'access_token', 'refresh_token', 'id_token', 'bot_token', 'parent_token', 'subject_token'],
   ...['external_auth_token', 'provisional_token', 'actor_token', 'assertion', 'client_assertion'],
   ...['password', 'new_password', 'current_password', 'secret', 'client_secret', 'lobby_secret'],

@@ -48,7 +48,7 @@ const WHOLE_PICTURE: readonly OfferedLayer[] = [{ type: 'video', rid: '100', qua
 export const layersOf = (streams: readonly OfferedLayer[], hasVideo: boolean): readonly OfferedLayer[] =>
   streams.length === 0 && hasVideo ? WHOLE_PICTURE : streams;
 
-const KNOWN = new Set<string>(VIDEO_CODECS.map(({ name }) => name));
+const KNOWN: ReadonlySet<string> = new Set(VIDEO_CODECS.map(({ name }) => name));
 const FALLBACK = VIDEO_CODECS[0].name;
 
 /** Video codecs that every member who named codecs can decode. O(members · codecs). */

@@ -14,7 +14,7 @@ const PLAIN = /^[\x21\x24-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e]+$/;
 const WEB = /^https?:\/\/(?<authority>[^/?#]+)(?:[/?].*)?$/;
 const CUSTOM = /^(?<scheme>[a-z][a-z0-9+.-]*):\/[^/].*$/;
 /** Schemes that execute, read or show content of their own when a browser follows them. */
-const DANGEROUS = new Set([
+const DANGEROUS: ReadonlySet<string> = new Set([
   'javascript',
   'data',
   'vbscript',

@@ -10,7 +10,7 @@ const URL_CHARACTERS_MAX = 2048;
  * https://docs.discord.com/developers/discord-social-sdk/development-guides/provisional-accounts/identity-providers,
  * "Issuer URL Requirements"; RFC 6761, RFC 6762
  */
-const PRIVATE_TOP_LABELS = new Set(['local', 'arpa', 'internal', 'localhost']);
+const PRIVATE_TOP_LABELS: ReadonlySet<string> = new Set(['local', 'arpa', 'internal', 'localhost']);
 const PRINTABLE = /^[\x21-\x7e]+$/;
 const IPV4 = /^\d+(\.\d+){3}$/;
 

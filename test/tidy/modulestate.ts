@@ -5,9 +5,7 @@ const FILLED_LATER = new Set(['Map', 'Set', 'WeakMap', 'WeakSet']);
 
 /** The value below casts and `satisfies`. */
 const bare = (node: Node): Node =>
-  /^TS\w+Expression$/.test(node.type) || node.type === 'ChainExpression'
-    ? bare(node.expression as Node)
-    : node;
+  /^(TS\w+|Chain|Parenthesized)Expression$/.test(node.type) ? bare(node.expression as Node) : node;
 
 /** Values that an object, an array or `Object.freeze` of them holds. */
 function heldBy(node: Node): Node[] {
@@ -21,23 +19,64 @@ function heldBy(node: Node): Node[] {
   return isFrozen ? (node.arguments as Node[]) : [];
 }
 
+/** Whether an annotation lets no function fill the value, whomever it is passed to: the compiler sees to the rest. */
+function isReadOnly(annotation: Node | null | undefined): boolean {
+  const type = annotation?.typeAnnotation as Node | undefined;
+  return type !== undefined && !FILLED_LATER.has(nameOf((type.typeName ?? type) as Node));
+}
+
 /** Why a module-level value can hold state, itself or in what it holds; null when it cannot. */
-function stateIn(value: Node): string | null {
+function stateIn(value: Node, annotation?: Node | null): string | null {
   const node = bare(value);
   if (node.type !== 'NewExpression') return heldStateIn(node);
   const name = (node.callee as Node).name as string;
-  const isEmpty = (node.arguments as Node[]).length === 0;
-  return FILLED_LATER.has(name) && isEmpty ? `an empty ${name} is there to be filled` : null;
+  if (!FILLED_LATER.has(name)) return null;
+  if ((node.arguments as Node[]).length === 0) return `an empty ${name} is there to be filled`;
+  return isReadOnly(annotation)
+    ? null
+    : `a ${name} that its type lets a function fill: declare it Readonly${name}`;
 }
 
 const heldStateIn = (node: Node): string | null =>
   heldBy(bare(node))
-    .map(stateIn)
+    .map((held) => stateIn(held))
     .find((why) => why !== null) ?? null;
 
 /** An object of a declared type may hold an empty map, which its type makes read-only; writing to it is found as well. */
 const isTypedObject = (id: Node, init: Node): boolean =>
   id.typeAnnotation != null && bare(init).type !== 'NewExpression';
+
+const ADVICE = "make it a field of the aggregate's state";
+
+/** Why a node outlives the call that made it although no constant of the module holds it; null when it does not. */
+function hiddenState(node: Node, parents: readonly Node[]): string | null {
+  const isInFunction = parents.some(({ type }) => FUNCTIONS.test(type));
+  if (node.type === 'PropertyDefinition' && node.static === true && !isInFunction) {
+    if (node.readonly !== true) return 'a static field that changes';
+    return node.value == null ? null : stateIn(node.value as Node, node.typeAnnotation as Node | null);
+  }
+  if (node.type !== 'CallExpression' || isInFunction) return null;
+  const called = bare(node.callee as Node);
+  if (!FUNCTIONS.test(called.type)) return null;
+  let why: string | null = null;
+  visit(called.body as Node, (inner, around) => {
+    // What the function that is called at once declares lives as long as what it returns.
+    if (inner.type !== 'VariableDeclaration' || around.some(({ type }) => FUNCTIONS.test(type))) return;
+    if (inner.kind !== 'const') why ??= `a ${inner.kind} in a function that is called at once`;
+    for (const { init } of inner.declarations as { init: Node | null }[]) if (init) why ??= stateIn(init);
+  });
+  return why;
+}
+
+/** Static fields, and closures of functions that are called at once, that hold state. */
+function hiddenStates({ path, program, lineAt }: Source): string[] {
+  const found: string[] = [];
+  visit(program, (node, parents) => {
+    const why = hiddenState(node, parents);
+    if (why !== null) found.push(`${path}:${lineAt(node.start)}: ${why}; ${ADVICE}`);
+  });
+  return found;
+}
 
 /** Declarations of a module that change after it is loaded. */
 function moduleState({ path, program, lineAt }: Source): string[] {
@@ -48,8 +87,10 @@ function moduleState({ path, program, lineAt }: Source): string[] {
     if (declaration.kind !== 'const') return [`${where}: a module-level ${declaration.kind}`];
     return (declaration.declarations as Node[]).flatMap((each) => {
       const init = each.init as Node | null;
-      const why = init === null || isTypedObject(each.id as Node, init) ? null : stateIn(init);
-      return why ? [`${where}: ${why}; make it a field of the aggregate's state`] : [];
+      const { typeAnnotation } = each.id as Node;
+      const isStateless = init === null || isTypedObject(each.id as Node, init);
+      const why = isStateless ? null : stateIn(init, typeAnnotation as Node | null);
+      return why ? [`${where}: ${why}; ${ADVICE}`] : [];
     });
   });
 }
@@ -156,16 +197,18 @@ function changedConstants({ path, program, lineAt }: Source): string[] {
     if (name === null || !names.has(name) || SCRATCH.has(`${path} ${name}`)) return;
     const scopes = parents.filter(({ type }) => FUNCTIONS.test(type));
     if (scopes.length === 0 || scopes.some((scope) => declares(scope, name))) return;
-    found.push(`${path}:${lineAt(node.start)}: changes ${name}; make it a field of the aggregate's state`);
+    found.push(`${path}:${lineAt(node.start)}: changes ${name}; ${ADVICE}`);
   });
   return found;
 }
+
+const RULES = [moduleState, hiddenStates, changedConstants];
 
 /** Modules of the pure rooms hold no state; `sources` are theirs. */
 export function moduleStateRules(sources: readonly Source[]): void {
   describe('modules of the pure rooms', () => {
     test('hold no state that changes', () => {
-      expect(sources.flatMap((source) => [...moduleState(source), ...changedConstants(source)])).toEqual([]);
+      expect(sources.flatMap((source) => RULES.flatMap((rule) => rule(source)))).toEqual([]);
     });
 
     test.each([
@@ -177,10 +220,35 @@ export function moduleStateRules(sources: readonly Source[]): void {
       ['const NOTHING: Wants = { by: new Map() };', 0],
       ['const memo = Object.freeze({ by: new WeakMap() } as const);', 1],
       ["const known: ReadonlySet<string> = new Set(['a']);", 0],
-      ["const table = { a: new Set(['a']), make: () => new Map(), none: [] };", 0],
+      [
+        "const by = new Map([['a', 1]]); const f = (m: Map<string, number>) => m.clear(); const g = () => f(by);",
+        1,
+      ],
+      ["const known = new Set(['a']); const all: Map<string, number> = new Map([['a', 1]]);", 2],
+      ["const table = { a: new Set(['a']), make: () => new Map(), none: [] };", 1],
+      ["const table: Table = { a: new Set(['a']), make: () => new Map(), none: [] };", 0],
       ['const f = () => { let n = 0; const all = new Map(); return [n, all]; };', 0],
     ])('that say %s are refused %i times', (text, count) => {
       expect(moduleState(parse('engine/sample.ts', text))).toHaveLength(count);
+    });
+
+    test.each([
+      ['class Memo { static readonly seen = new Map(); static n = 0; }', 2],
+      ['export class Memo { static readonly by: ReadonlyMap<string, number> = new Map(); }', 1],
+      [
+        "class Memo { static readonly LIMIT = 5; static readonly #all: ReadonlySet<string> = new Set(['a']); }",
+        0,
+      ],
+      ['class Memo { n = 0; readonly seen = new Map(); static of() { return new Memo(); } }', 0],
+      ['const next = (() => { let n = 0; return () => ++n; })();', 1],
+      ['export const next = (function () { let n = 0; return () => ++n; })();', 1],
+      ['const seen = (() => { const all = new Map(); return (s: string) => all.set(s, 1); })();', 1],
+      ['const table = { next: (() => { if (a) { var n = 0; } return () => ++n; })() };', 1],
+      ['const table = (() => { const all = { a: 1 }; return () => all.a; })();', 0],
+      ['const f = () => (() => { let n = 0; return ++n; })();', 0],
+      ['const table = (() => list.map((one) => { let n = one; n += 1; return n; }))();', 0],
+    ])('that hide state in %s are refused %i times', (text, count) => {
+      expect(hiddenStates(parse('engine/sample.ts', text))).toHaveLength(count);
     });
 
     test.each([
