@@ -212,10 +212,8 @@ export function moduleStateRules(sources: readonly Source[]): void {
     });
 
     test.each([
-      ['let n = 0;', 1],
-      ['export let n = 0;', 1],
-      ['const seen = new WeakMap<object, string>();', 1],
-      ['export const all = new Map();', 1],
+      ['let n = 0; export let m = 0;', 2],
+      ['const seen = new WeakMap<object, string>(); export const all = new Map();', 2],
       ['const memo = { by: new Map() }; const kept = { a: [{ b: new Set<string>() }] };', 2],
       ['const NOTHING: Wants = { by: new Map() };', 0],
       ['const memo = Object.freeze({ by: new WeakMap() } as const);', 1],
