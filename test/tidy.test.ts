@@ -239,7 +239,49 @@ function droppedTimer(node: Node, parents: readonly Node[], source: Source): str
   return isDropped ? 'a timer that nobody can end: keep its handle' : null;
 }
 
+/** A read that does nothing with a handle: `timer !== null`, `if (timer)`. */
+const ASKS = /^(Binary|Unary|If)/;
+
+/** Files whose timer ends with the wheel, as they do; the handle only says that a wait is pending. */
+const PENDING_ALLOWED = new Set(['actors/cluster/routing/statesync.ts', 'actors/session/admission.ts']);
+
+/** A handle that is kept is also cancelled, returned or passed on somewhere in the file. */
+function forgottenTimer(node: Node, parents: readonly Node[], source: Source): string | null {
+  if (!LIVING.test(source.path) || !beginsTimer(node)) return null;
+  const holder = parents.find(({ type }) => !/^(Member|Call|Chain|TSNonNull)/.test(type));
+  const held = (holder?.type === 'AssignmentExpression' ? holder.left : holder?.id) as Node | undefined;
+  const name = held && /^(VariableDeclarator|AssignmentExpression)$/.test(holder!.type) ? nameOf(held) : '';
+  if (name === '') return null;
+  let isUsed = false;
+  visit(source.program, (read, [parent, outer]) => {
+    const isMember = parent?.type === 'MemberExpression' && parent.property === read;
+    const around = isMember ? outer : parent;
+    const isAssigned = around?.type === 'AssignmentExpression' && around.left === (isMember ? parent : read);
+    const isWritten = around?.id === read || isAssigned;
+    const isHandle = /Identifier$/.test(read.type) && read.name === name && around?.key !== read;
+    isUsed ||= isHandle && !isWritten && !ASKS.test(around!.type);
+  });
+  return isUsed ? null : `nobody cancels ${name}`;
+}
+
 describe('lifetimes', () => {
+  test('cancel every timer that they keep', () => {
+    const found = own.filter((source) => objections([source], forgottenTimer).length > 0);
+    expect(found.map(({ path }) => path)).toEqual([...PENDING_ALLOWED]);
+  });
+
+  test.each([
+    ['const timer = clock.setTimer(f, 1); if (timer) g();', 1],
+    ['class A { #t = null; f() { if (this.#t === null) this.#t = setTimeout(f, 1).unref(); } }', 1],
+    ['let t = null; t ??= wheel.add(f, 1);', 1],
+    ['class A { #t = null; f() { this.#t = clock.setTimer(f, 1); this.#t?.cancel(); } }', 0],
+    ['const t = setTimeout(f, 1); clearTimeout(t);', 0],
+    ['const t = wheel.add(f, 1); return t;', 0],
+    ['const t = wheel.add(f, 1); g({ t });', 0],
+  ])('%s keeps %i timers that nobody cancels', (text, count) => {
+    expect(objections([parse('actors/sample.ts', `() => { ${text} };`)], forgottenTimer)).toHaveLength(count);
+  });
+
   test('have the handle of every timer, so that its owner can end it', () => {
     expect(objections(own, droppedTimer)).toEqual([]);
   });

@@ -4,7 +4,10 @@ import { type Node, parse, type Source, visit } from '../support/source.ts';
 /** Rooms that are handed a lifetime. The others are packages of their own, or may not import from the actors. */
 const HANDED = /^(actors|services|transports|compose|cli)\/|^[^/]+\.ts$/;
 
-const ENDED = /^(is|has|was)?(over|closed|stopped|moved|lost|gone|ended|done|dead)$/i;
+/** Flags that say that something has ended or ends, and those that say so by falling. */
+const ENDED =
+  /^(is|has|was)?(over|lost|gone|done|dead|down|shut(down|ting)?|left|quit(ting)?|torn(down)?|(clos|stopp|mov|end|finish|terminat|complet|abort|destroy|dispos|cancell?|drain|kill|halt|detach|releas|discard|retir|expir|disconnect|exit|cease|conclud)(ed|ing|d)?)$/i;
+const LIVE = /^(is|was)?(open|live|alive|running|active|connected|attached|up)$/i;
 
 /** Classes and files with an end of their own, each for a reason. */
 const ENDS_ALLOWED = new Map([
@@ -24,7 +27,12 @@ const ENDS_ALLOWED = new Map([
   ['transports/cluster/peer.ts Peer', ['#closed']],
   ['transports/cluster/replyqueue.ts ReplyQueue', ['#isClosed']],
   ['transports/http/exchange.ts Exchange', ['#over']],
+  ['transports/outgoing/endpoints.ts', ['isOpen']],
   ['transports/recording/recorder.ts', ['isOver']],
+  // The server accepts nothing new, and still answers what it has accepted.
+  ['transports/http/exchange.ts', ['draining']],
+  ['transports/http/server.ts', ['open']],
+  ['transports/http/upgrade.ts SocketUpgrades', ['#draining']],
   // What has happened to a shard since it last served; the flag falls again when it has rejoined.
   ['actors/session/rejoin.ts', ['wasLost']],
   // The result of one pass over a queue: whether all of it succeeded.
@@ -33,10 +41,13 @@ const ENDS_ALLOWED = new Map([
   // Commands of the terminal, which end with their process.
   ['cli/calls.ts', ['isOver']],
   ['cli/replaybot.ts', ['isOver']],
+  ['cli/supervisor.ts Supervisor', ['#isEnding']],
   ['cli/top.ts', ['isOver']],
 ]);
 
 const TIMERS = new Set(['setTimeout', 'setInterval', 'setImmediate']);
+/** A signal that no scope ends. */
+const DEADLINE = /^AbortSignal(\??\.timeout|\??\.?\[\W*timeout\W*)$/;
 
 /** Rooms of the server; the client library and the pages run without its clock. */
 const TIMED = /^(?!(sdk|web|bench|test|scripts|examples|deploy|docs|templates)\/)/;
@@ -57,6 +68,16 @@ const TIMERS_ALLOWED = new Set([
   // Timeouts of one socket or request, which clear them.
   'transports/activities/sockets.ts',
   'transports/admin/port.ts',
+  // Deadlines of one outgoing HTTP call: their signal keeps no process alive.
+  'transports/admin/cluster.ts',
+  'transports/admin/front.ts',
+  'transports/outgoing/endpoints.ts',
+  'transports/outgoing/providers.ts',
+  'transports/payments/stripe.http.ts',
+  'cli/doctor.ts',
+  'cli/login.ts',
+  'cli/remote.ts',
+  'cli/replayplayer.ts',
   // Processes that must not end before their timers: those of the clock do not keep a process alive.
   'cli/process.ts',
   'cli/replaybot.ts',
@@ -86,7 +107,9 @@ function endOf(node: Node, parents: readonly Node[]): string | null {
   const initial = (isField ? (node.value ?? null) : node.init) as Node | null;
   const annotated = (isField ? node.typeAnnotation : named.typeAnnotation) as Node | null | undefined;
   const name = nameOf(named);
-  return ENDED.test(name.replace('#', '')) && isFlag(initial, annotated) ? name : null;
+  const word = name.replace('#', '');
+  const isEnd = ENDED.test(word) || (initial?.value === true && LIVE.test(word));
+  return isEnd && isFlag(initial, annotated) ? name : null;
 }
 
 /** Where the flag stands: the file, with the class of a field. */
@@ -117,14 +140,18 @@ function endsIn(source: Source): Found[] {
 const isAllowed = ({ place, name }: Found): boolean => ENDS_ALLOWED.get(place)?.includes(name) === true;
 
 /** Lines that name a timer of the platform, in a call, as a value or in an import. */
-function timersIn({ path, program, lineAt }: Source): string[] {
+function timersIn({ path, program, text, lineAt }: Source): string[] {
   const found: string[] = [];
   if (!TIMED.test(path)) return found;
-  visit(program, (node, [parent]) => {
-    if (node.type !== 'Identifier' || !TIMERS.has(node.name as string)) return;
+  visit(program, (node, [parent, outer]) => {
+    // `globalThis['setTimeout']`, and a destructured one: a text that names a timer begins it.
+    const isNamed = node.type === 'Identifier' || node.type === 'Literal';
+    const isDeadline = node.type === 'MemberExpression' && DEADLINE.test(text.slice(node.start, node.end));
+    const name = isDeadline ? 'AbortSignal.timeout' : isNamed && String(node.name ?? node.value);
+    if (!name || !(isDeadline || TIMERS.has(name))) return;
     const isType = parent?.type.startsWith('TS') === true;
-    const isKey = parent?.key === node && parent.computed !== true;
-    if (!isType && !isKey) found.push(`${path}:${lineAt(node.start)} uses ${node.name}`);
+    const isKey = parent?.key === node && parent.computed !== true && outer?.type !== 'ObjectPattern';
+    if (!isType && !isKey) found.push(`${path}:${lineAt(node.start)} uses ${name}`);
   });
   return found;
 }
@@ -166,6 +193,10 @@ export function lifetimeRules(sources: readonly Source[]): void {
       ['const run = () => { let isDone = false; let wasMoved = true; return isDone && wasMoved; };', 2],
       ['interface Shell { ended: boolean; readonly lost: boolean; }', 1],
       ['const end = (moved: boolean) => moved; class A { #movedAtMs = 0; #abandoned = false; }', 0],
+      ['class A { #finished = false; #terminated = false; #shut = false; #isClosing: boolean; }', 4],
+      ['const run = () => { let isAborted = false; let wasDestroyed = false; let isDisposed: boolean; };', 3],
+      ['class A { #isOpen = true; alive = true; #isWaiting = true; #open = false; }', 2],
+      ['class A { #pending = false; #shutter = false; #isSending = false; #isExtended = false; }', 0],
       ['class A { get over() { return this.scope.over; } }', 0],
       ['class A { readonly over: boolean; readonly #closed: () => void; }', 0],
       ["class A { #state: 'live' | 'over' = 'live'; #overflowed = false; }", 0],
@@ -178,6 +209,10 @@ export function lifetimeRules(sources: readonly Source[]): void {
       ['const t = setTimeout(run, 5);', 1],
       ["import { setTimeout as pause } from 'node:timers/promises';", 1],
       ['globalThis.setInterval(run, 5); later(setImmediate);', 2],
+      ["const signal = AbortSignal.timeout(5); AbortSignal['timeout'](5);", 2],
+      ["globalThis['setTimeout'](run, 5); const { ['setInterval']: begin } = globalThis;", 2],
+      ['const { setTimeout: later } = globalThis;', 1],
+      ['AbortSignal.any([scope.signal]); signal.timeout(5); this.settings.timeout;', 0],
       ['type T = ReturnType<typeof setTimeout>;', 0],
       ['clock.setTimer(run, 5); const it = { setTimeout: 1 };', 0],
     ])('count the raw timers of %s as %i', (text, count) => {
