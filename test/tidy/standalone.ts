@@ -37,7 +37,7 @@ export function standaloneRules(sources: readonly Source[]): void {
       const counts = asking.map((source) => [source.path, questionsIn(source)] as const);
       const found = Object.fromEntries(counts.filter(([, count]) => count > 0));
       const advice = 'call an interface that both implement';
-      expect(budgetObjections(found, QUESTIONS, advice, 0)).toEqual([]);
+      expect(budgetObjections(found, QUESTIONS, advice)).toEqual([]);
     });
 
     test.each([
