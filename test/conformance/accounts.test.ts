@@ -228,7 +228,7 @@ test.each(ids)('%s refuses strangers, bodies that are none and players without t
   }
 });
 
-test('all of them were accepted once', () => {
+test('every listed operation is accepted at least once', () => {
   expect(ids.filter((id) => !accepted.has(id) && !ELSEWHERE.has(id))).toEqual([]);
 });
 

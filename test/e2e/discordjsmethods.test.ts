@@ -40,7 +40,7 @@ const CLASSES = Object.entries(library).filter(
     (/Manager$/.test(name) || ['Guild', 'GuildTemplate', 'Client', 'ClientApplication'].includes(name)),
 );
 
-test('no method that was called failed', async () => {
+test('no method that is called fails', async () => {
   const guild = client.guilds.cache.get(server.info.guild.id)!;
   const at: things.Swept = {
     ...{ client, guild, guestId: guest.id, userIds: server.info.users.map(({ id }) => id) },

@@ -277,7 +277,7 @@ describe('hierarchy', () => {
     expect(outranks(guild, id(actor), id(target))).toBe(verdict);
   });
 
-  it('outranksRole: only roles below the highest, every role for the owner', () => {
+  it('outranksRole covers only roles below the highest, but every role for the owner', () => {
     const top = guild.roles.get(id('21'))!;
     expect(outranksRole(guild, ann, top)).toBe(false);
     expect(outranksRole(guild, ann, guild.roles.get(id('20'))!)).toBe(true);

@@ -374,7 +374,7 @@ describe('opcodes', () => {
     [{ guild_id: '5', query: 'a', limit: 1, nonce: 'n' }, { nonce: 'n' }],
     [{ guild_id: '5', query: 'a', limit: 1, nonce: 'é'.repeat(17) }, { nonce: null }],
     [{ guild_id: '5', query: 'a', limit: 1, presences: true }, { presences: false }],
-  ])('8 with %j', async (d, request) => {
+  ])('opcode 8 with %j is handled as %j', async (d, request) => {
     expect(await heard(8, d)).toEqual(['members', expect.objectContaining(request)]);
   });
 
