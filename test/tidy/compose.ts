@@ -13,6 +13,10 @@ const ROOM = 'compose/';
  */
 const DECISIONS: Counts = {
   files: 12,
+  // The security trail reports whole milliseconds.
+  globals: 1,
+  // The directory numbers a shard's ids once the shard has joined.
+  state: 1,
 };
 
 /** A budget is exact: a decision that has moved out does not come back. The room may have fewer files. */
@@ -203,6 +207,58 @@ function decisionOfCall(callee: Node, stores: ReadonlySet<string>): string | nul
   return queries(callee, stores) ? 'queries' : null;
 }
 
+/** The kinds of nodes of which "make this, give it that" is written; types are free. */
+const FORMS = new Set(
+  `Program ImportDeclaration ImportSpecifier ImportNamespaceSpecifier ImportExpression ExportNamedDeclaration
+  FunctionDeclaration FunctionExpression ArrowFunctionExpression BlockStatement ExpressionStatement ReturnStatement
+  VariableDeclaration VariableDeclarator AssignmentPattern ObjectPattern ArrayPattern RestElement IfStatement
+  Identifier PrivateIdentifier ThisExpression Literal TemplateLiteral TemplateElement Property ObjectExpression ArrayExpression SpreadElement
+  MemberExpression ChainExpression ParenthesizedExpression CallExpression NewExpression AwaitExpression
+  ConditionalExpression LogicalExpression BinaryExpression UnaryExpression AssignmentExpression`.split(/\s+/),
+);
+/** Kinds that decisions of other names count. */
+const NAMED = /^(TS|For|While|DoWhile|Try|Catch|Throw|Switch|TaggedTemplate)/;
+/** Functions of the language that copy or convert; `Math.max` and `Promise.reject` decide. */
+const CONVERTS =
+  /^(Object\.(entries|values|keys|fromEntries|assign|freeze)|Promise\.all|Buffer\.from|BigInt|Boolean|Number|String)$/;
+
+/** A node that the forms of the room do not cover, by the decision that it makes; null for all others. */
+function unlistedForm(node: Node, parents: readonly Node[]): string | null {
+  const { type, callee, operator, left, init, key, value, property } = node as Record<
+    string,
+    Node | undefined
+  > &
+    Node;
+  if (type === 'CallExpression' && callee) {
+    const [name = '', ...rest] = chainOf(callee);
+    const called = [...rest, name].join('.');
+    // `forEach` does something with each element, where `map` makes a part of each.
+    if (callee.type === 'MemberExpression' && /^(forEach|reduce)$/.test(name)) return 'loops';
+    if ((rest.at(-1) ?? name) in globalThis && !CONVERTS.test(called) && !beginsTimer(callee))
+      return 'globals';
+  }
+  if (type === 'UpdateExpression') return 'state';
+  if (type === 'AssignmentExpression' && (String(operator) !== '=' || left?.type === 'MemberExpression'))
+    return 'state';
+  if (type === 'VariableDeclarator' && init?.type === 'ObjectExpression')
+    return (init.properties as Node[]).length === 0 ? 'state' : null;
+  // A function of config/choices.ts may choose the entry.
+  if (
+    type === 'MemberExpression' &&
+    node.computed === true &&
+    !/^(Literal|CallExpression)$/.test(property!.type)
+  )
+    return 'tables';
+  if (
+    type === 'Property' &&
+    key &&
+    (nameOf(key) === 'refusal' || (nameOf(key) === 'ok' && value?.value === false))
+  )
+    return 'refusals';
+  if (type === 'ConditionalExpression' && outerOf(parents)?.type === type) return 'conditions';
+  return FORMS.has(type) || NAMED.test(type) ? null : 'forms';
+}
+
 /** The decision that a node makes, or null. */
 function decisionOf(node: Node, parents: readonly Node[], stores: ReadonlySet<string>): string | null {
   if (node.type === 'NewExpression') {
@@ -246,7 +302,10 @@ function decisionsOf({ path, program, lineAt }: Source): Decision[] {
   const found: Decision[] = [];
   const [stores, settings] = [storesIn(program), settingsIn(program)];
   visit(program, (node, parents) => {
-    const kind = decisionOf(node, parents, stores) ?? combines(node, outerOf(parents), settings);
+    const kind =
+      decisionOf(node, parents, stores) ??
+      combines(node, outerOf(parents), settings) ??
+      unlistedForm(node, parents);
     if (kind !== null) found.push({ kind, where: `${path}:${lineAt(node.start)}` });
   });
   return found;
@@ -283,7 +342,7 @@ const SAMPLES: readonly (readonly [text: string, expected: Counts])[] = [
   ['registry.shells().forEach(play); [...lobby.members].map(f); sessions.live.filter(f);', { loops: 3 }],
   ['Object.values(registries).map((registry) => registry.close());', { loops: 1 }],
   ['for (const a of b) await a;', { loops: 1 }],
-  ['SESSION_KINDS.map((kind) => metric(kind)); onFault: (error) => onFault(error);', {}],
+  ['SESSION_KINDS.map((kind) => metric(kind)); f({ onFault: (error) => onFault(error) });', {}],
   // Waits that arm themselves again.
   ['function poll() { clock.defer(poll); }', { 're-arming': 1 }],
   [
@@ -320,6 +379,20 @@ const SAMPLES: readonly (readonly [text: string, expected: Counts])[] = [
     { numbers: 1 },
   ],
   ["const a = b + ':' + c; f(b.max + c.max, config.d ?? e);", {}],
+  // Whatever is not a listed form of making parts and giving them to others.
+  [
+    '({ on: f, off: g })[config.journal](); const a = config.b ? c : config.d ? e : f;',
+    { tables: 1, conditions: 1 },
+  ],
+  ['Math.max(config.a, b); Promise.reject(new Error()); queueMicrotask(f); JSON.parse(a);', { globals: 4 }],
+  ['const seen: Record<string, number> = {}; n++; seen.a = 1; m += 1;', { state: 4 }],
+  ['peers.forEach((p) => { if (!p.authorization) p.end(); });', { loops: 1 }],
+  ["f({ ok: false, refusal }); const g = () => ({ ok: true, code: 'A' });", { refusals: 2 }],
+  ['class A {} a, b; label: f();', { forms: 4 }],
+  [
+    'Object.entries(a).map(f); Promise.all([b]); made[kindOf(config)](); const { c, ...d } = e; open = null; list[0]?.end();',
+    {},
+  ],
   ["if (!a) throw new Error('b'); const c = d.replace(/^http/, 'ws');", { throws: 1, patterns: 1 }],
 ];
 
