@@ -128,6 +128,8 @@ export class Attachments {
   async opened(session: LiveSession, isBack = false): Promise<readonly object[]> {
     const { authorization } = session;
     if (!authorization || session.over) return [];
+    // The user has moved while the session was opened: only the next owner is notified of its end.
+    if (!this.#ports.routing.owns(session.userId)) return [];
     const { applicationId } = authorization;
     // Opened again after its link broke: another object stands for it, in the same lobbies.
     const before = this.#byId.get(session.sessionId);

@@ -137,7 +137,8 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
     if (!failed()) await judgeMetrics(cluster.running, judge);
     for (const client of clients) client.leave();
     await world.run(scenario.workMs + SERVED_MS + SETTLED_MS + FORGOTTEN_MS, failed);
-    if (!failed()) await judgeFloor(cluster.running, judge);
+    if (!failed())
+      await judgeFloor(cluster.running, judge, scenario.faults.length > 0 || scenario.breaks > 0);
   } catch (error) {
     judge.expect(false, 'caught', () => String((error as Error).stack));
   }

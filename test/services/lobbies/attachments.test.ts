@@ -157,3 +157,9 @@ describe('a join whose lobby is not known yet', () => {
     expect(inputs).toMatchObject([{ sessions: [{ sessionId: 'late' }], announce: true }]);
   });
 });
+
+it('keeps no session of a user whom another shard owns by the time the session opens', async () => {
+  const { attachments, asked } = arrange({ owns: () => false });
+  expect(await attachments.opened(session)).toEqual([]);
+  expect([asked, attachments.members]).toEqual([[], 0]);
+});
