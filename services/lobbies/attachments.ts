@@ -179,6 +179,11 @@ export class Attachments {
     const untilMs = this.#ports.clock.monotonic() + REOPENING_MS;
     this.#lateMoves = [...this.#lateMoves.slice(-LATE_MOVES_MAX), { untilMs, moved }];
     for (const attached of [...this.#byId.values()]) {
+      // It ended while this shard, whose lease had ended, could not say so as the owner of its user.
+      if (attached.session.over) {
+        this.ended(attached.session);
+        continue;
+      }
       if (!this.#ports.routing.owns(attached.session.userId)) {
         if (moved(attached.session.userId)) this.#forget(attached);
         continue;

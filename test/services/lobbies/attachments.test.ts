@@ -163,3 +163,12 @@ it('keeps no session of a user whom another shard owns by the time the session o
   expect(await attachments.opened(session)).toEqual([]);
   expect([asked, attachments.members]).toEqual([[], 0]);
 });
+
+it('detaches a session that ended while the lease of its shard was over, once ownership is clear again', async () => {
+  const { attachments, detached } = arrange();
+  const ending = { ...session, over: false };
+  await attachments.opened(ending as unknown as LiveSession);
+  ending.over = true;
+  attachments.moved(() => false);
+  expect([detached, attachments.members]).toEqual([[`${lobbyId} s`], 0]);
+});
