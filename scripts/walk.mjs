@@ -24,7 +24,7 @@ const { values } = parseArgs({
   },
 });
 
-// The modules are recognized by their addresses, in which no link of the file system remains.
+// Coverage names modules by their real paths, so links of the file system are resolved.
 const dist = realpathSync(values.dist === undefined ? buildModules() : resolve(values.dist));
 const server = spawn(
   process.execPath,

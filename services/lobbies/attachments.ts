@@ -179,7 +179,7 @@ export class Attachments {
     const untilMs = this.#ports.clock.monotonic() + REOPENING_MS;
     this.#lateMoves = [...this.#lateMoves.slice(-LATE_MOVES_MAX), { untilMs, moved }];
     for (const attached of [...this.#byId.values()]) {
-      // It ended while this shard, whose lease had ended, could not say so as the owner of its user.
+      // The session ended while the lease of this shard was not safe, so its lobbies were not notified.
       if (attached.session.over) {
         this.ended(attached.session);
         continue;

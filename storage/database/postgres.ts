@@ -32,7 +32,7 @@ function nameOf(text: string): string {
   return name;
 }
 
-/** @param isPooled Whether two statements may run on different connections of the server, which then keep no prepared one. */
+/** @param isPooled Two statements may run on different connections of the server, so none is prepared under a name. */
 const sqlOver = (at: Pick<pg.ClientBase, 'query'>, isPooled: boolean): Sql => ({
   query: async <Row>(text: string, values: readonly unknown[] = []) => {
     const named = isPooled ? { text } : { name: nameOf(text), text };

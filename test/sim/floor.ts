@@ -1,7 +1,7 @@
 import type { Judge } from './judge.ts';
 import type { SimShard } from './shard.ts';
 
-/** What a shard keeps for clients and for their work: nothing once all have left. */
+/** Metrics that are 0 once all clients have left. */
 const OF_CLIENTS: ReadonlySet<string> = new Set([
   'guildhall_gateway_sessions',
   'guildhall_residents',
@@ -13,20 +13,20 @@ const OF_CLIENTS: ReadonlySet<string> = new Set([
   'guildhall_interactions_waiting',
 ]);
 
-/** The journal names each session in two segments, which a small bound cannot forbid. */
-const SOFT = 'guildhall_journal_bytes';
+/** May exceed a small bound: the journal names each session in two segments. */
+const SOFT_BOUND = 'guildhall_journal_bytes';
 
 /** Judges the bounds that the shards' own metrics name. */
 export async function judgeMetrics(shards: readonly SimShard[], judge: Judge): Promise<void> {
   for (const { instance, metrics } of shards)
     for (const { name, max, read } of metrics) {
-      if (max === undefined || name === SOFT) continue;
+      if (max === undefined || name === SOFT_BOUND) continue;
       const value = await read();
       judge.expect(value <= max, 'bounds', () => `${instance}: ${name} is ${value} of ${max}`);
     }
 }
 
-/** Judges that nothing is left in memory of clients that have left, longer ago than anything is kept for them. */
+/** Judges that shards keep nothing of clients that left longer ago than any retention time. */
 export async function judgeFloor(
   shards: readonly SimShard[],
   judge: Judge,

@@ -49,7 +49,7 @@ const SERVED_MS = 12_000;
 const SETTLED_MS = 18_000;
 /** After the last client has left: longer than a session can be resumed and an idle actor stays. */
 const FORGOTTEN_MS = 60_000;
-/** One seed in so many goes on until then: it takes half as long again. */
+/** One of so many seeds runs on until then, because that takes half as long again. */
 const FORGETTING_EVERY = 4;
 
 function build(world: World, judge: Judge, scenario: Scenario, features: readonly Feature[]) {

@@ -1,11 +1,12 @@
 /** A real etcd of a test's own, on loopback, with its data in a temporary folder; says so where there is none. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from './freeport.ts';
+import { installed } from './installed.ts';
 
 const START_TIMEOUT_MS = 30_000;
 
@@ -20,18 +21,9 @@ export interface TestEtcd {
 }
 
 /** Null, with a word on the console, where etcd is not installed. */
-export const etcdBinary = ((): string | null => {
-  for (const name of ['etcd', '/usr/bin/etcd', '/usr/local/bin/etcd']) {
-    try {
-      execFileSync(name, ['--version'], { stdio: 'ignore' });
-      return name;
-    } catch {
-      // The next place, then.
-    }
-  }
+export const etcdBinary = installed('etcd', '/usr/bin/etcd', '/usr/local/bin/etcd');
+if (etcdBinary === null)
   console.warn('suites leave out what needs etcd: it is not installed (Debian: etcd-server)');
-  return null;
-})();
 
 async function untilHealthy(url: string, child: ChildProcess, log: readonly string[]): Promise<void> {
   for (const giveUpMs = Date.now() + START_TIMEOUT_MS; ; await delay(50)) {

@@ -1,5 +1,5 @@
 /** Two PostgreSQL servers under Patroni, with HAProxy and PgBouncer before them, all from the files of deploy/postgres. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from './freeport.ts';
+import { installed } from './installed.ts';
 import { unprivileged } from './postgres.setup.ts';
 import { ROOT } from './source.ts';
 
@@ -28,19 +29,8 @@ const STOP_TIMEOUT_MS = 10_000;
 const LOG_LINES_MAX = 400;
 
 /** The names of programs that the machine lacks. */
-export function lackingForPatroni(): readonly string[] {
-  const has = (program: string): boolean => {
-    try {
-      execFileSync('sh', ['-c', `command -v ${program} || test -x /usr/sbin/${program}`], {
-        stdio: 'ignore',
-      });
-      return true;
-    } catch {
-      return false;
-    }
-  };
-  return ['patroni', 'haproxy', 'pgbouncer'].filter((program) => !has(program));
-}
+export const lackingForPatroni = (): readonly string[] =>
+  ['patroni', 'haproxy', 'pgbouncer'].filter((name) => installed(name, `/usr/sbin/${name}`) === null);
 
 /** The programs of one cluster, in a folder of its own. */
 class Programs {
@@ -79,7 +69,7 @@ class Programs {
     return child;
   }
 
-  /** Writes a file of deploy/postgres anew, with other texts in it. */
+  /** Replaces texts in its copy of a file of deploy/postgres. */
   edit(name: string, texts: Readonly<Record<string, string>>): void {
     const path = join(this.folder, name);
     let text = readFileSync(path, 'utf8');
@@ -180,7 +170,7 @@ export async function startPatroni(etcdUrl: string): Promise<PatroniCluster> {
   const isSynced = async (): Promise<boolean> => Boolean((await ofRole('primary')) && (await ofRole('sync')));
   const synced = (): Promise<void> =>
     until('a primary and a standby that has all commits', START_TIMEOUT_MS, isSynced);
-  /** As `synced`. A server whose timeline has left that of the primary cannot follow it: it is copied anew, as an operator does. */
+  /** As `synced`. A server whose timeline has left that of the primary cannot follow it: it is initialized again, as an operator does. */
   async function rejoined(): Promise<void> {
     for (const giveUpMs = Date.now() + FOLLOWS_MS; Date.now() < giveUpMs; await delay(200))
       if (await isSynced()) return;

@@ -1,29 +1,16 @@
 /** A real PgBouncer of a test's own, on loopback, as Debian installs it; says so where there is none. */
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { spawn } from 'node:child_process';
 import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
 import { freePort } from './freeport.ts';
-import { unprivileged } from './postgres.setup.ts';
-
-const START_TIMEOUT_MS = 15_000;
+import { installed } from './installed.ts';
+import { endServer, unprivileged, untilAnswering } from './postgres.setup.ts';
 
 /** Null, with a line on the console, where PgBouncer is not installed. */
-export const pgbouncerBinary = ((): string | null => {
-  for (const path of ['pgbouncer', '/usr/sbin/pgbouncer']) {
-    try {
-      execFileSync(path, ['--version'], { stdio: 'ignore' });
-      return path;
-    } catch {
-      // The next place, then.
-    }
-  }
+export const pgbouncerBinary = installed('pgbouncer', '/usr/sbin/pgbouncer');
+if (pgbouncerBinary === null)
   console.warn('suites leave out what needs PgBouncer: it is not installed (Debian: pgbouncer)');
-  return null;
-})();
 
 export interface TestPooler {
   /** The URL of a database of the server, through the pooler. */
@@ -61,23 +48,14 @@ export async function startPgbouncer(
   const url = new URL(databaseUrl);
   url.host = `127.0.0.1:${port}`;
   async function stop(): Promise<void> {
-    if (child.exitCode === null && child.signalCode === null) {
-      const exited = once(child, 'exit');
-      child.kill('SIGINT');
-      await exited;
-    }
+    await endServer(child);
     rmSync(root, { recursive: true, force: true });
   }
-  for (const giveUpMs = Date.now() + START_TIMEOUT_MS; ; await delay(50)) {
-    const client = new pg.Client(url.href);
-    const isUp = await client.connect().then(
-      () => true,
-      () => false,
-    );
-    await client.end().catch(() => undefined);
-    if (isUp) return { url: url.href, stop };
-    if (child.exitCode === null && Date.now() < giveUpMs) continue;
+  try {
+    await untilAnswering('PgBouncer', url.href, child, log);
+  } catch (error) {
     await stop();
-    throw new Error(`PgBouncer did not start:\n${log.join('')}`);
+    throw error;
   }
+  return { url: url.href, stop };
 }

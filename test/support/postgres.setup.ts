@@ -101,7 +101,13 @@ export interface TestPostgres {
   stop(): Promise<void>;
 }
 
-async function untilAnswering(url: string, server: ChildProcess, log: readonly string[]): Promise<void> {
+/** @throws Error when it ends, or answers no connection in time. */
+export async function untilAnswering(
+  name: string,
+  url: string,
+  server: ChildProcess,
+  log: readonly string[],
+): Promise<void> {
   for (const giveUpMs = Date.now() + START_TIMEOUT_MS; ; await delay(50)) {
     const client = new pg.Client(url);
     try {
@@ -110,13 +116,16 @@ async function untilAnswering(url: string, server: ChildProcess, log: readonly s
       return;
     } catch (error) {
       if (server.exitCode === null && Date.now() < giveUpMs) continue;
-      throw new Error(`PostgreSQL did not start:\n${log.join('')}`, { cause: error });
+      throw new Error(`${name} did not start:\n${log.join('')}`, { cause: error });
     }
   }
 }
 
 /** By default a "fast shutdown": it ends the sessions, then writes a checkpoint. SIGQUIT: it ends at once. */
-async function end(server: ChildProcess, signal: 'SIGINT' | 'SIGQUIT' = 'SIGINT'): Promise<void> {
+export async function endServer(
+  server: ChildProcess,
+  signal: 'SIGINT' | 'SIGQUIT' = 'SIGINT',
+): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return;
   const exited = once(server, 'exit');
   server.kill(signal);
@@ -149,15 +158,15 @@ async function start(root: string, { bin, user }: Server, more: readonly string[
       cwd: root,
     });
     child.stderr?.on('data', (chunk) => log.push(String(chunk)));
-    await untilAnswering(url, child, log).catch(async (error) => {
-      await end(child);
+    await untilAnswering('PostgreSQL', url, child, log).catch(async (error) => {
+      await endServer(child);
       throw error;
     });
     return child;
   }
   let server = await run();
   async function again(signal: 'SIGINT' | 'SIGQUIT', downMs: number): Promise<void> {
-    await end(server, signal);
+    await endServer(server, signal);
     await delay(downMs);
     server = await run();
   }
@@ -165,7 +174,7 @@ async function start(root: string, { bin, user }: Server, more: readonly string[
     url,
     restart: (downMs = 0) => again('SIGINT', downMs),
     crash: (downMs = 0) => again('SIGQUIT', downMs),
-    stop: () => end(server),
+    stop: () => endServer(server),
   };
 }
 

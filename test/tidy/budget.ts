@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 export type Counts = Readonly<Record<string, number>>;
 
 /**
- * Where counts left their budgets. What has no budget may have none of it.
+ * Lists the counts that differ from their budgets. A room without a budget may have none.
  *
  * @param slack How far a count may fall below its budget before the budget has to follow.
  */

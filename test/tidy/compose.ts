@@ -207,7 +207,7 @@ function decisionOfCall(callee: Node, stores: ReadonlySet<string>): string | nul
   return queries(callee, stores) ? 'queries' : null;
 }
 
-/** The kinds of nodes of which "make this, give it that" is written; types are free. */
+/** Kinds of syntax nodes with which parts are made and passed on. Types are always allowed. */
 const FORMS = new Set(
   `Program ImportDeclaration ImportSpecifier ImportNamespaceSpecifier ImportExpression ExportNamedDeclaration
   FunctionDeclaration FunctionExpression ArrowFunctionExpression BlockStatement ExpressionStatement ReturnStatement
@@ -216,7 +216,7 @@ const FORMS = new Set(
   MemberExpression ChainExpression ParenthesizedExpression CallExpression NewExpression AwaitExpression
   ConditionalExpression LogicalExpression BinaryExpression UnaryExpression AssignmentExpression`.split(/\s+/),
 );
-/** Kinds that decisions of other names count. */
+/** Kinds that other rules of this file count. */
 const NAMED = /^(TS|For|While|DoWhile|Try|Catch|Throw|Switch|TaggedTemplate)/;
 /** Functions of the language that copy or convert; `Math.max` and `Promise.reject` decide. */
 const CONVERTS =
@@ -379,7 +379,7 @@ const SAMPLES: readonly (readonly [text: string, expected: Counts])[] = [
     { numbers: 1 },
   ],
   ["const a = b + ':' + c; f(b.max + c.max, config.d ?? e);", {}],
-  // Whatever is not a listed form of making parts and giving them to others.
+  // All kinds that FORMS does not list.
   [
     '({ on: f, off: g })[config.journal](); const a = config.b ? c : config.d ? e : f;',
     { tables: 1, conditions: 1 },
