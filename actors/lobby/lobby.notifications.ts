@@ -20,6 +20,8 @@ export interface LobbyListener {
   memberJoined(lobbyId: ChannelId, applicationId: ApplicationId, userId: UserId, isRest: boolean): void;
   /** These sessions are detached from the lobby. */
   left(lobbyId: ChannelId, sessions: Iterable<SessionRef>): void;
+  /** The users of these sessions have other owners, which detach the sessions that are not open. */
+  usersMoved(lobbyId: ChannelId, sessions: Iterable<SessionRef>): void;
   /** A message was created; `link` is null for a lobby that is not linked. */
   said(lobbyId: ChannelId, link: LobbyLink | null, message: LobbyMessage): void;
   /** Ends at this time unless a user joins, Unix milliseconds. */

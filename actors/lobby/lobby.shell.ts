@@ -353,12 +353,14 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
 
   /** Only this actor knows the lobby's sessions and call. */
   protected occupied({ sessions }: LobbyState): boolean {
-    return sessions.size > 0 || this.#playing;
+    // The state of a game exists only in memory.
+    return sessions.size > 0 || this.#game?.over === false;
   }
 
-  /** A game keeps its lobby resident: its state exists only in memory. */
-  get #playing(): boolean {
-    return this.#game !== null && !this.#game.over;
+  /** Users have other owners, who may not know which of the users' sessions ended meanwhile. */
+  usersMoved(moved: (id: string) => boolean): void {
+    const sessions = [...(this.state?.sessions.values() ?? [])].filter(({ userId }) => moved(userId));
+    if (sessions.length > 0) this.#ports.listener.usersMoved(this.id, sessions);
   }
 
   /** The game and the call end with the actor; attached sessions are passed to its successor. */

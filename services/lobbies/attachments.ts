@@ -14,6 +14,7 @@ import type { LobbyVoiceRequest } from '../../protocol/sessionrequests.ts';
 import type { LobbyStore } from '../../storage/lobby/port.ts';
 import type { Writer } from '../../storage/ports.ts';
 import type { LobbyOperations } from './ports.ts';
+import { type Repeat, served } from './repeating.ts';
 
 interface AttachmentPorts {
   readonly call: LobbyOperations['call'];
@@ -24,15 +25,14 @@ interface AttachmentPorts {
   /** The server is closing when it is over: nothing is reattached any more. */
   readonly scope: Pick<Lifetime, 'over'>;
   readonly routing: Routing;
-  /** Detaches a session from a resident lobby. */
+  /** Detaches a session from a lobby that is resident here. */
   readonly detach: DetachSession;
+  /** Repeats calls of lobbies that failed. */
+  readonly repeat: Repeat;
   readonly onFault: (error: unknown, id: string) => void;
 }
 
-export type DetachSession = (id: ChannelId, userId: UserId, sessionId: string) => void;
-
-/** First and longest delay before a failed attachment is retried. */
-const RETRY_MS = { first: 500, most: 30_000 };
+export type DetachSession = (id: ChannelId, userId: UserId, sessionId: string) => Promise<null>;
 
 /** For this long after a user moved here, homes may still reopen sessions of the user. */
 const REOPENING_MS = 10_000;
@@ -81,14 +81,26 @@ export class Attachments {
   #lateTakeovers = 0;
   /** The latest changes of ownership, with the time until which sessions of the moved users may be reopened, monotonic. */
   #lateMoves: { readonly untilMs: number; readonly moved: (id: string) => boolean }[] = [];
-  /** Notifications from lobbies to the owners of users. */
+  /** Notifications from lobbies to the owners of users; `check` names sessions that may have ended. */
   readonly tell;
-  readonly #detach: DetachSession;
+  readonly #detachAtOwner: DetachSession;
 
   constructor(ports: AttachmentPorts) {
     this.#ports = ports;
-    const { tell } = ports.routing;
+    const { ask, tell } = ports.routing;
+    this.#detachAtOwner = ask('lobbySessions.detach', ports.detach);
+    const check = ask(
+      'lobbySessions.check',
+      async (userId: UserId, lobbyId: ChannelId, sessionIds: readonly string[]) => {
+        if (this.#isReopening(userId))
+          throw new NotServed('The sessions of the user are being opened again.');
+        for (const sessionId of sessionIds) this.#detach(lobbyId, userId, sessionId);
+        return null;
+      },
+    );
     this.tell = {
+      check: (userId: UserId, lobbyId: ChannelId, sessionIds: readonly string[]) =>
+        this.#ports.repeat(userId, () => check(userId, lobbyId, sessionIds)),
       joined: tell(
         'lobbySessions.joined',
         (userId: UserId, lobbyId: ChannelId, applicationId: ApplicationId, isRest?: boolean) =>
@@ -109,7 +121,16 @@ export class Attachments {
           this.#invited(voiceMember, token, endpoint),
       ),
     };
-    this.#detach = tell('lobbySessions.detach', ports.detach);
+  }
+
+  /**
+   * Detaches a session that is not open here. Repeated until the owner of the lobby has answered: it would count the session
+   * as connected.
+   */
+  #detach(id: ChannelId, userId: UserId, sessionId: string): void {
+    this.#ports.repeat(id, async () => {
+      if (!this.#byId.has(sessionId)) await this.#detachAtOwner(id, userId, sessionId);
+    });
   }
 
   /** Members of lobbies with an open session, counted once per lobby. Cost: all open sessions. */
@@ -193,19 +214,9 @@ export class Attachments {
   }
 
   /** Attaches the session, with its voice state, and retries until the lobby has answered. */
-  #attachAgain(
-    id: ChannelId,
-    attached: AttachedSession,
-    announce: Announce,
-    delayMs: number = RETRY_MS.first,
-  ): void {
-    if (this.#ports.scope.over) return;
-    const again = (error: unknown): void => {
-      this.#fault(id)(error);
-      const longerMs = Math.min(delayMs * 2, RETRY_MS.most);
-      this.#ports.wheel.after(() => this.#attachAgain(id, attached, announce, longerMs), delayMs);
-    };
-    this.#attach(id, [attached], announce).then(() => {
+  #attachAgain(id: ChannelId, attached: AttachedSession, announce: Announce): void {
+    this.#ports.repeat(id, async () => {
+      await this.#attach(id, [attached], announce);
       const wish = attached.voice.get(id);
       const { session } = attached;
       if (wish && !session.over)
@@ -215,7 +226,7 @@ export class Attachments {
           { ...wish, sessionId: session.sessionId },
           authorityOf(session.principal),
         );
-    }, again);
+    });
   }
 
   /**
@@ -356,10 +367,8 @@ export class Attachments {
     const sessions = open.map(({ session }) => refOf(session));
     const userId = first.session.userId;
     const input = { userId, sessions, announce: announce === 'yes', areBack: announce === 'ifMissed' };
-    const reply = await this.#ports.call(id, 'attachSessions', input, SYSTEM);
-    if (reply.ok) return reply.value;
-    if (reply.refusal.status >= 500) throw new NotServed(`The lobby is overloaded: ${reply.refusal.message}`);
-    return null;
+    const reply = served(await this.#ports.call(id, 'attachSessions', input, SYSTEM));
+    return reply.ok ? reply.value : null;
   }
 
   readonly #command: (...args: Parameters<LobbyOperations['call']>) => void = (id, ...command) => {

@@ -31,6 +31,7 @@ import type { Attachments } from './attachments.ts';
 import type { Deadlines } from './deadlines.ts';
 import type { Links } from './links.ts';
 import type { LobbyOperations } from './ports.ts';
+import type { Repeat } from './repeating.ts';
 import type { LobbySecrets } from './secrets.ts';
 
 export interface LobbiesPorts {
@@ -65,6 +66,8 @@ export interface LobbyContext extends LobbiesPorts {
   /** Notifies the owner shard that an empty lobby ends at this time, Unix milliseconds. */
   readonly idle: (id: ChannelId, atMs: number) => void;
   readonly owners: LobbyOwners;
+  /** Repeats a call until it succeeds. */
+  readonly repeat: Repeat;
 }
 
 /** The application of the caller; refused for callers without one. */

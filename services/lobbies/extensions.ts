@@ -7,6 +7,7 @@ import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import type { LobbyChange, SettingsChange } from '../../protocol/schemas/lobbyfields.ts';
 import { applicationOf, createEmptyLobby, type LobbyContext, personsOf } from './context.ts';
 import type { LobbyExtensions } from './extensions.ports.ts';
+import { served } from './repeating.ts';
 
 /** Operations on lobbies that the platform does not have. */
 export function extensionOperations(context: LobbyContext): LobbyExtensions {
@@ -140,12 +141,18 @@ async function createWith(
   if (!created.ok) return created;
   const lobbyId = created.value;
   const members = players.map((userId) => ({ person: persons.value(lobbyId, userId), draft: {} }));
-  const filled = await call(lobbyId, 'updateLobby', { change: {}, members }, SYSTEM);
-  if (!filled.ok) return filled;
-  const inside = new Set(filled.value.members.map(({ id }) => id));
-  const missing = players.filter((userId) => !inside.has(userId));
-  if (missing.length > 0) await call(lobbyId, 'deleteLobby', {}, SYSTEM);
-  // The game starts when all players are in.
-  else await call(lobbyId, 'setSettings', { change: settings }, SYSTEM);
-  return { ok: true, value: { lobbyId, missing } };
+  try {
+    const filled = await call(lobbyId, 'updateLobby', { change: {}, members }, SYSTEM);
+    if (!filled.ok) return filled;
+    const inside = new Set(filled.value.members.map(({ id }) => id));
+    const missing = players.filter((userId) => !inside.has(userId));
+    if (missing.length > 0) await call(lobbyId, 'deleteLobby', {}, SYSTEM);
+    // The game starts when all players are in.
+    else await call(lobbyId, 'setSettings', { change: settings }, SYSTEM);
+    return { ok: true, value: { lobbyId, missing } };
+  } catch (fault) {
+    // The caller creates another lobby, and the players must not stay in this one.
+    context.repeat(lobbyId, async () => served(await call(lobbyId, 'deleteLobby', {}, SYSTEM)));
+    throw fault;
+  }
 }

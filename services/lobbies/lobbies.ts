@@ -28,11 +28,17 @@ import { Deadlines } from './deadlines.ts';
 import { extensionOperations } from './extensions.ts';
 import { Links } from './links.ts';
 import type { Lobbies, LobbyOperations, MemberEntry } from './ports.ts';
+import { createRepeat, served } from './repeating.ts';
 import { LobbySecrets } from './secrets.ts';
 import { Sweep } from './sweep.ts';
 
 /** Attempts of a join whose lobby ends while it joins. */
 const TRIES = 4;
+/**
+ * So long after their users moved, lobbies ask for sessions that have ended. The users' homes have opened the others again at
+ * the next owners by then.
+ */
+const CHECK_MS = 30_000;
 /** How long the webhook settings of an application are cached when the notice of a change is lost, and of how many applications. */
 const APPLICATIONS = { freshMs: 5_000, keptMax: 10_000 };
 
@@ -58,10 +64,9 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
   const { scope } = ports;
   scope.own(() => registry.close());
   const common = { call, lobbies: storage.lobbies, clock, wheel, routing, scope, onFault };
-  const detach: DetachSession = (id, userId, sessionId) => {
-    if (registry.peek(id)) call(id, 'detachSession', { userId, sessionId }, SYSTEM).catch(fault);
-  };
-  const attachments = new Attachments({ ...common, writer: storage.writer, detach });
+  const repeat = createRepeat({ wheel, scope, onFault });
+  const detach = detaching(ports, call);
+  const attachments = new Attachments({ ...common, repeat, writer: storage.writer, detach });
   const applications = createReadCache(
     (id: ApplicationId) => storage.applications.get(id),
     () => clock.monotonic(),
@@ -81,10 +86,20 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
     ports.fresh.forget(moved);
     deadlines.moved(moved);
     attachments.moved(moved);
+    wheel.after(() => checkSessions(ports, moved), CHECK_MS);
   });
 
   const idle = routing.tell('lobbies.idle', (_id: ChannelId, atMs: number) => deadlines.schedule(atMs));
-  const own = { attachments, links, secrets, deadlines, application, idle, person: personReader(storage) };
+  const own = {
+    attachments,
+    links,
+    secrets,
+    repeat,
+    deadlines,
+    application,
+    idle,
+    person: personReader(storage),
+  };
   const owners = createLobbyOwners({ ...ports, ...own, call });
   const context: LobbyContext = { ...ports, ...own, call, owners };
   const lobbies: Lobbies = {
@@ -113,6 +128,18 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
   return { lobbies, listener: listenerOf(context, sweep), membersConnected: () => attachments.members };
 }
 
+function checkSessions({ registry }: LobbiesPorts, moved: (id: string) => boolean): void {
+  for (const shell of registry.shells()) shell.usersMoved(moved);
+}
+
+/** Only resident lobbies know sessions. */
+const detaching =
+  ({ registry }: LobbiesPorts, call: LobbyOperations['call']): DetachSession =>
+  async (id, userId, sessionId) => {
+    if (registry.peek(id)) served(await call(id, 'detachSession', { userId, sessionId }, SYSTEM));
+    return null;
+  };
+
 /** Forwards news of a lobby's actor to the owner shards of its users. */
 const listenerOf = (
   { attachments, links, secrets, deadlines }: LobbyContext,
@@ -122,6 +149,9 @@ const listenerOf = (
     attachments.tell.joined(userId, id, applicationId, isRest),
   left(id, sessions: Iterable<SessionRef>) {
     for (const [userId, sessionIds] of byUser(sessions)) attachments.tell.left(userId, id, sessionIds);
+  },
+  usersMoved(id, sessions: Iterable<SessionRef>) {
+    for (const [userId, sessionIds] of byUser(sessions)) attachments.tell.check(userId, id, sessionIds);
   },
   said(id, link, message) {
     sweep.wake();

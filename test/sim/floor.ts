@@ -27,16 +27,10 @@ export async function judgeMetrics(shards: readonly SimShard[], judge: Judge): P
 }
 
 /** Judges that shards keep nothing of clients that left longer ago than any retention time. */
-export async function judgeFloor(
-  shards: readonly SimShard[],
-  judge: Judge,
-  hasFaults: boolean,
-): Promise<void> {
+export async function judgeFloor(shards: readonly SimShard[], judge: Judge): Promise<void> {
   for (const { instance, metrics } of shards)
     for (const { name, labels = {}, read } of metrics) {
       if (!OF_CLIENTS.has(name)) continue;
-      // A lobby that another shard could not reach has not learned of a session's end.
-      if (hasFaults && labels.kind === 'lobby') continue;
       const value = await read();
       const what = [name, ...Object.values(labels)].join(' ');
       judge.expect(

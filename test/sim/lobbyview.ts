@@ -110,6 +110,10 @@ export class LobbyView {
       this.#known(lobby_id, 'LOBBY_MEMBER_REMOVE')?.members.delete(member.user.id),
     LOBBY_MESSAGE_CREATE: (message: { readonly id: string; readonly content: string }) =>
       this.#message(message),
+    GUILDHALL_MATCHMAKING_UPDATE: ({ lobby_id }: { lobby_id: string | null }) => {
+      const wasMember = lobby_id === null || this.#truth.wasEverMember(this.#userId, lobby_id);
+      this.#judge.expect(wasMember, 'durable first', () => `${this.#name} is matched into ${lobby_id}`);
+    },
     GUILDHALL_LOBBY_HOST: ({ lobby_id, host_id }: { lobby_id: string; host_id: string | null }) => {
       const wasHost = this.#truth.wasHost(lobby_id, host_id);
       this.#judge.expect(wasHost, 'durable first', () => `${this.#name} hears that ${host_id} hosts`);

@@ -12,6 +12,7 @@ import { found, foundPlayers } from './founding.ts';
 import { befriend } from './groups.ts';
 import { Judge, type Violation } from './judge.ts';
 import { LobbyTruth } from './lobbytruth.ts';
+import { judgeMatches } from './matches.ts';
 import { SimNetwork } from './network.ts';
 import { resumableMs, type Scenario, scenarioOf } from './scenario.ts';
 import { Truth } from './truth.ts';
@@ -92,7 +93,7 @@ function build(world: World, judge: Judge, scenario: Scenario, features: readonl
   const clients = [...users, ...second].map(
     ({ id, name, token }) => new SimClient(name, id, token, ports as never),
   );
-  if (features.includes('lobbies'))
+  if (features.includes('lobbies') || features.includes('matches'))
     for (const { id, name, token } of foundPlayers(world, database, users))
       clients.push(new SimClient(name, id, token, { ...ports, lobbies: lobbyTruth } as never));
   const shard = () => cluster.pick();
@@ -136,11 +137,12 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
     if (!failed()) workload.probe();
     await world.run(scenario.workMs + SERVED_MS + SETTLED_MS, failed);
     if (!failed()) judgeEnd(parts, scenario);
+    if (!failed()) judgeMatches(cluster.running, judge);
     if (!failed()) await judgeMetrics(cluster.running, judge);
     if (seed % FORGETTING_EVERY === 0 && !failed()) {
       for (const client of clients) client.leave();
       await world.run(scenario.workMs + SERVED_MS + SETTLED_MS + FORGOTTEN_MS, failed);
-      await judgeFloor(cluster.running, judge, scenario.faults.length > 0 || scenario.breaks > 0);
+      await judgeFloor(cluster.running, judge);
     }
   } catch (error) {
     judge.expect(false, 'caught', () => String((error as Error).stack));

@@ -19,6 +19,7 @@ import type { SimDisk } from './disk.ts';
 import type { Judge } from './judge.ts';
 import { joined } from './membership.ts';
 import type { SimLinks, SimNetwork } from './network.ts';
+import { defineQueue } from './queue.ts';
 import { simStorage } from './storage.ts';
 import { DatabaseLine, type DatabaseWay } from './storeof.ts';
 import { SIM_LANE, Wire, type WireEnd } from './wire.ts';
@@ -108,6 +109,7 @@ export class SimShard {
       publicUrl: () => 'http://sim',
       cluster: { ...member.cluster, journals },
     });
+    defineQueue(this.server.features.matchmaking);
     this.#listenIn();
     this.#socketHost = this.#gateway();
     this.#sweep();

@@ -14,6 +14,7 @@ import { answer, interact } from './interacting.ts';
 import type { Judge } from './judge.ts';
 import { LobbyWork } from './lobbies.ts';
 import type { LobbyTruth } from './lobbytruth.ts';
+import { MatchWork } from './matches.ts';
 import { ReadWork } from './reads.ts';
 import type { SimShard } from './shard.ts';
 import type { Truth } from './truth.ts';
@@ -38,7 +39,13 @@ const TRIES_MAX = 4;
 /** Time-out of a caller without an answer. */
 const TIMEOUT_MS = 20_000;
 
-const WORK = { direct: DirectWork, lobbies: LobbyWork, groups: GroupWork, reads: ReadWork } as const;
+const WORK = {
+  direct: DirectWork,
+  lobbies: LobbyWork,
+  groups: GroupWork,
+  reads: ReadWork,
+  matches: MatchWork,
+} as const;
 
 /** The activity of users and bots: calls as REST makes them, and payloads on gateway connections. */
 export class Workload {

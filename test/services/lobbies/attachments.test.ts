@@ -10,6 +10,7 @@ import { NotServed } from '../../../protocol/faults.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { Attachments } from '../../../services/lobbies/attachments.ts';
+import { createRepeat } from '../../../services/lobbies/repeating.ts';
 
 const [userId, applicationId, lobbyId] = ['11', '7', '50'] as [UserId, ApplicationId, ChannelId];
 const session = {
@@ -22,12 +23,17 @@ function arrange(more: Partial<Routing> = {}) {
   const asked: string[] = [];
   const inputs: unknown[] = [];
   const detached: string[] = [];
-  const lobby = { isFull: false, stored: [lobbyId] };
+  const lobby = { isFull: false, isUnreachable: false, stored: [lobbyId] };
   const scope = new Lifetime(clock);
+  const wheel = new TimerWheel(clock);
   const attachments = new Attachments({
     scope,
-    ...{ clock, wheel: new TimerWheel(clock), routing: { ...HERE, ...more } },
-    detach: (id, _userId, sessionId) => detached.push(`${id} ${sessionId}`),
+    ...{ clock, wheel, routing: { ...HERE, ...more } },
+    detach: async (id, _userId, sessionId) => {
+      if (lobby.isUnreachable) throw new NotServed('The lobby has no owner.');
+      detached.push(`${id} ${sessionId}`);
+      return null;
+    },
     lobbies: { ofUser: async () => lobby.stored },
     writer: { flush: async () => undefined },
     call: (async (id: ChannelId, type: string, input: unknown) => {
@@ -35,6 +41,7 @@ function arrange(more: Partial<Routing> = {}) {
       inputs.push(input);
       return lobby.isFull ? refused(refusal('API_OVERLOADED')) : { ok: true, value: { id } };
     }) as never,
+    repeat: createRepeat({ wheel, scope, onFault: () => undefined }),
     onFault: () => undefined,
   });
   const pass = async (ms: number): Promise<void> => {
@@ -171,4 +178,51 @@ it('detaches a session that ended while the lease of its shard was over, once ow
   ending.over = true;
   attachments.moved(() => false);
   expect([detached, attachments.members]).toEqual([[`${lobbyId} s`], 0]);
+});
+
+it('repeats the end of a session until the owner of the lobby has answered', async () => {
+  const { attachments, detached, lobby, pass } = arrange();
+  await attachments.opened(session);
+  lobby.isUnreachable = true;
+  attachments.ended(session);
+  await pass(500);
+  lobby.isUnreachable = false;
+  expect(detached).toEqual([]);
+  await pass(1_000);
+  expect(detached).toEqual([`${lobbyId} s`]);
+  await pass(60_000);
+  expect(detached).toHaveLength(1);
+});
+
+it('does not repeat the end of a session that has opened again', async () => {
+  const { attachments, detached, lobby, pass } = arrange();
+  await attachments.opened(session);
+  lobby.isUnreachable = true;
+  attachments.ended(session);
+  await pass(0);
+  lobby.isUnreachable = false;
+  await attachments.opened(session);
+  await pass(60_000);
+  expect(detached).toEqual([]);
+});
+
+describe('A lobby that asks for sessions that ended', () => {
+  it('is told of those that are not open', async () => {
+    const { attachments, detached, pass } = arrange();
+    await attachments.opened(session);
+    attachments.tell.check(userId, lobbyId, ['s', 'gone']);
+    await pass(0);
+    expect(detached).toEqual([`${lobbyId} gone`]);
+  });
+
+  it('is answered only once sessions of a moved user have had the time to open again', async () => {
+    const { attachments, detached, pass } = arrange();
+    attachments.moved((id) => id === userId);
+    attachments.tell.check(userId, lobbyId, ['s']);
+    await pass(5_000);
+    expect(detached).toEqual([]);
+    await attachments.opened(session);
+    for (let second = 0; second < 60; second += 1) await pass(1_000);
+    expect(detached).toEqual([]);
+  });
 });

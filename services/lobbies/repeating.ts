@@ -1,0 +1,46 @@
+import type { Lifetime } from '../../actors/runtime/clock.ts';
+import type { Wheel } from '../../actors/runtime/wheel.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
+import { LinkFault, NotServed } from '../../protocol/faults.ts';
+
+interface RepeatingPorts {
+  readonly wheel: Wheel;
+  /** Nothing is repeated once it is over. */
+  readonly scope: Pick<Lifetime, 'over'>;
+  readonly onFault: (error: unknown, id: string) => void;
+}
+
+/** First and longest delay before a failed call is repeated. */
+const RETRY_MS = { first: 500, most: 30_000 };
+/** Upper bound on the calls that wait for their repetition. */
+const WAITING_MAX = 100_000;
+
+/** Runs a call about the id until it succeeds. It must be idempotent, because a failed call may have taken effect. */
+export type Repeat = (id: string, run: () => Promise<unknown>) => void;
+
+/** At the bound a failed call is given up and reported. */
+export function createRepeat({ wheel, scope, onFault }: RepeatingPorts): Repeat {
+  let waiting = 0;
+  const attempt = (id: string, run: () => Promise<unknown>, delayMs: number): void => {
+    if (scope.over) return;
+    run().catch((error) => {
+      onFault(error, id);
+      if (waiting >= WAITING_MAX) {
+        onFault(new LinkFault('overloaded', 'Too many calls wait for their repetition.'), id);
+        return;
+      }
+      waiting += 1;
+      wheel.after(() => {
+        waiting -= 1;
+        attempt(id, run, Math.min(delayMs * 2, RETRY_MS.most));
+      }, delayMs);
+    });
+  };
+  return (id, run) => attempt(id, run, RETRY_MS.first);
+}
+
+/** @throws NotServed when the lobby is overloaded, so that the command is repeated. */
+export function served<Value>(reply: Reply<Value>): Reply<Value> {
+  if (reply.ok || reply.refusal.status < 500) return reply;
+  throw new NotServed(`The lobby is overloaded: ${reply.refusal.message}`);
+}
