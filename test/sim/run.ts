@@ -51,7 +51,7 @@ const SETTLED_MS = 18_000;
 /** After the last client has left: longer than a session can be resumed and an idle actor stays. */
 const FORGOTTEN_MS = 60_000;
 /** One of so many seeds runs on until then, because that takes half as long again. */
-const FORGETTING_EVERY = 4;
+const FORGETTING_EVERY = 8;
 
 function build(world: World, judge: Judge, scenario: Scenario, features: readonly Feature[]) {
   const database = new Database();

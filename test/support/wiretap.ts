@@ -6,7 +6,7 @@ export class Wiretap {
   readonly #onDispatch: (t: string, d: Readonly<Record<string, unknown>>) => void;
   readonly #isEtf: boolean;
   readonly #inflate: StreamInflate | null;
-  #bytes = Buffer.alloc(0);
+  #bytes: Buffer = Buffer.alloc(0);
   #isUpgraded = false;
   #message: Buffer[] = [];
   #isBinary = false;
@@ -21,7 +21,7 @@ export class Wiretap {
 
   /** @throws when the bytes are no WebSocket. */
   take(bytes: Buffer): void {
-    this.#bytes = Buffer.concat([this.#bytes, bytes]);
+    this.#bytes = this.#bytes.length === 0 ? bytes : Buffer.concat([this.#bytes, bytes]);
     if (!this.#isUpgraded) {
       const end = this.#bytes.indexOf('\r\n\r\n');
       if (end < 0) return;
@@ -53,9 +53,11 @@ export class Wiretap {
     const opcode = head & 0x0f;
     if (opcode > 2) return;
     if (opcode !== 0) this.#isBinary = opcode === 2;
-    this.#message.push(Buffer.from(payload));
+    this.#message.push(payload);
     if ((head & 0x80) === 0) return;
-    const [message, isBinary] = [Buffer.concat(this.#message), this.#isBinary];
+    const [first] = this.#message;
+    const message = first && this.#message.length === 1 ? first : Buffer.concat(this.#message);
+    const isBinary = this.#isBinary;
     this.#message = [];
     this.#turn = this.#turn.then(async () => this.#takeMessage(message, isBinary));
     this.#turn.catch(() => {});
