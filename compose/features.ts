@@ -199,7 +199,7 @@ export function createProvisional(context: ServiceContext): Provisional {
     signOut: (userId) => context.features().accounts.closeAll(userId, null),
     oauth: () => context.features().oauth,
     mergeables: () => [context.features().lobbies, context.features().social],
-    commit: context.commitAsOwner,
+    ...{ commit: context.commit, commitAsOwner: context.commitAsOwner },
     routing: context.routing,
     notify: playerNotices(notifier, context.hooks.tap),
     ...{ wheel: context.wheel, scope: context.scope },

@@ -85,7 +85,10 @@ class Cell<State, Shell extends RegisteredShell<State>>
 
   createActor(kept: RestartState<Value, Context<State>> | null) {
     const { machine, backlogMax, supervisor } = this.#registry.options;
-    const input = { shell: this.shell, backlogMax, forget: () => this.#registry.forget(this) };
+    const input = {
+      ...{ shell: this.shell, backlogMax, forget: () => this.#registry.forget(this) },
+      resume: (works: Work<State>[]) => this.#putFirst(works.map((work) => ({ type: 'work', work }))),
+    };
     const options = { input, parent: supervisor };
     return kept === null
       ? createActor(machine, options)
@@ -108,7 +111,9 @@ class Cell<State, Shell extends RegisteredShell<State>>
   }
 
   tell(event: ResidentEvent<State>): void {
-    if (this.#isWorking || this.#waiting !== null) {
+    // Nothing that waits may run once the deletion of the aggregate is decided.
+    if (event.type === 'deleting') this.#putFirst([event]);
+    else if (this.#isWorking || this.#waiting !== null) {
       this.#waiting ??= [];
       this.#waiting.push(event);
     }
@@ -121,6 +126,10 @@ class Cell<State, Shell extends RegisteredShell<State>>
       this.#isWorking = false;
       if (this.#waiting?.length === 0) this.#waiting = null;
     }
+  }
+
+  #putFirst(events: readonly ResidentEvent<State>[]): void {
+    this.#waiting = [...events, ...(this.#waiting ?? [])];
   }
 
   /**

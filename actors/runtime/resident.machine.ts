@@ -45,6 +45,8 @@ export interface Residence<State> {
   readonly backlogMax: number;
   /** Called first when the actor ends: later work for the aggregate goes to another actor. */
   readonly forget: () => void;
+  /** Work that came before all that waits now: each piece is an event, so that one may end what the next one needs. */
+  readonly resume: (works: Work<State>[]) => void;
   readonly backlog: Work<State>[];
   state: State | null;
 }
@@ -116,7 +118,7 @@ const WORKS = { ...ENDS, work: { actions: 'run' }, deleting: 'deleting' } as con
 export function residentMachine<State>(id: string) {
   return setup({
     types: {} as {
-      input: Pick<Residence<State>, 'shell' | 'backlogMax' | 'forget'>;
+      input: Pick<Residence<State>, 'shell' | 'backlogMax' | 'forget' | 'resume'>;
       context: Hidden<Residence<State>>;
       events: ResidentEvent<State>;
     },
@@ -131,11 +133,7 @@ export function residentMachine<State>(id: string) {
         own().state = event.state;
         own().shell.adopt(event.state);
       },
-      runHeld: ({ context: { own } }) => {
-        const { backlog, shell, state } = own();
-        // Shifted one at a time: when a bug ends the actor here, the rest of the backlog can still be answered.
-        for (let work = backlog.shift(); work; work = backlog.shift()) shell.run(state as State, work);
-      },
+      resume: ({ context: { own } }) => own().resume(own().backlog.splice(0)),
       run: ({ context: { own }, event }) => {
         if (event.type === 'work') own().shell.run(own().state as State, event.work);
       },
@@ -168,7 +166,7 @@ export function residentMachine<State>(id: string) {
         entry: 'load',
         on: {
           work: [{ guard: 'full', actions: 'refuse' }, { actions: 'hold' }],
-          loaded: { target: 'active', actions: ['adopt', 'runHeld'] },
+          loaded: { target: 'active', actions: ['adopt', 'resume'] },
           missing: { target: 'released', actions: 'refuseHeld' },
           ...{ loadFailed: UNLOADED, handOver: UNLOADED, abandon: UNLOADED, close: UNLOADED },
         },

@@ -67,6 +67,8 @@ interface UserQueue {
   sinceMs: number;
   /** The last delivered number by stream. */
   readonly lastDelivered: Map<string, number>;
+  /** The last delivered number by stream that changed more than messages, which no state shows. */
+  readonly lastChanged: Map<string, number>;
   /** Dispatches queued until the missed ones before them are looked up. Null when nothing is queued. */
   waiting: QueuedDispatch[] | null;
   /** How many queued dispatches a finished look-up covers; they are delivered whatever it found. */
@@ -174,7 +176,8 @@ export class UserDelivery {
     let queue = this.#queues.get(userId);
     if (!queue) {
       queue = {
-        ...{ sinceMs: this.#ports.clock.now(), lastDelivered: new Map(), waiting: null },
+        ...{ sinceMs: this.#ports.clock.now(), lastDelivered: new Map(), lastChanged: new Map() },
+        waiting: null,
         ...{ confirmed: 0, rejoining: [], entering: new Set(), overflowed: false, failures: 0 },
       };
       this.#queues.set(userId, queue);
@@ -195,11 +198,11 @@ export class UserDelivery {
   #deliver(userId: string, queue: UserQueue, target: SessionTarget, body: DispatchBody): boolean {
     const { users, deliver } = this.#ports;
     const { origin, asOf } = body;
-    if (origin) advance(queue, origin.ownerId, origin.n);
+    if (origin) advanceBy(queue, origin.ownerId, origin.n, body.t);
     if (asOf) {
       // The user has received a later change of this state.
-      if ((queue.lastDelivered.get(asOf.ownerId) ?? 0) > asOf.n) return true;
-      advance(queue, asOf.ownerId, asOf.after ?? 0);
+      if ((queue.lastChanged.get(asOf.ownerId) ?? 0) > asOf.n) return true;
+      advance(queue.lastDelivered, asOf.ownerId, asOf.after ?? 0);
     }
     if (typeof target === 'string') {
       const session = users.sessions(userId).find(({ sessionId }) => sessionId === target);
@@ -318,8 +321,8 @@ export class UserDelivery {
     }
     // They have each stream up to their positions, so what follows is missed however long before its commit it was decided.
     for (const { cursors } of rejoining)
-      for (const [streamId, n] of cursors) if (streamId !== SINCE) advance(queue, streamId, n);
-    for (const { streamId, n } of missed) advance(queue, streamId, n);
+      for (const [streamId, n] of cursors) if (streamId !== SINCE) advance(queue.lastDelivered, streamId, n);
+    for (const { streamId, n, t } of missed) advanceBy(queue, streamId, n, t);
     queue.rejoining = queue.rejoining.filter((each) => !rejoining.includes(each));
     queue.failures = 0;
     queue.confirmed = Math.max(queue.confirmed, lookup.queued);
@@ -375,12 +378,20 @@ interface Missed extends Pick<RecordedDispatch, 't' | 'd' | 'n'> {
   readonly atMs: number;
 }
 
-function advance({ lastDelivered }: UserQueue, streamId: string, n: number): void {
-  const last = lastDelivered.get(streamId) ?? 0;
+function advance(lastOf: Map<string, number>, streamId: string, n: number): void {
+  const last = lastOf.get(streamId) ?? 0;
   // Most recently used last; eviction takes the front.
-  lastDelivered.delete(streamId);
-  lastDelivered.set(streamId, Math.max(last, n));
-  dropOldest(lastDelivered, STREAMS_MAX);
+  lastOf.delete(streamId);
+  lastOf.set(streamId, Math.max(last, n));
+  dropOldest(lastOf, STREAMS_MAX);
+}
+
+const OF_MESSAGES = /(^|_)MESSAGE_/;
+
+/** The dispatch `t` of this number was delivered. */
+function advanceBy({ lastDelivered, lastChanged }: UserQueue, streamId: string, n: number, t: string): void {
+  advance(lastDelivered, streamId, n);
+  if (!OF_MESSAGES.test(t)) advance(lastChanged, streamId, n);
 }
 
 const isMissed = (

@@ -42,7 +42,10 @@ type PairMove = Extract<Move, { readonly fromId: UserId }>;
 type Adoption = Extract<Move, { readonly kind: 'adoption' }>;
 type BanMove = Extract<Move, { readonly kind: 'ban' }>;
 
-/** The id whose owner shard runs a move: the publisher's application, the adopted application or the banned user. */
+/**
+ * The id whose owner shard runs a move and commits all its facts: the publisher's application, the adopted application or the
+ * banned user.
+ */
 function ownerOf(move: Move): string {
   if (move.kind === 'adoption') return move.childId;
   return move.kind === 'ban' ? move.userId : move.applicationId;
@@ -117,11 +120,12 @@ export class AccountMerges {
     return move.kind === 'merge' ? this.#merge(move) : this.#unmerge(move);
   }
 
-  async #merge({ id, fromId, toId, applicationId }: PairMove): Promise<void> {
+  async #merge(move: PairMove): Promise<void> {
+    const { id, fromId, toId, applicationId } = move;
     // Revokes the grants of the source first, so that it writes nothing during the merge. Silent, because no user revoked them.
     await this.#revokeGrants(fromId, await this.#ports.familyOf(applicationId), { silent: true });
     for (const part of this.#ports.mergeables()) await part.merge(fromId, toId);
-    await this.#ports.commit(fromId, [
+    await this.#ports.commit(ownerOf(move), [
       { type: 'provisionalDeleted', userId: fromId },
       { type: 'moveEnded', moveId: id },
     ]);
@@ -129,12 +133,13 @@ export class AccountMerges {
     this.#ports.notify(toId, 'USER_MERGE_OPERATION_COMPLETED', completed);
   }
 
-  async #unmerge({ id, fromId, toId, applicationId }: PairMove): Promise<void> {
+  async #unmerge(move: PairMove): Promise<void> {
+    const { id, fromId, toId, applicationId } = move;
     const family = await this.#ports.familyOf(applicationId);
     await this.#revokeGrants(fromId, family);
     for (const each of family)
       for (const part of this.#ports.mergeables()) await part.unmerge(fromId, toId, each);
-    await this.#ports.commit(fromId, [{ type: 'moveEnded', moveId: id }]);
+    await this.#ports.commit(ownerOf(move), [{ type: 'moveEnded', moveId: id }]);
   }
 
   async #applyBan({ id, userId }: BanMove): Promise<void> {

@@ -29,8 +29,10 @@ export interface ProvisionalPorts {
   oauth(): OAuth;
   /** The services that store data of accounts. */
   mergeables(): readonly Mergeable[];
-  /** Resolves when the facts are durable. */
+  /** Resolves when the facts, which any shard may decide, are durable. */
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
+  /** Only for facts that the owner of the id decides. */
+  commitAsOwner(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
   readonly routing: Routing;
   /** Dispatches to the user's own sessions and to those of the applications `among`; of all applications when absent. */
   notify(
@@ -49,7 +51,8 @@ export interface ProvisionalPorts {
 }
 
 /** Creates the parts in the order of their dependencies. */
-function assemble(ports: ProvisionalPorts) {
+function assemble(all: ProvisionalPorts) {
+  const ports = { ...all, commit: all.commitAsOwner };
   const { identities, users, applications } = ports.storage;
   const stores = { identities, users, applications };
   const mutex = keyedMutex<string>();

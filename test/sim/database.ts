@@ -9,6 +9,8 @@ import type { Interaction, InteractionFacts } from '../../engine/interaction/int
 import type { LobbyFacts } from '../../engine/lobby/facts.ts';
 import type { Lobby, LobbyMember, LobbyMessage } from '../../engine/lobby/lobby.ts';
 import type { Holdings } from '../../engine/oauth/holdings.ts';
+import type { Move } from '../../engine/provisional/facts.ts';
+import type { Identity } from '../../engine/provisional/identity.ts';
 import type { SocialFacts, StoredRelation } from '../../engine/social/facts.ts';
 import type { Application, PrivateChannel, StoredToken } from '../../engine/user/facts.ts';
 import type { MessageId, UserId } from '../../protocol/ids.ts';
@@ -17,6 +19,7 @@ import type { CommandRecord, DeliveryPosition } from '../../storage/cluster/port
 import { type Fence, StorageFault } from '../../storage/database/driver.ts';
 import type { GuildSnapshot } from '../../storage/guild/port.ts';
 import type { Commit, StoredFact } from '../../storage/ports.ts';
+import { accountRows } from './accountrows.ts';
 import { planted } from './planting.ts';
 
 /** One commit as the database accepted it. */
@@ -86,6 +89,10 @@ export class Database {
   readonly relations = new Map<string, StoredRelation>();
   readonly lobbies = new Map<string, LobbyRows>();
   readonly secrets = new Map<string, LobbyFacts['lobbySecretKept']>();
+  /** Identities of players, by `identityKey`. */
+  readonly identities = new Map<string, Identity>();
+  /** Moves of accounts under way. */
+  readonly moves = new Map<string, Move>();
   /** Grants of games by user. */
   readonly holdings = new Map<string, Holdings>();
   readonly channelGuilds = new Map<string, string>();
@@ -297,6 +304,7 @@ export class Database {
       const rows = this.lobbies.get(id);
       if (rows) rows.lobby = lobby;
     }),
+    ...accountRows(this),
     relationChanged: (_, { userId, peerId, applicationId, relation }: SocialFacts['relationChanged']) => {
       const key = relationKey(userId, peerId, applicationId);
       if (relation) this.relations.set(key, { ...relation, userId, peerId, applicationId });

@@ -66,7 +66,9 @@ function judgeClient(
   const known = [...life.guilds].flatMap(([id, replica]) => (replica ? [id] : [])).sort();
   judge.expect(same(known, mine), 'guilds', () => `${name} has ${known} and is in ${mine}`);
   for (const [guildId, replica] of life.guilds) if (replica) judgeGuild(guildId, replica);
-  const related = [...database.relations.values()].filter((each) => each.userId === userId);
+  const related = [...database.relations.values()].filter(
+    (each) => each.userId === userId && each.applicationId === null,
+  );
   const wanted = related.map(({ peerId, type }) => `${peerId} ${type}`).sort();
   const got = [...life.relations].map(([peerId, type]) => `${peerId} ${type}`).sort();
   const isRelated = !isDirectWhole || same(got, wanted);

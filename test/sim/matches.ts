@@ -59,7 +59,7 @@ export class MatchWork {
   #enter(userId: UserId): void {
     const draft = { queue: QUEUE, properties: {}, lobbyId: null, userIds: null };
     this.#ports.enqueue({
-      ...{ what: `${userId} looks for an opponent`, mark: null, again: false },
+      ...{ what: `${userId} looks for an opponent`, mark: null, again: true },
       run: (shard) => shard.server.features.matchmaking.enter(draft, this.#authority(userId)),
       settled: (fate, value) => {
         if (fate === 'done') this.#learn(userId, value as TicketObject);

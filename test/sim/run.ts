@@ -13,12 +13,14 @@ import { befriend } from './groups.ts';
 import { Judge, type Violation } from './judge.ts';
 import { LobbyTruth } from './lobbytruth.ts';
 import { judgeMatches } from './matches.ts';
+import { MergeTruth } from './mergetruth.ts';
 import { SimNetwork } from './network.ts';
 import { resumableMs, type Scenario, scenarioOf } from './scenario.ts';
+import { foundSigningKey } from './signing.ts';
 import { Truth } from './truth.ts';
 import type { ReceivedInteraction } from './wire.ts';
 import { Workload } from './workload.ts';
-import { World } from './world.ts';
+import { STARTED_MS, World } from './world.ts';
 
 /** Options of a run besides its seed. */
 export interface Variant {
@@ -57,9 +59,11 @@ function build(world: World, judge: Judge, scenario: Scenario, features: readonl
   const database = new Database();
   const truth = new Truth(database);
   const lobbyTruth = new LobbyTruth(judge);
+  const mergeTruth = new MergeTruth(database, lobbyTruth, judge);
   database.onAccepted = (accepted) => {
     truth.note(accepted);
     lobbyTruth.note(accepted);
+    mergeTruth.note(accepted);
     const { shard, ownerId, facts, numbers, at, fence, epoch } = accepted;
     const isLawful = shard === 'founding' || (fence !== null && fence.epoch === epoch);
     judge.expect(
@@ -98,9 +102,9 @@ function build(world: World, judge: Judge, scenario: Scenario, features: readonl
       clients.push(new SimClient(name, id, token, { ...ports, lobbies: lobbyTruth } as never));
   const shard = () => cluster.pick();
   const workload: Workload = new Workload({
-    ...{ world, judge, database, shard, users, guilds, clients, features, truth, lobbyTruth },
+    ...{ world, judge, database, shard, users, guilds, clients, features, truth, lobbyTruth, mergeTruth },
   });
-  return { world, judge, database, truth, registry, network, cluster, clients, workload };
+  return { world, judge, database, truth, mergeTruth, registry, network, cluster, clients, workload };
 }
 
 /** An unhandled rejection is a violation of the current run. */
@@ -119,6 +123,7 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
   const features = variant.features ?? featuresOf(seed);
   const scenario = scenarioOf(world, features);
   const parts = build(world, judge, scenario, features);
+  if (features.includes('merges')) await foundSigningKey(parts.database, STARTED_MS);
   const { clients, workload, database, truth, cluster } = parts;
   const failed = () => judge.failed;
   for (const client of clients) world.after(world.between(0, 2_000), () => client.connect());
@@ -138,6 +143,7 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
     await world.run(scenario.workMs + SERVED_MS + SETTLED_MS, failed);
     if (!failed()) judgeEnd(parts, scenario);
     if (!failed()) judgeMatches(cluster.running, judge);
+    if (!failed()) parts.mergeTruth.judgeEnd();
     if (!failed()) await judgeMetrics(cluster.running, judge);
     if (seed % FORGETTING_EVERY === 0 && !failed()) {
       for (const client of clients) client.leave();

@@ -1,9 +1,12 @@
 import type { Config } from '../../config/config.ts';
 import type { MessagePage } from '../../engine/channel/recent.ts';
+import type { Identity } from '../../engine/provisional/identity.ts';
 import type { RelationType } from '../../engine/social/facts.ts';
+import { compareIds } from '../../protocol/ids.ts';
 import type { ClusterStore } from '../../storage/cluster/port.ts';
 import { StorageFault } from '../../storage/database/driver.ts';
 import type { Commit, Storage, Writer } from '../../storage/ports.ts';
+import { identityKey, NOTHING_HELD } from './accountrows.ts';
 import { hits } from './bounds.ts';
 import { copied, Stale } from './database.ts';
 import { commandOf } from './founding.ts';
@@ -172,9 +175,29 @@ const oauthStore = (line: DatabaseLine) =>
   storeOf<Storage['oauth']>(line, 'oauth', {
     holdings: (userIds) => {
       const { holdings } = line.database;
-      return new Map(userIds.map((id) => [id, holdings.get(id) ?? { grants: [], chains: [], codes: [] }]));
+      return new Map(userIds.map((id) => [id, holdings.get(id) ?? NOTHING_HELD]));
     },
   });
+
+const identityStore = (line: DatabaseLine) => {
+  const { identities, moves, users } = line.database;
+  const those = (is: (identity: Identity) => boolean) => [...identities.values()].filter(is);
+  const stored = (identity: Identity) => ({ identity, profile: null });
+  return storeOf<Storage['identities']>(line, 'identities', {
+    get: (applicationId, external) => {
+      const identity = identities.get(identityKey(applicationId, external));
+      return identity ? stored(identity) : null;
+    },
+    ofUsers: (applicationId, userIds) =>
+      those((each) => each.applicationId === applicationId && userIds.includes(each.userId))
+        .sort((a, b) => compareIds(a.userId, b.userId))
+        .map(stored),
+    ofUser: (userId) => those((each) => each.userId === userId),
+    merges: () => [...moves.values()],
+    ...{ parentOf: () => null, childrenOf: never, bannedUntil: () => undefined },
+    usernameTaken: (username) => [...users.values()].some((user) => user.username === username),
+  });
+};
 
 /** The Storage port of one process over the database of the simulation. */
 export function simStorage(
@@ -197,14 +220,7 @@ export function simStorage(
     ...{ teams: teamStore(line), privateChannels: privateStore(line) },
     relationships: relationshipStore(line),
     accounts: storeOf<Storage['accounts']>(line, 'accounts', { get: () => null, signIns: never }),
-    identities: storeOf<Storage['identities']>(line, 'identities', {
-      merges: never,
-      ofUsers: never,
-      ofUser: never,
-      parentOf: () => null,
-      childrenOf: never,
-      bannedUntil: () => undefined,
-    }),
+    identities: identityStore(line),
     oauth: oauthStore(line),
     lobbies: lobbyStore(line),
     webhookEvents: storeOf<Storage['webhookEvents']>(line, 'webhookEvents', {

@@ -71,7 +71,7 @@ export class DatabaseLine {
         });
       });
       const lostMs = world.between(LOST_MS.from, LOST_MS.to);
-      world.after(lostMs, () => fail(lost()), this.#host);
+      world.after(lostMs, () => this.#waiting.has(fail) && fail(lost()), this.#host);
     });
   }
 

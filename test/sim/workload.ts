@@ -15,6 +15,8 @@ import type { Judge } from './judge.ts';
 import { LobbyWork } from './lobbies.ts';
 import type { LobbyTruth } from './lobbytruth.ts';
 import { MatchWork } from './matches.ts';
+import { MergeWork } from './merges.ts';
+import type { MergeTruth } from './mergetruth.ts';
 import { ReadWork } from './reads.ts';
 import type { SimShard } from './shard.ts';
 import type { Truth } from './truth.ts';
@@ -33,6 +35,7 @@ interface WorkloadPorts {
   readonly features: readonly Feature[];
   readonly truth: Truth;
   readonly lobbyTruth: LobbyTruth;
+  readonly mergeTruth: MergeTruth;
 }
 
 const TRIES_MAX = 4;
@@ -45,6 +48,7 @@ const WORK = {
   groups: GroupWork,
   reads: ReadWork,
   matches: MatchWork,
+  merges: MergeWork,
 } as const;
 
 /** The activity of users and bots: calls as REST makes them, and payloads on gateway connections. */

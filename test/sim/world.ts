@@ -2,7 +2,8 @@ import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import { Random } from '../fuzz/random.ts';
 
 /** Unix milliseconds at which every run begins. */
-const STARTED_MS = 1_700_000_000_000;
+/** The date at which a simulation begins, Unix milliseconds. */
+export const STARTED_MS = 1_700_000_000_000;
 /** Steps between two turns of the real event loop, which keep the program that runs the simulation responsive. */
 const BREATH_STEPS = 20_000;
 const TRACE_MAX = 3_000;

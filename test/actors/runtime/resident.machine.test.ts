@@ -118,7 +118,10 @@ function arrange(state: State) {
     close: { type: 'close' },
   };
   const forget = () => void log.push('forget');
-  const actor = createActor(machine, { input: { shell, backlogMax: 2, forget } });
+  const resume = (works: Work<Counter>[]) => {
+    for (const each of works) each.run({ value: 0 });
+  };
+  const actor = createActor(machine, { input: { shell, backlogMax: 2, forget, resume } });
   actor.start();
   if (state === 'loading') actor.send({ type: 'work', work: work('held') });
   for (const name of WAY[state]) actor.send(events[name]);

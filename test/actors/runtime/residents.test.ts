@@ -107,6 +107,14 @@ describe('resident aggregates', () => {
     expect(log).toEqual(['load a', 'three refused 130000', 'adopt a', 'one ran', 'two ran', 'four ran']);
   });
 
+  it('refuse work behind one that decides the deletion, which all were held while they loaded', () => {
+    const { registry, log, work } = instance();
+    registry.work('a', work('delete', () => registry.peek('a')?.send({ type: 'deleting' })));
+    registry.work('a', work('write'));
+    registry.peek('a')?.send({ type: 'loaded', state: { value: 0 } });
+    expect(log).toEqual(['load a', 'adopt a', 'delete ran', 'write refused 10004']);
+  });
+
   it('reply missing to queued work for an unknown aggregate, and the fault when its load fails', () => {
     const { registry, log, work } = instance();
     registry.work('a', work('one'));

@@ -15,6 +15,7 @@ import { settled } from '../session/harness.ts';
 const USER = '1' as UserId;
 const CHANNEL = '9';
 const STREAM = directStream(CHANNEL);
+const CHANGE = 'CHANNEL_UPDATE';
 
 /** A state that was shown as of a number is between that number and the next one. */
 const SHOWN = 0.5;
@@ -29,7 +30,7 @@ function recordOf({ ownerId, n }: Pick<DeliveryPosition, 'ownerId' | 'n'>) {
   return {
     ownerId,
     n,
-    dispatches: [{ t: 'MESSAGE_CREATE', d: { n }, to, n, filter: ALL_SESSIONS }],
+    dispatches: [{ t: CHANGE, d: { n }, to, n, filter: ALL_SESSIONS }],
   } as never;
 }
 
@@ -86,10 +87,10 @@ function arrange(ageMs: (n: number) => number = () => 0) {
       return inboxes.rejoin(session, [[STREAM, n]], async () => sessions.push(session));
     },
     /** The channel sends its dispatch `n`, which implies that the one before was sent, too. */
-    tell(n: number) {
+    tell(n: number, t = CHANGE) {
       stored = Math.max(stored, n);
       const origin = { ownerId: STREAM, n, after: n - 1 };
-      inboxes.deliver(USER, ALL_SESSIONS, new DispatchBody('MESSAGE_CREATE', { n }, 0, origin));
+      inboxes.deliver(USER, ALL_SESSIONS, new DispatchBody(t, { n }, 0, origin));
     },
     /** The channel shows its state after its dispatch `n`, which is stored. */
     show(n: number) {
@@ -153,6 +154,17 @@ test('an unnumbered state is delivered after all stored dispatches before it, an
   show(3);
   show(4);
   expect(heard.get('first')).toEqual([1, 1 + SHOWN, 2, 3, 3 + SHOWN, 4, 4 + SHOWN]);
+});
+
+test('an unnumbered state is delivered after a later message, which does not change it', async () => {
+  const { heard, open, show, tell } = arrange();
+  open('first');
+  tell(1);
+  tell(2, 'LOBBY_MESSAGE_CREATE');
+  show(1);
+  tell(3);
+  show(2);
+  expect(heard.get('first')).toEqual([1, 2, 1 + SHOWN, 3]);
 });
 
 test('a session that came over is sent a dispatch which was decided long before its commit, when a later one names it', async () => {

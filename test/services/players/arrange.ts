@@ -1,4 +1,5 @@
 import { HERE } from '../../../actors/placement/routing.ts';
+import { NotServed } from '../../../protocol/faults.ts';
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
 import type { Mergeable, OutgoingHttp } from '../../../services/players/ports.ts';
 import { createProvisional } from '../../../services/players/provisional.ts';
@@ -52,6 +53,8 @@ export async function openPlayers() {
   const told: { readonly userId: string; readonly t: string; readonly d: object }[] = [];
   const faults: unknown[] = [];
   const later: (() => void)[] = [];
+  /** Ids that another shard owns. */
+  const foreign = new Set<string>();
 
   /** A server that is restarted over the same database; the earlier one's memory is gone with it. */
   const start = (parts: readonly Mergeable[] = [part]) =>
@@ -63,6 +66,10 @@ export async function openPlayers() {
       oauth: () => instance.features.oauth,
       mergeables: () => parts,
       commit: instance.commit,
+      commitAsOwner: async (ownerId, facts) => {
+        if (foreign.has(ownerId)) throw new NotServed('The aggregate has moved to another shard.');
+        await instance.commit(ownerId, facts);
+      },
       notify: (userId, t, d) => void told.push({ userId, t, d }),
       schedule: (run) => void later.push(run),
       onFault: (error) => void faults.push(error),
@@ -104,7 +111,21 @@ export async function openPlayers() {
   const botProof = (token: string) =>
     ({ externalAuthType: 'DISCORD_BOT_ISSUED_ACCESS_TOKEN', externalAuthToken: token }) as const;
 
-  return { instance, players, part, outgoing, told, faults, later, start, game, person, enter, botProof };
+  return {
+    instance,
+    players,
+    part,
+    outgoing,
+    told,
+    faults,
+    later,
+    foreign,
+    start,
+    game,
+    person,
+    enter,
+    botProof,
+  };
 }
 
 /** The code of a refusal; 0 when it is none. */

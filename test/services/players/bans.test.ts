@@ -92,6 +92,8 @@ describe('a ban', () => {
     const bob = await at.person(game.id);
     at.instance.clock.advance(1_000 * MINUTE_MS);
     expect(codeOf(await again(bob.userId))).toBe(530_017);
+    // Any shard lifts it.
+    at.foreign.add(ada.userId);
     await at.players.unbanned(ada.userId);
     expect(codeOf(await again(bob.userId))).toBe(0);
     await completed(bob.userId);

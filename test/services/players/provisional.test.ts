@@ -135,6 +135,16 @@ describe('a merge', () => {
     });
   });
 
+  test('and its end are completed by the owner of the application, whoever owns the accounts', async () => {
+    const { userId: provisionalId, token } = await at.enter(game.id, 'p1');
+    const ada = await at.person(game.id);
+    for (const id of [provisionalId, ada.userId]) at.foreign.add(id);
+    await merge(ada.userId, token);
+    await completed(ada.userId);
+    await at.players.unmergeByBot(game.id, 'p1');
+    expect(await at.instance.storage.identities.merges()).toEqual([]);
+  });
+
   test('queues no deauthorization event', async () => {
     const kept = (await at.instance.storage.applications.get(game.id))!;
     const event_webhooks_types = ['APPLICATION_DEAUTHORIZED'];
