@@ -11,7 +11,7 @@ import { isProvisionalUser } from './publishers.ts';
 interface AccountMergePorts {
   readonly identities: Pick<IdentityStore, 'merges' | 'some' | 'bannedUntil'>;
   readonly users: Pick<UserStore, 'get'>;
-  readonly routing: Pick<Routing, 'owns' | 'onMoved'>;
+  readonly routing: Pick<Routing, 'owns' | 'onMoved' | 'inFlightMs'>;
   /** Resolves when the facts are durable. */
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
   oauth(): Pick<OAuth, 'deauthorize' | 'grantors'>;
@@ -124,13 +124,22 @@ export class AccountMerges {
     const { id, fromId, toId, applicationId } = move;
     // Revokes the grants of the source first, so that it writes nothing during the merge. Silent, because no user revoked them.
     await this.#revokeGrants(fromId, await this.#ports.familyOf(applicationId), { silent: true });
-    for (const part of this.#ports.mergeables()) await part.merge(fromId, toId);
-    await this.#ports.commit(ownerOf(move), [
-      { type: 'provisionalDeleted', userId: fromId },
-      { type: 'moveEnded', moveId: id },
-    ]);
+    const mergeAll = async (): Promise<void> => {
+      for (const part of this.#ports.mergeables()) await part.merge(fromId, toId);
+    };
+    await mergeAll();
+    const { routing, schedule, commit } = this.#ports;
+    const deleted = { type: 'provisionalDeleted', userId: fromId } as const;
+    const ended = { type: 'moveEnded', moveId: id } as const;
+    const { inFlightMs } = routing;
+    await commit(ownerOf(move), inFlightMs > 0 ? [deleted] : [deleted, ended]);
     const completed = { merge_operation_id: id, source_user_id: fromId };
     this.#ports.notify(toId, 'USER_MERGE_OPERATION_COMPLETED', completed);
+    if (inFlightMs === 0) return;
+    // Requests that other shards authorized before the grants were revoked may have written meanwhile.
+    await new Promise<void>((resolve) => schedule(resolve, inFlightMs));
+    await mergeAll();
+    await commit(ownerOf(move), [ended]);
   }
 
   async #unmerge(move: PairMove): Promise<void> {
