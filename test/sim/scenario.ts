@@ -44,7 +44,7 @@ function drawnOf(world: World): Scenario {
     faultEveryMs: world.between(700, 3_000),
     breaks: world.chance(0.5) ? 0.01 : 0,
     doubles: world.chance(0.5) ? 0.03 : 0,
-    framesMax: world.chance(0.2) ? 2 + random.below(45) : FRAMES_MAX,
+    framesMax: world.chance(0.35) ? 2 + random.below(45) : FRAMES_MAX,
     config: boundsOf(world),
   };
 }
