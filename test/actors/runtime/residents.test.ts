@@ -109,7 +109,10 @@ describe('resident aggregates', () => {
 
   it('refuse work behind one that decides the deletion, which all were held while they loaded', () => {
     const { registry, log, work } = instance();
-    registry.work('a', work('delete', () => registry.peek('a')?.send({ type: 'deleting' })));
+    registry.work(
+      'a',
+      work('delete', () => registry.peek('a')?.send({ type: 'deleting' })),
+    );
     registry.work('a', work('write'));
     registry.peek('a')?.send({ type: 'loaded', state: { value: 0 } });
     expect(log).toEqual(['load a', 'adopt a', 'delete ran', 'write refused 10004']);

@@ -1,8 +1,8 @@
 import { HERE } from '../../../actors/placement/routing.ts';
 import { NotServed } from '../../../protocol/faults.ts';
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
-import type { Mergeable, OutgoingHttp } from '../../../services/players/ports.ts';
-import { createProvisional } from '../../../services/players/provisional.ts';
+import type { Mergeable, OutgoingHttp, Provisional } from '../../../services/players/ports.ts';
+import { createProvisional, type ProvisionalPorts } from '../../../services/players/provisional.ts';
 import { openInstance } from '../../support/instance.ts';
 
 /** A part of the instance that remembers what it was asked to move, and fails or hangs when the test sets it. */
@@ -44,42 +44,19 @@ export class ScriptedOutgoing implements OutgoingHttp {
   }
 }
 
-/** Provisional accounts over real stores, grants and sessions, with parts and providers that a test holds. */
-export async function openPlayers() {
-  const instance = await openInstance();
-  const { clock, foundation } = instance;
-  const part = new RecordingPart();
-  const outgoing = new ScriptedOutgoing();
-  const told: { readonly userId: string; readonly t: string; readonly d: object }[] = [];
-  const faults: unknown[] = [];
-  const later: (() => void)[] = [];
-  /** Ids that another shard owns. */
-  const foreign = new Set<string>();
+type Commit = ProvisionalPorts['commit'];
 
-  /** A server that is restarted over the same database; the earlier one's memory is gone with it. */
-  const start = (parts: readonly Mergeable[] = [part]) =>
-    createProvisional({
-      storage: instance.storage,
-      outgoing,
-      routing: HERE,
-      signOut: (userId) => instance.features.accounts.closeAll(userId, null),
-      oauth: () => instance.features.oauth,
-      mergeables: () => parts,
-      commit: instance.commit,
-      commitAsOwner: async (ownerId, facts) => {
-        if (foreign.has(ownerId)) throw new NotServed('The aggregate has moved to another shard.');
-        await instance.commit(ownerId, facts);
-      },
-      notify: (userId, t, d) => void told.push({ userId, t, d }),
-      schedule: (run) => void later.push(run),
-      onFault: (error) => void faults.push(error),
-      nextId: foundation.nextId,
-      nowMs: () => clock.now(),
-      monotonic: () => clock.monotonic(),
-      randomBytes: foundation.randomBytes,
-    });
-  const players = start();
+/** How a shard commits that does not own the foreign ids. */
+const committing = (commit: Commit, foreign: ReadonlySet<string>) => ({
+  commit,
+  commitAsOwner: async (...[ownerId, facts]: Parameters<Commit>): Promise<void> => {
+    if (foreign.has(ownerId)) throw new NotServed('The aggregate has moved to another shard.');
+    await commit(ownerId, facts);
+  },
+});
 
+/** Makes games, persons and players. */
+function peopleOf(instance: Awaited<ReturnType<typeof openInstance>>, players: Provisional) {
   /** An application of its own for each test. */
   async function game() {
     const made = await instance.operator.createApplication({ name: 'Game' });
@@ -108,6 +85,43 @@ export async function openPlayers() {
     return { userId: principal!.userId, token, tokens: reply.value.tokens };
   }
 
+  return { game, person, enter };
+}
+
+/** Provisional accounts over real stores, grants and sessions, with parts and providers that a test holds. */
+export async function openPlayers() {
+  const instance = await openInstance();
+  const { clock, foundation } = instance;
+  const part = new RecordingPart();
+  const outgoing = new ScriptedOutgoing();
+  const told: { readonly userId: string; readonly t: string; readonly d: object }[] = [];
+  const faults: unknown[] = [];
+  const later: (() => void)[] = [];
+  /** Ids that another shard owns. */
+  const foreign = new Set<string>();
+  const commits = committing(instance.commit, foreign);
+
+  /** A server that is restarted over the same database; the earlier one's memory is gone with it. */
+  const start = (parts: readonly Mergeable[] = [part]) =>
+    createProvisional({
+      storage: instance.storage,
+      outgoing,
+      routing: HERE,
+      signOut: (userId) => instance.features.accounts.closeAll(userId, null),
+      oauth: () => instance.features.oauth,
+      mergeables: () => parts,
+      ...commits,
+      notify: (userId, t, d) => void told.push({ userId, t, d }),
+      schedule: (run) => void later.push(run),
+      onFault: (error) => void faults.push(error),
+      nextId: foundation.nextId,
+      nowMs: () => clock.now(),
+      monotonic: () => clock.monotonic(),
+      randomBytes: foundation.randomBytes,
+    });
+  const players = start();
+  const people = peopleOf(instance, players);
+
   const botProof = (token: string) =>
     ({ externalAuthType: 'DISCORD_BOT_ISSUED_ACCESS_TOKEN', externalAuthToken: token }) as const;
 
@@ -121,9 +135,7 @@ export async function openPlayers() {
     later,
     foreign,
     start,
-    game,
-    person,
-    enter,
+    ...people,
     botProof,
   };
 }

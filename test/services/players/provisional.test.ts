@@ -135,7 +135,7 @@ describe('a merge', () => {
     });
   });
 
-  test('and its end are completed by the owner of the application, whoever owns the accounts', async () => {
+  test('is completed by the owner of the application, whoever owns the accounts, and so is an unmerge', async () => {
     const { userId: provisionalId, token } = await at.enter(game.id, 'p1');
     const ada = await at.person(game.id);
     for (const id of [provisionalId, ada.userId]) at.foreign.add(id);
