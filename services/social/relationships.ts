@@ -88,7 +88,7 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
     if (!verdict.ok) return verdict;
     // A repeated request: the first one may have failed before both users were notified.
     if (verdict.facts.length === 0) await settle([[by, peerId]]);
-    else await commitFacts(verdict.facts, bond.relations);
+    else await commitFacts(lowerId(by, peerId), verdict.facts, bond.relations);
     return { ok: true, value: null };
   };
 
@@ -100,8 +100,10 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
     ),
     takeOver: ports.routing.ask(
       'relationships.takeOver',
-      (_lower: UserId, move: Takeover): Promise<void> =>
-        holding([move.from, move.to, move.peerId], () => takeOverRelationsOf(move, ports, commitFacts)),
+      (lower: UserId, move: Takeover): Promise<void> =>
+        holding([move.from, move.to, move.peerId], () =>
+          takeOverRelationsOf(move, ports, (...change) => commitFacts(lower, ...change)),
+        ),
     ),
   };
   const change: Change = (by, peerId, ...rest) => owners.change(lowerId(by, peerId), by, peerId, ...rest);
@@ -132,19 +134,20 @@ function committing(ports: RelationshipPorts) {
     await Promise.all(pairs.map(([a, b]) => ports.relationsChanged(a, b)));
   }
 
-  /** Commits the facts, then notifies both users. */
+  /** Commits the facts at the owner of `ownerId`, which runs this, then notifies both users. */
   async function commitAndNotify(
+    ownerId: UserId,
     facts: readonly RelationChanged[],
     before: readonly StoredRelation[],
   ): Promise<void> {
     if (facts.length === 0) return;
-    const userIds = [...new Set(facts.flatMap(({ userId, peerId }) => [userId, peerId]))].sort(compareIds);
+    const userIds = [...new Set(facts.flatMap(({ userId, peerId }) => [userId, peerId]))];
     const users = new Map((await ports.users.get(userIds)).map((user) => [user.id, user]));
     const notices = facts.map((fact) =>
       noticeOf(fact, relationBefore(fact, before), users.get(fact.peerId) ?? null),
     );
     const notifications = notices.flatMap((each) => each.notifications);
-    const notifyOthers = await ports.commitAndNotify(userIds[0] ?? '0', facts, notifications);
+    const notifyOthers = await ports.commitAndNotify(ownerId, facts, notifications);
     const settled = await invalidate(pairsOf(facts)).then(
       () => null,
       (fault: unknown) => ({ fault }),
