@@ -46,6 +46,7 @@ export const GROUPS: readonly Patch[] = [
   {
     name: 'reads-before-commit',
     about: 'A read does not wait for the commit of what it shows.',
+    features: ['reads'],
     file: 'actors/runtime/aggregate.ts',
     kind: 'statement',
     from: 'this.#behindCommits(work, () => settle(false));',
