@@ -321,7 +321,7 @@ export class UserDelivery {
     }
     // They have each stream up to their positions, so what follows is missed however long before its commit it was decided.
     for (const { cursors } of rejoining)
-      for (const [streamId, n] of cursors) if (streamId !== SINCE) advance(queue.lastDelivered, streamId, n);
+      for (const [streamId, n] of cursors) if (streamId !== SINCE) advanceBy(queue, streamId, n);
     for (const { streamId, n, t } of missed) advanceBy(queue, streamId, n, t);
     queue.rejoining = queue.rejoining.filter((each) => !rejoining.includes(each));
     queue.failures = 0;
@@ -388,8 +388,8 @@ function advance(lastOf: Map<string, number>, streamId: string, n: number): void
 
 const OF_MESSAGES = /(^|_)MESSAGE_/;
 
-/** The dispatch `t` of this number was delivered. */
-function advanceBy({ lastDelivered, lastChanged }: UserQueue, streamId: string, n: number, t: string): void {
+/** The dispatch of this number was delivered. Without `t` it may be any. */
+function advanceBy({ lastDelivered, lastChanged }: UserQueue, streamId: string, n: number, t = ''): void {
   advance(lastDelivered, streamId, n);
   if (!OF_MESSAGES.test(t)) advance(lastChanged, streamId, n);
 }
