@@ -206,8 +206,8 @@ it('does not repeat the end of a session that has opened again', async () => {
   expect(detached).toEqual([]);
 });
 
-describe('A lobby that asks for sessions that ended', () => {
-  it('is told of those that are not open', async () => {
+describe('A check of sessions by a lobby', () => {
+  it('detaches the sessions that are not open', async () => {
     const { attachments, detached, pass } = arrange();
     await attachments.opened(session);
     attachments.tell.check(userId, lobbyId, ['s', 'gone']);
@@ -215,7 +215,7 @@ describe('A lobby that asks for sessions that ended', () => {
     expect(detached).toEqual([`${lobbyId} gone`]);
   });
 
-  it('is answered only once sessions of a moved user have had the time to open again', async () => {
+  it('detaches no session of a moved user before it may have opened again', async () => {
     const { attachments, detached, pass } = arrange();
     attachments.moved((id) => id === userId);
     attachments.tell.check(userId, lobbyId, ['s']);

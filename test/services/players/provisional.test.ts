@@ -135,7 +135,7 @@ describe('a merge', () => {
     });
   });
 
-  test('is completed by the owner of the application, whoever owns the accounts, and so is an unmerge', async () => {
+  test('ends at the owner of the application, like an unmerge, whichever shards own the accounts', async () => {
     const { userId: provisionalId, token } = await at.enter(game.id, 'p1');
     const ada = await at.person(game.id);
     for (const id of [provisionalId, ada.userId]) at.foreign.add(id);
@@ -286,6 +286,18 @@ describe('an unmerge', () => {
     await until(() => true);
     expect(await linkedTo('p1')).not.toBe(ada.userId);
     expect(await at.instance.storage.identities.merges()).toEqual([]);
+  });
+});
+
+describe('an identity provider', () => {
+  test('is configured and removed by any shard', async () => {
+    at.foreign.add(game.id);
+    const { identities } = at.instance.storage;
+    const settings = { type: 'UNITY', projectId: 'project' } as const;
+    expect(await at.players.configure(game.id, settings)).toEqual({ ok: true, value: null });
+    expect(await identities.provider(game.id, 'UNITY')).toEqual(settings);
+    await at.players.unconfigure(game.id, 'UNITY');
+    expect(await identities.provider(game.id, 'UNITY')).toBeNull();
   });
 });
 

@@ -1,0 +1,47 @@
+// Goal: where other shards serve requests, a merge takes over what they wrote until its grants were revoked everywhere.
+import { expect, it } from 'vitest';
+import type { Move } from '../../../engine/provisional/facts.ts';
+import { AccountMerges } from '../../../services/players/accountmerges.ts';
+
+const move = { kind: 'merge', id: '1', applicationId: '7', fromId: '30', toId: '20' } as unknown as Move;
+const IN_FLIGHT_MS = 15_000;
+
+/** Begins a merge where a request of another shard may be under way for so long. */
+async function begun(inFlightMs: number) {
+  const log: unknown[] = [];
+  const later: { readonly run: () => void; readonly delayMs: number }[] = [];
+  const merges = new AccountMerges({
+    routing: { owns: () => true, onMoved: () => undefined, inFlightMs },
+    familyOf: async () => ['7'],
+    oauth: () => ({ deauthorize: async () => log.push('revoke') }),
+    mergeables: () => [{ merge: async (from: string, to: string) => log.push(`merge ${from} ${to}`) }],
+    commit: async (ownerId: string, facts: readonly { readonly type: string }[]) =>
+      log.push(`${ownerId}: ${facts.map(({ type }) => type)}`),
+    notify: (_userId: string, t: string) => log.push(t),
+    schedule: (run: () => void, delayMs: number) => later.push({ run, delayMs }),
+    onFault: (error: unknown) => log.push(error),
+  } as never);
+  const ended = merges.run(move);
+  await new Promise((resolve) => setImmediate(resolve));
+  return { log, later, ended, merges };
+}
+
+const FIRST = ['revoke', 'merge 30 20'];
+
+it('merges again before it ends, and holds both accounts until then', async () => {
+  const { log, later, ended, merges } = await begun(IN_FLIGHT_MS);
+  expect(log).toEqual([...FIRST, '7: provisionalDeleted', 'USER_MERGE_OPERATION_COMPLETED']);
+  expect(later.map(({ delayMs }) => delayMs)).toEqual([IN_FLIGHT_MS]);
+  expect(merges.claim('20' as never)).toBeNull();
+  later[0]?.run();
+  await ended;
+  expect(log.slice(4)).toEqual(['merge 30 20', '7: moveEnded']);
+  expect(merges.claim('20' as never)).not.toBeNull();
+});
+
+it('ends at once in a single process', async () => {
+  const { log, later, ended } = await begun(0);
+  await ended;
+  expect(log).toEqual([...FIRST, '7: provisionalDeleted,moveEnded', 'USER_MERGE_OPERATION_COMPLETED']);
+  expect(later).toEqual([]);
+});
