@@ -4,8 +4,6 @@ import type { IdentityFacts, Move } from '../../engine/provisional/facts.ts';
 import type { ExternalIdentity, Identity } from '../../engine/provisional/identity.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 
-type Fact<Facts, K extends keyof Facts> = Facts[K];
-
 export const NOTHING_HELD: Holdings = { grants: [], chains: [], codes: [] };
 
 export const identityKey = (applicationId: string, of: ExternalIdentity): string =>
@@ -25,29 +23,29 @@ export function accountRows({ users, identities, moves, holdings }: AccountTable
     holdings.set(userId, { ...held, ...to(held) });
   };
   return {
-    identityWritten: (_: string, { identity }: Fact<IdentityFacts, 'identityWritten'>) =>
+    identityWritten: (_: string, { identity }: IdentityFacts['identityWritten']) =>
       identities.set(identityKey(identity.applicationId, identity), identity),
-    moveBegun: (_: string, { move }: Fact<IdentityFacts, 'moveBegun'>) => moves.set(move.id, move),
-    moveEnded: (_: string, { moveId }: Fact<IdentityFacts, 'moveEnded'>) => moves.delete(moveId),
-    provisionalDeleted: (_: string, { userId }: Fact<IdentityFacts, 'provisionalDeleted'>) => {
+    moveBegun: (_: string, { move }: IdentityFacts['moveBegun']) => moves.set(move.id, move),
+    moveEnded: (_: string, { moveId }: IdentityFacts['moveEnded']) => moves.delete(moveId),
+    provisionalDeleted: (_: string, { userId }: IdentityFacts['provisionalDeleted']) => {
       users.delete(userId);
       holdings.delete(userId);
     },
-    grantWritten: (_: string, { grant }: Fact<OAuthFacts, 'grantWritten'>) =>
+    grantWritten: (_: string, { grant }: OAuthFacts['grantWritten']) =>
       change(grant.userId, ({ grants }) => ({
         grants: [...grants.filter(({ applicationId }) => applicationId !== grant.applicationId), grant],
       })),
-    grantEnded: (_: string, { userId, applicationId }: Fact<OAuthFacts, 'grantEnded'>) => {
+    grantEnded: (_: string, { userId, applicationId }: OAuthFacts['grantEnded']) => {
       const others = (each: { readonly applicationId: string }) => each.applicationId !== applicationId;
       change(userId, ({ grants, chains, codes }) => ({
         ...{ grants: grants.filter(others), chains: chains.filter(others), codes: codes.filter(others) },
       }));
     },
-    chainWritten: (_: string, { chain }: Fact<OAuthFacts, 'chainWritten'>) =>
+    chainWritten: (_: string, { chain }: OAuthFacts['chainWritten']) =>
       change(chain.userId, ({ chains }) => ({
         chains: [...chains.filter(({ id }) => id !== chain.id), chain],
       })),
-    chainEnded: (_: string, { userId, chainId }: Fact<OAuthFacts, 'chainEnded'>) =>
+    chainEnded: (_: string, { userId, chainId }: OAuthFacts['chainEnded']) =>
       change(userId, ({ chains }) => ({ chains: chains.filter(({ id }) => id !== chainId) })),
   };
 }

@@ -1,6 +1,7 @@
 import type { AppCommand } from '../../engine/appcommand/appcommand.ts';
 import { newGuild } from '../../engine/guild/founding.ts';
 import { newMember } from '../../engine/guild/members.joining.ts';
+import type { Authority } from '../../engine/kernel/authority.ts';
 import { newUser } from '../../engine/user/user.ts';
 import { APP_COMMAND } from '../../protocol/appcommands.ts';
 import {
@@ -124,6 +125,19 @@ function foundApplication(
   };
   commit(id, { type: 'applicationCreated', application, signingKey: '', clientSecretHash: '' });
 }
+
+/** The application of the game, which acts for all players. */
+export function gameOf({ applications }: Database): ApplicationId {
+  const [application] = applications.values();
+  if (!application) throw new Error('No application was founded.');
+  return application.id;
+}
+
+/** The game acting for a player, or its bot. */
+export const inGame = (database: Database, userId: UserId, bot = false): Authority => ({
+  by: { userId, bot, applicationId: gameOf(database), applicationFlags: 0, reason: null },
+  requires: 0n,
+});
 
 const SCOPES = [...expandScopes(['sdk.social_layer'])];
 

@@ -1,9 +1,9 @@
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { LobbyCommands } from '../../engine/lobby/rules.ts';
-import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
+import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import type { Arguments } from './command.ts';
 import type { Database } from './database.ts';
-import type { SimUser } from './founding.ts';
+import { gameOf, inGame, type SimUser } from './founding.ts';
 import type { Judge } from './judge.ts';
 import type { LobbyTruth } from './lobbytruth.ts';
 import type { SimShard } from './shard.ts';
@@ -57,15 +57,8 @@ export class LobbyWork {
     return this.#ports.users.filter(({ bot }) => !bot);
   }
 
-  get #applicationId(): ApplicationId {
-    const [application] = this.#ports.database.applications.values();
-    if (!application) throw new Error('No application was founded.');
-    return application.id;
-  }
-
   #authority(userId: UserId, bot = false): Authority {
-    const by = { userId, bot, applicationId: this.#applicationId, applicationFlags: 0, reason: null };
-    return { by, requires: 0n };
+    return inGame(this.#ports.database, userId, bot);
   }
 
   #lobbyOf({ id }: SimUser): ChannelId | null {
@@ -159,7 +152,7 @@ export class LobbyWork {
   }
 
   get #bot(): UserId {
-    const application = this.#ports.database.applications.get(this.#applicationId);
+    const application = this.#ports.database.applications.get(gameOf(this.#ports.database));
     return application?.bot_id as UserId;
   }
 

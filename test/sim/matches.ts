@@ -3,7 +3,7 @@ import type { UserId } from '../../protocol/ids.ts';
 import type { TicketObject } from '../../services/matchmaking/ports.ts';
 import type { Arguments } from './command.ts';
 import type { Database } from './database.ts';
-import type { SimUser } from './founding.ts';
+import { inGame, type SimUser } from './founding.ts';
 import type { Judge } from './judge.ts';
 import type { LobbyTruth } from './lobbytruth.ts';
 import { QUEUE, SIZE } from './queue.ts';
@@ -50,10 +50,7 @@ export class MatchWork {
   }
 
   #authority(userId: UserId): Authority {
-    const [application] = this.#ports.database.applications.values();
-    if (!application) throw new Error('No application was founded.');
-    const by = { userId, bot: false, applicationId: application.id, applicationFlags: 0, reason: null };
-    return { by, requires: 0n };
+    return inGame(this.#ports.database, userId);
   }
 
   #enter(userId: UserId): void {

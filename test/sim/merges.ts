@@ -1,9 +1,8 @@
-import type { Authority } from '../../engine/kernel/authority.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { SignedIn } from '../../services/players/ports.ts';
 import type { Arguments } from './command.ts';
 import type { Database } from './database.ts';
-import type { SimUser } from './founding.ts';
+import { gameOf, inGame, type SimUser } from './founding.ts';
 import type { Judge } from './judge.ts';
 import type { MergeTruth } from './mergetruth.ts';
 import type { SimShard } from './shard.ts';
@@ -48,9 +47,7 @@ export class MergeWork {
   }
 
   get #applicationId(): ApplicationId {
-    const [application] = this.#ports.database.applications.values();
-    if (!application) throw new Error('No application was founded.');
-    return application.id;
+    return gameOf(this.#ports.database);
   }
 
   get #people(): SimUser[] {
@@ -80,8 +77,7 @@ export class MergeWork {
     const userId = this.#userOf(player);
     if (!userId) return;
     const secret = this.#ports.world.random.pick(SECRETS);
-    const by = { userId, bot: false, applicationId: this.#applicationId, applicationFlags: 0, reason: null };
-    const authority: Authority = { by, requires: 0n };
+    const authority = inGame(this.#ports.database, userId);
     const input = { secret, lobby: {}, member: {} };
     this.#ports.enqueue({
       ...{ what: `join ${secret} by ${player}, ${userId}`, mark: null, again: true },
@@ -93,20 +89,15 @@ export class MergeWork {
     const userId = this.#userOf(player);
     const peer = this.#ports.world.random.pick(this.#people).id;
     if (!userId || userId === peer) return;
-    const by = { userId, bot: false, authorization: null } as never;
-    const isAsking = this.#ports.world.chance(0.5);
+    const [by, of] = this.#ports.world.chance(0.5) ? [userId, peer] : [peer, userId];
     this.#ports.enqueue({
-      ...{ what: `request of friendship between ${userId} and ${peer}`, mark: null, again: true },
-      run: (shard) => {
-        const { relationships } = shard.server.features.social;
-        return isAsking
-          ? relationships.request(by, peer, this.#applicationId)
-          : relationships.request(
-              { userId: peer, bot: false, authorization: null } as never,
-              userId,
-              this.#applicationId,
-            );
-      },
+      ...{ what: `request of friendship by ${by} to ${of}`, mark: null, again: true },
+      run: (shard) =>
+        shard.server.features.social.relationships.request(
+          { userId: by, bot: false, authorization: null } as never,
+          of,
+          this.#applicationId,
+        ),
     });
   }
 

@@ -12,8 +12,6 @@ export class MergeTruth {
   readonly #linked = new Map<string, Set<string>>();
   /** Lobbies of the source of each merge under way, by move. */
   readonly #lobbies = new Map<string, { readonly move: Move; readonly ids: readonly string[] }>();
-  /** Number of merges that have ended. */
-  merged = 0;
 
   constructor(database: Database, lobbyTruth: LobbyTruth, judge: Judge) {
     this.#database = database;
@@ -65,7 +63,6 @@ export class MergeTruth {
     const begun = this.#lobbies.get(moveId);
     if (!begun || !('fromId' in begun.move)) return;
     this.#lobbies.delete(moveId);
-    this.merged += 1;
     const { fromId, toId } = begun.move;
     const left = this.#lobbiesOf(fromId);
     this.#judge.expect(left.length === 0, 'merged', () => `${fromId} is merged and a member of ${left}`);
