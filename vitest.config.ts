@@ -71,6 +71,8 @@ const endToEnd = {
 /** Unit, property and suite tests. End-to-end tests have a project of their own: they start real processes. */
 export default defineConfig({
   test: {
+    // Several runs of vitest make up `npm test`: each would transform the same modules again.
+    experimental: { fsModuleCache: true },
     sequence: { sequencer: LongestFirst },
     projects: [
       {
