@@ -26,6 +26,7 @@ interface Flags extends RunFlags {
   readonly intents: number;
   readonly rate?: number;
   readonly duration: number;
+  readonly warmUp: number;
   readonly contentBytes: number;
   readonly channel?: string;
   readonly identifyRate?: number;
@@ -73,6 +74,12 @@ export function addBenchCommand(program: Command): void {
       numberFrom(0.01, 100_000),
     )
     .option('-d, --duration <seconds>', 'how long to send', numberFrom(0.1, 3600), 10)
+    .option(
+      '--warm-up <n>',
+      'messages sent before, which do not count: the server compiles its code meanwhile',
+      wholeFrom(0, 100_000),
+      0,
+    )
     .option('--compress <kind>', 'json or zlib-stream', oneOf('json', 'zlib-stream'), 'json')
     .option('--measured <n>', 'connections that decode everything', wholeFrom(1, CONNECTIONS_MAX))
     .option(
@@ -164,6 +171,7 @@ async function measure(flags: Flags, server: Server): Promise<Report> {
       intents: flags.intents,
       perSecond: flags.rate ?? null,
       durationSeconds: flags.duration,
+      warmUp: flags.warmUp,
       contentBytes: flags.contentBytes,
       identifyPerSecond: flags.identifyRate ?? null,
       settleMs: SETTLE_MS,

@@ -23,6 +23,11 @@ export interface DispatchRow {
   readonly oauth2Intent?: number;
   /** Only for clients with (true) or without (false) the capability LOBBY_CHANGES. Outside guilds. */
   readonly lobbyChanges?: boolean;
+  /**
+   * In a large guild, the session of a person receives it only for users near the person: the person, and everyone in the
+   * same call. Otherwise N users who connect would cause N² deliveries.
+   */
+  readonly onlyNearInLarge?: true;
   /** Thread members who were added or removed receive it with this intent instead, wherever they can see now. */
   readonly ownAmongMembers?: number;
   /** The affected user (`d.user_id`) always receives it, even for a channel that the user cannot see. */
@@ -164,6 +169,7 @@ export const DISPATCH = {
     intent: I.GUILD_PRESENCES,
     scope: ['activities.read', 'presences.read'],
     oauth2Intent: I.USER_PRESENCE,
+    onlyNearInLarge: true,
     guildWide: true,
     showsUnstored: true,
   },

@@ -34,6 +34,8 @@ export interface BenchOptions {
   /** Messages per second. Null: 10, or the server's rate limit if that is lower. */
   readonly perSecond: number | null;
   readonly durationSeconds: number;
+  /** Number of messages before the run that do not count. */
+  readonly warmUp?: number;
   readonly contentBytes: number;
   /** Channel of the messages; null for the first text channel of the first guild. */
   readonly channelId: string | null;
@@ -121,6 +123,10 @@ export async function benchGateway(options: BenchOptions): Promise<Report> {
     retriesMax,
   });
   await sleep(pace.freeAtMs - Date.now());
+  if (options.warmUp) {
+    await sender.warmUp(options.warmUp);
+    await sleep(options.settleMs);
+  }
   const run = await sendAll(options, fleets, sender, total);
   const results = await Promise.all(fleets.map((fleet) => fleet.finish()));
   const members = (guilds.find(({ id }) => id === place?.guildId) ?? guilds[0])?.members ?? 0;

@@ -32,6 +32,7 @@ export interface SendResult {
 
 const SOCKETS_MAX = 64;
 const ANSWER_TIMEOUT_MS = 30_000;
+const WARM_UP_AT_ONCE = 4;
 const FILLER = 'the quick brown fox jumps over the lazy dog and on to the next field ';
 
 /** Creates messages at their scheduled times, whatever the server does. Latencies start at the scheduled time. */
@@ -58,6 +59,20 @@ export class Sender {
     return this.#sent;
   }
 
+  /** Sends further messages first, a few at a time, so that the server has compiled its code. They belong to no run and do not count. */
+  async warmUp(messages: number): Promise<void> {
+    let left = messages;
+    const send = async (): Promise<void> => {
+      for (; left > 0; left -= 1)
+        await new Promise<void>((resolve) =>
+          this.#request(this.#bodyOf(`${this.#plan.runId}-warm-up`, left, 0), this.#plan.retriesMax, () =>
+            resolve(),
+          ),
+        );
+    };
+    await Promise.all(Array.from({ length: WARM_UP_AT_ONCE }, send));
+  }
+
   /** Sends all messages from `startNs` on; resolves when all are answered or given up. */
   async run(startNs: number): Promise<SendResult> {
     const { perSecond, total } = this.#plan;
@@ -80,15 +95,18 @@ export class Sender {
   }
 
   #send(index: number, intendedMicros: number): void {
-    const { runId, contentBytes, retriesMax } = this.#plan;
-    const stamp = stampOf(runId, index, intendedMicros);
-    const filler = FILLER.repeat(Math.ceil(contentBytes / FILLER.length));
-    const body = JSON.stringify({
-      content: `${stamp}${filler}`.slice(0, Math.max(stamp.length, contentBytes)),
-    });
+    const { runId, retriesMax } = this.#plan;
     this.#sent += 1;
     this.#open += 1;
+    const body = this.#bodyOf(runId, index, intendedMicros);
     this.#request(body, retriesMax, (status) => this.#answer(index, intendedMicros, status));
+  }
+
+  #bodyOf(runId: string, index: number, intendedMicros: number): string {
+    const { contentBytes } = this.#plan;
+    const stamp = stampOf(runId, index, intendedMicros);
+    const filler = FILLER.repeat(Math.ceil(contentBytes / FILLER.length));
+    return JSON.stringify({ content: `${stamp}${filler}`.slice(0, Math.max(stamp.length, contentBytes)) });
   }
 
   #request(body: string, retriesLeft: number, answered: (status: number) => void): void {

@@ -4,6 +4,7 @@ import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { takesLobbyChanges } from '../../protocol/intents.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P, QUARANTINE_FLAGS } from '../../protocol/permissions.ts';
+import { present } from '../../protocol/present.ts';
 import type { Guild, GuildChannel, Member, ThreadRecord } from '../guild/guild.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Authorization } from '../oauth/authorization.ts';
@@ -14,6 +15,7 @@ import {
   guildPermissions,
   timedOutUntilMs,
 } from '../permissions/permissions.ts';
+import { isFarIn, nearTo } from '../presence/near.ts';
 import type { Recipient } from './body.ts';
 import { blank, lacksContent, readersOf } from './content.ts';
 
@@ -55,8 +57,9 @@ const listOf = (
 /** The part of a memo key that the row decides: rows with the same requirements share their lists. */
 const ROW_KEYS = Object.fromEntries(
   Object.keys(DISPATCH).map((t) => {
-    const { intent, permission } = DISPATCH_ROWS[t as DispatchName];
-    return [t, `:${intent ?? ''}:${permission ? `${permission.at}${permission.anyOf}` : ''}`];
+    const { intent, permission, onlyNearInLarge } = DISPATCH_ROWS[t as DispatchName];
+    const near = onlyNearInLarge ? ':near' : '';
+    return [t, `:${intent ?? ''}:${permission ? `${permission.at}${permission.anyOf}` : ''}${near}`];
   }),
 ) as Readonly<Record<DispatchName, string>>;
 
@@ -131,6 +134,7 @@ function admit(
   const sessions: Recipient[] = [];
   for (const session of subscribers) {
     if (!receives(session, row.intent)) continue;
+    if (row.onlyNearInLarge && isFarIn(guild, session)) continue;
     const member = guild.members.get(session.userId);
     if (member && (!gate || gate.passes(member))) sessions.push(session);
   }
@@ -216,10 +220,10 @@ function byUser(list: AudienceList): ReadonlyMap<string, readonly Recipient[]> {
   return index;
 }
 
-/** The user a dispatch with `ownWithoutIntent` or `ownAlways` is about. */
+/** The user a dispatch with `ownWithoutIntent`, `ownAlways` or `onlyNearInLarge` is about. */
 function subjectOf(d: object, row: DispatchRow): string | undefined {
   if (row.ownAlways) return (d as { user_id?: string }).user_id;
-  return row.ownWithoutIntent ? (d as { user?: { id: string } }).user?.id : undefined;
+  return row.ownWithoutIntent || row.onlyNearInLarge ? (d as { user?: { id: string } }).user?.id : undefined;
 }
 
 /** The users of a list in a payload: ids, or objects with `user_id`. */
@@ -241,6 +245,7 @@ function idsIn(d: object, field: string): string[] {
 export class Audiences {
   readonly #sessions = new Map<string, Recipient>();
   readonly #sessionCounts = new Map<UserId, number>();
+  readonly #sessionsByUser = new Map<string, Recipient[]>();
   readonly #lists = new Map<string, AudienceList>();
   /** The version of the guild's visibility that the lists were computed for. */
   #visibilityVersion = 0;
@@ -261,22 +266,27 @@ export class Audiences {
 
   /** Subscribes a session, in place of another of its id. */
   add(session: Recipient): void {
-    if (!this.#sessions.has(session.sessionId)) this.#count(session, 1);
+    this.delete(session.sessionId);
+    const { userId } = session;
+    const own = this.#sessionsByUser.get(userId);
     this.#sessions.set(session.sessionId, session);
-    this.#lists.clear();
+    if (own) own.push(session);
+    else this.#sessionsByUser.set(userId, [session]);
+    this.#sessionCounts.set(userId, own?.length ?? 1);
   }
 
   delete(sessionId: string): void {
-    const session = this.#sessions.get(sessionId);
-    if (session) this.#count(session, -1);
-    this.#sessions.delete(sessionId);
     this.#lists.clear();
-  }
-
-  #count({ userId }: Recipient, change: 1 | -1): void {
-    const count = (this.#sessionCounts.get(userId) ?? 0) + change;
-    if (count > 0) this.#sessionCounts.set(userId, count);
-    else this.#sessionCounts.delete(userId);
+    const session = this.#sessions.get(sessionId);
+    if (!session) return;
+    const { userId } = session;
+    const own = present(this.#sessionsByUser.get(userId));
+    this.#sessions.delete(sessionId);
+    own.splice(own.indexOf(session), 1);
+    this.#sessionCounts.set(userId, own.length);
+    if (own.length > 0) return;
+    this.#sessionCounts.delete(userId);
+    this.#sessionsByUser.delete(userId);
   }
 
   /** How many lists are cached; bounded by `LIMITS.audience_slots_max`. */
@@ -329,6 +339,7 @@ export class Audiences {
     if (row.ownAlways || (row.ownWithoutIntent && to.kind === 'guild')) {
       return deliver(d, this.#withOwn(guild, sessions, row, d));
     }
+    if (row.onlyNearInLarge) return deliver(d, this.#withNear(guild, sessions, row, d));
     if (row.ownAmongMembers) return deliver(d, this.#withChanged(sessions, d, row.ownAmongMembers));
     return row.contentGated ? this.#deliverContent(d, sessions, key) : deliver(d, sessions);
   }
@@ -368,12 +379,7 @@ export class Audiences {
 
   /** All sessions of a user in this guild. */
   #sessionsOf(userId: string): readonly Recipient[] {
-    let all = this.#lists.get('all');
-    if (!all) {
-      all = listOf([...this.#sessions.values()]);
-      this.#remember('all', all);
-    }
-    return byUser(all).get(userId) ?? NOBODY;
+    return this.#sessionsByUser.get(userId) ?? NOBODY;
   }
 
   #sessionsOfUsers(userIds: readonly UserId[], row: DispatchRow, d: object): readonly Recipient[] {
@@ -389,6 +395,18 @@ export class Audiences {
     if (own === undefined || !guild.members.get(own as UserId)) return sessions;
     const missed = this.#sessionsOf(own).filter((session) =>
       row.ownAlways ? !sessions.includes(session) : !receives(session, row.intent),
+    );
+    return missed.length === 0 ? sessions : [...sessions, ...missed];
+  }
+
+  /** Adds the sessions that are shown only what is near them, of users near the subject. */
+  #withNear(guild: Guild, sessions: readonly Recipient[], row: DispatchRow, d: object): readonly Recipient[] {
+    const subject = subjectOf(d, row);
+    if (subject === undefined) return sessions;
+    const near = nearTo<string>(guild, subject).flatMap((userId) => this.#sessionsOf(userId));
+    const missed = near.filter(
+      (session) =>
+        isFarIn(guild, session) && receives(session, row.intent) && guild.members.get(session.userId),
     );
     return missed.length === 0 ? sessions : [...sessions, ...missed];
   }

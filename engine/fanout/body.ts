@@ -106,6 +106,8 @@ export interface Recipient {
   readonly intents: number;
   /** True for the session of a bot; people's own sessions are not filtered by intents. */
   readonly bot: boolean;
+  /** From IDENTIFY: a guild with more members is large for the session; none is without it. */
+  readonly largeThreshold?: number;
   /** Set for the session of an application that acts for a user: the scopes and intents it may receive. */
   readonly authorization?: Authorization | null;
   /** Numbers the dispatch, keeps it for RESUME and writes it to the socket, if the session has one. */

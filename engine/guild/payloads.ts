@@ -4,6 +4,7 @@ import { INTENTS } from '../../protocol/intents.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { APIGuild } from '../../protocol/objects.ts';
 import { visibleChannels } from '../permissions/permissions.ts';
+import { isFarIn, nearTo } from '../presence/near.ts';
 import { emojisOf } from './emojis.ts';
 import type { Guild, Member } from './guild.ts';
 import { rolesByRank } from './roles.ts';
@@ -28,11 +29,13 @@ export function guildObject(guild: Guild): APIGuild {
 /**
  * GUILD_CREATE for one member's session: the channels it may see, and these of the resident members:
  *
- * - Without GUILD_PRESENCES, or in a guild above `guild_create_members_max`: the member itself and members in voice.
+ * - Without GUILD_PRESENCES, for a person above `largeThreshold` members, and for all above `guild_create_members_max`:
+ *   the member itself and members in voice.
  * - Else above `largeThreshold` members: also members who are online, have a role or have a nick.
  * - Else all.
  *
- * The same rules apply to presences. Sessions of people are not restricted by intents. Cost: O(resident members +
+ * The same rules apply to presences, but a person above `largeThreshold` members gets those of the same call only, as later by
+ * PRESENCE_UPDATE. Sessions of people are not restricted by intents. Cost: O(resident members +
  * channels); in a guild above `guild_create_members_max` O(members in voice + channels).
  *
  * @param largeThreshold From IDENTIFY, 50 to 250 members.
@@ -53,7 +56,8 @@ export function guildCreatePayload(
   const channels = visibleChannels(guild, userId, nowMs);
   const visible = new Set<string>(channels.map(({ id }) => id));
   const large = guild.memberCount > largeThreshold;
-  const known = knownTo(guild, userId, { presences: receives(INTENTS.GUILD_PRESENCES), large });
+  const isFar = isFarIn(guild, { bot: gated, largeThreshold });
+  const known = knownTo(guild, userId, { presences: receives(INTENTS.GUILD_PRESENCES), large, isFar });
   const payload = {
     ...guildObject(guild),
     joined_at: self?.joined_at,
@@ -79,13 +83,21 @@ export function guildCreatePayload(
 function knownTo(
   guild: Guild,
   viewerId: UserId,
-  { presences, large }: { readonly presences: boolean; readonly large: boolean },
+  {
+    presences,
+    large,
+    isFar,
+  }: { readonly presences: boolean; readonly large: boolean; readonly isFar: boolean },
 ): { readonly members: readonly Member[]; readonly presences: readonly object[] } {
   const near = new Set<UserId>([viewerId]);
   for (const [id, { channel_id }] of guild.voiceStates) if (channel_id !== null) near.add(id);
   const nearIn = <Each>(all: Pick<ReadonlyMap<UserId, Each | null>, 'get'>): Each[] =>
     [...near].flatMap((id) => all.get(id) ?? []);
   if (!presences) return { members: nearIn(guild.members), presences: [] };
+  if (isFar) {
+    const shown = nearTo(guild, viewerId).flatMap((id) => guild.presences.get(id) ?? []);
+    return { members: nearIn(guild.members), presences: shown };
+  }
   if (guild.memberCount > LIMITS.guild_create_members_max)
     return { members: nearIn(guild.members), presences: nearIn(guild.presences) };
   const isKnown = (member: Member): boolean => {

@@ -104,6 +104,77 @@ describe('intents', () => {
   });
 });
 
+describe('presences in a guild above the large threshold', () => {
+  const THRESHOLD = 50;
+  const changed = (userId: string): Dispatch => ({
+    t: 'PRESENCE_UPDATE',
+    d: { user: { id: userId }, status: 'idle' },
+    to: everyone,
+  });
+
+  /** People 13 to 16 and a bot; 13 and 14 are in one call, 15 in another. */
+  function crowd(memberCount: number): GuildWithSessions {
+    const people = ['13', '14', '15', '16'];
+    const guild = buildGuild({
+      everyone: P.VIEW_CHANNEL,
+      members: ['10', ...people].map((userId) => member(userId)),
+      channels: [channel('50', [], { type: 2 }), channel('51', [], { type: 2 })],
+      sessions: [
+        new RecordingSession('bot', '10', ['GUILD_PRESENCES']),
+        new RecordingSession('blind', '10', ['GUILDS']),
+        ...people.map((userId) =>
+          Object.assign(new RecordingSession(userId, userId), { largeThreshold: THRESHOLD }),
+        ),
+      ],
+    });
+    guild.memberCount = memberCount;
+    for (const [userId, channelId] of [
+      ['13', '50'],
+      ['14', '50'],
+      ['15', '51'],
+    ] as const)
+      guild.voiceStates.set(id(userId), { user_id: userId, channel_id: channelId } as never);
+    return guild;
+  }
+
+  it('reach people in the same call, the own sessions, and bots with the intent', () => {
+    const guild = crowd(THRESHOLD + 1);
+    expect(reached(guild, changed('13'))).toEqual(['13', '14', 'bot']);
+    expect(reached(guild, changed('15'))).toEqual(['15', 'bot']);
+    expect(reached(guild, changed('16'))).toEqual(['16', 'bot']);
+    expect(reached(guild, { t: 'GUILD_MEMBER_ADD', d: {}, to: everyone })).toEqual(['13', '14', '15', '16']);
+  });
+
+  it('reach everyone up to the threshold, also after members have left', () => {
+    const guild = crowd(THRESHOLD + 1);
+    expect(reached(guild, changed('16'))).toEqual(['16', 'bot']);
+    guild.memberCount -= 1;
+    guild.visibilityVersion += 1;
+    expect(reached(guild, changed('16'))).toEqual(['13', '14', '15', '16', 'bot']);
+  });
+
+  it('reach only sessions of members', () => {
+    const guild = crowd(THRESHOLD + 1);
+    guild.members.set(id('14'), null);
+    guild.visibilityVersion += 1;
+    expect(reached(guild, changed('13'))).toEqual(['13', 'bot']);
+  });
+
+  it('go to the sessions that a user has now', () => {
+    const guild = crowd(THRESHOLD + 1);
+    const second = Object.assign(new RecordingSession('second', '16'), { largeThreshold: THRESHOLD });
+    guild.audiences.add(second);
+    guild.audiences.add(Object.assign(new RecordingSession('16', '16'), { largeThreshold: THRESHOLD }));
+    expect(reached(guild, changed('16'))).toEqual(['16', 'bot', 'second']);
+    guild.audiences.delete('16');
+    guild.audiences.delete('16');
+    expect(reached(guild, changed('16'))).toEqual(['bot', 'second']);
+    expect(guild.audiences.sessionCounts.get(id('16'))).toBe(1);
+    guild.audiences.delete('second');
+    expect(guild.audiences.sessionCounts.has(id('16'))).toBe(false);
+  });
+});
+
 describe('an application that acts for a user', () => {
   const acting = (scopes: readonly Scope[], intents: readonly IntentName[]): Recipient =>
     Object.assign(new RecordingSession('app', '13'), {

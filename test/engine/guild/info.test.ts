@@ -238,6 +238,24 @@ describe('GUILD_CREATE', () => {
     expect(ids(shown(memberCount, intents))).toEqual(members);
   });
 
+  it('contains for people in a large guild only what is near: themselves, members in voice, presences of their call', () => {
+    expect(ids(shown(51, 0, '2'))).toEqual(['2', '24']);
+    expect(shown(51, 0, '2').presences).toEqual([]);
+    expect(shown(51, 0, '21').presences).toHaveLength(1);
+    expect(ids(shown(50, 0, '2'))).toEqual(['2', '20', '21', '22', '23', '24', '25']);
+    expect(shown(50, 0, '2').presences).toHaveLength(1);
+  });
+
+  it('contains for a person in a large guild the presences of the same call', () => {
+    const guild = crowd(51);
+    guild.presences.set('24' as UserId, { user: { id: '24' }, status: 'dnd' } as never);
+    const presencesFor = (userId: string) =>
+      guildCreatePayload(guild, userId as UserId, 50, 0, NOW_MS).presences.map(({ user }) => user.id);
+    expect(presencesFor('21')).toEqual(['21']);
+    guild.voiceStates.set('21' as UserId, { user_id: '21', channel_id: '50' } as never);
+    expect(presencesFor('21').sort()).toEqual(['21', '24']);
+  });
+
   it('contains only channels, voice states and presences that the session may view', () => {
     const gated = shown(51, INTENTS.GUILDS);
     expect(gated).toMatchObject({
