@@ -7,6 +7,7 @@ import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
 import { isRecord } from '../protocol/json.ts';
 import { codeOf, messageOf } from '../protocol/thrown.ts';
+import { openFilesMax } from '../transports/http/openfiles.ts';
 import { collect } from './flags.ts';
 import { publicProblems, publicWarnings } from './opening.ts';
 import { CONFIG_FILE, DATA_DIR, readSettings } from './settings.ts';
@@ -70,7 +71,7 @@ async function examine(world: World, flags: DoctorFlags): Promise<readonly Findi
   });
   const config = { ...read, data_dir: resolve(world.cwd, read.data_dir ?? DATA_DIR) };
   const groups = await Promise.all([
-    [nodeVersion(process.versions.node), glibcVersion(glibcOf()), await openFiles()],
+    [nodeVersion(process.versions.node), glibcVersion(glibcOf()), openFiles()],
     opening(config),
     [await dataDirectory(config.data_dir), await diskSpace(config.data_dir)],
     database(config),
@@ -110,11 +111,11 @@ export function glibcVersion(version: string | null, node = process.versions.nod
 const OPEN_FILES_MIN = 4096;
 
 /** Each connection needs an open file. */
-async function openFiles(): Promise<Finding> {
-  const text = await readFile('/proc/self/limits', 'utf8').catch(() => '');
-  const soft = /^Max open files\s+(\d+|unlimited)/m.exec(text)?.[1];
-  if (soft === undefined) return ok('open files', 'not known on this system');
-  if (soft === 'unlimited' || Number(soft) >= OPEN_FILES_MIN) return ok('open files', soft);
+function openFiles(): Finding {
+  const most = openFilesMax();
+  if (!Number.isFinite(most)) return ok('open files', 'no limit, or none that this system shows');
+  const soft = String(most);
+  if (most >= OPEN_FILES_MIN) return ok('open files', soft);
   const advice = `At most ${soft} connections: raise it with LimitNOFILE= of systemd, or ulimit -n.`;
   return warning('open files', soft, advice);
 }

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { collect, numberFrom, wholeFrom } from '../../cli/flags.ts';
 import { CommandError } from '../../cli/world.ts';
+import { openFilesMax } from '../../transports/http/openfiles.ts';
 import { aboutFiguresOf, RunWatch } from '../about.ts';
 import { showNote, starvedLine } from '../options.ts';
 import { progressBar, progressLines } from '../progress.ts';
@@ -28,16 +28,6 @@ interface Flags {
 const SOCKETS_PER_SHARD = 8000;
 const FILES_BESIDE = 500;
 const UNEVEN = 1.1;
-
-/** The limit of open files of this process and its children; unbounded without /proc. */
-function filesMax(): number {
-  try {
-    const row = /^Max open files\s+\S+\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'));
-    return row ? Number(row[1]) : Number.POSITIVE_INFINITY;
-  } catch {
-    return Number.POSITIVE_INFINITY;
-  }
-}
 
 /** Adds `bench guild`. */
 export function addGuildBench(bench: Command): void {
@@ -68,11 +58,11 @@ export function addGuildBench(bench: Command): void {
         );
       const bar = process.stderr.isTTY ? progressBar() : progressLines();
       const shards = flags.shards ?? Math.ceil(online / SOCKETS_PER_SHARD);
-      const mostSockets = filesMax() - FILES_BESIDE;
+      const mostSockets = openFilesMax() - FILES_BESIDE;
       // The kernel distributes connections, though not quite evenly.
       if ((online / shards) * UNEVEN > mostSockets)
         throw new CommandError(
-          `A process may have ${filesMax()} files open here, which is too few for ${online} sessions.`,
+          `A process may have ${openFilesMax()} files open here, which is too few for ${online} sessions.`,
           'Raise --shards, or the limit (ulimit -n).',
         );
       const pace = { perSecond: rate, durationSeconds: duration, identifyPerSecond: identifyRate };

@@ -38,6 +38,8 @@ interface MembersPlan {
   readonly databaseUrl: string;
   readonly guildId: string;
   readonly count: number;
+  /** Number of the first of them: a user of a number is the same in all guilds with one owner. By default 1. */
+  readonly first?: number;
   /** How many of the members get a token. */
   readonly tokens: number;
   readonly onProgress: (added: number) => void;
@@ -53,21 +55,22 @@ const PORTION = 20_000;
  * @returns tokens of the first ones.
  */
 export async function addMembers(plan: MembersPlan): Promise<string[]> {
-  const { databaseUrl, guildId, count, tokens, onProgress } = plan;
+  const { databaseUrl, guildId, count, first = 1, tokens, onProgress } = plan;
   const driver = await openDriver({ databaseUrl, connectionsMax: 1 });
   try {
     return await driver.transaction(async (sql) => {
       const [pattern] = await sql.query<{ id: string }>(PATTERN, [guildId]);
       if (!pattern) throw new Error('The guild has no member to go by.');
       const before = String(BigInt(pattern.id) - (BigInt(BEFORE_MS) << MS_SHIFT));
-      for (let from = 1; from <= count; from += PORTION) {
-        const to = Math.min(count, from + PORTION - 1);
+      const last = first + count - 1;
+      for (let from = first; from <= last; from += PORTION) {
+        const to = Math.min(last, from + PORTION - 1);
         await sql.query(ADD_USERS, [pattern.id, before, from, to]);
         await sql.query(ADD_MEMBERS, [guildId, pattern.id, before, from, to]);
         await sql.query(ADD_GUILDS, [before, guildId, from, to]);
         onProgress(to);
       }
-      const made = await addTokens(sql, BigInt(before), tokens);
+      const made = await addTokens(sql, BigInt(before) + BigInt(first - 1), tokens);
       await sql.script('ANALYZE members; ANALYZE users; ANALYZE user_guilds; ANALYZE tokens');
       return made;
     });

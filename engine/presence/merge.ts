@@ -37,17 +37,27 @@ const isShown = (session: SessionPresence): session is VisiblePresence =>
  * Merges the presences of a user's sessions, in any order: the status by precedence, per platform and overall, and the
  * activities of the first session that has any, ordered by status, then by latest change.
  *
+ * Cost: one pass, because a bot may have thousands of sessions, and each that opens merges all.
+ *
  * @returns Null when no session is visible: the user is offline to everyone.
  */
 export function mergePresences(sessions: Iterable<SessionPresence>): Presence | null {
-  const shown = [...sessions].filter(isShown).sort(bySalience);
-  const first = shown[0];
-  if (!first) return null;
-  const clientStatus: Partial<Record<Platform, ShownStatus>> = {};
-  for (const { platform, status } of shown) clientStatus[platform] ??= status;
-  const busy = shown.find((session) => session.activities.length > 0);
-  return { status: first.status, activities: busy?.activities ?? [], client_status: clientStatus };
+  const first = new Map<Platform, VisiblePresence>();
+  let busy: VisiblePresence | undefined;
+  for (const session of sessions) {
+    if (!isShown(session)) continue;
+    first.set(session.platform, moreSalient(first.get(session.platform), session));
+    if (session.activities.length > 0) busy = moreSalient(busy, session);
+  }
+  const shown = [...first.values()].sort(bySalience);
+  const [overall] = shown;
+  if (!overall) return null;
+  const clientStatus = Object.fromEntries(shown.map(({ platform, status }) => [platform, status]));
+  return { status: overall.status, activities: busy?.activities ?? [], client_status: clientStatus };
 }
+
+const moreSalient = (known: VisiblePresence | undefined, session: VisiblePresence): VisiblePresence =>
+  known === undefined || bySalience(session, known) < 0 ? session : known;
 
 /** A total order, so that the result does not depend on the order of arrival; the session id breaks ties. */
 const bySalience = (a: VisiblePresence, b: VisiblePresence): number =>

@@ -142,6 +142,7 @@ describe('presences in a guild above the large threshold', () => {
     expect(reached(guild, changed('13'))).toEqual(['13', '14', 'bot']);
     expect(reached(guild, changed('15'))).toEqual(['15', 'bot']);
     expect(reached(guild, changed('16'))).toEqual(['16', 'bot']);
+    expect(reached(guild, changed('10'))).toEqual(['bot']);
     expect(reached(guild, { t: 'GUILD_MEMBER_ADD', d: {}, to: everyone })).toEqual(['13', '14', '15', '16']);
   });
 

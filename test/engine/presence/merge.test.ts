@@ -60,7 +60,8 @@ describe('the merged presence', () => {
     );
     fc.assert(
       fc.property(shuffled, ([all, mixed]) => {
-        expect(mergePresences(mixed)).toEqual(mergePresences(all));
+        // Equal presences are not sent again, so their fields are in one order.
+        expect(JSON.stringify(mergePresences(mixed))).toBe(JSON.stringify(mergePresences(all)));
       }),
     );
   });
