@@ -59,7 +59,7 @@ export function foundationOf(options: EngineOptions): Foundation {
   const logger =
     options.logger ??
     pino({ level: config.log_level, redact: REDACTION, serializers: { err: withoutValues } });
-  const { faults, onFault } = createFaults(logger, lifetime);
+  const { faults, onFault } = createFaults(logger, lifetime, clock);
   keepHeapCompact({
     ...{ isEnabled: config.compact_heap, scope: lifetime, heap: processHeap() },
     onCompacted: ({ beforeBytes, afterBytes, pauseMs }) => {

@@ -1,5 +1,5 @@
 import { NotServed } from '../../protocol/faults.ts';
-import type { Lifetime } from './clock.ts';
+import type { Clock, Lifetime } from './clock.ts';
 
 interface FaultLog {
   error(details: object, line: string): void;
@@ -13,15 +13,54 @@ interface Faults {
   readonly onFault: (error: unknown, where: string, details?: object) => void;
 }
 
-export function createFaults(log: FaultLog, lifetime: Pick<Lifetime, 'over'>): Faults {
+/**
+ * Most lines of one place within a window: when a shard dies, the work of thousands of sessions fails in one second, and each line
+ * says the same.
+ */
+const LINES_MAX = 20;
+const WINDOW_MS = 10_000;
+
+interface Window {
+  readonly startedMs: number;
+  lines: number;
+  omitted: number;
+}
+
+export function createFaults(
+  log: FaultLog,
+  lifetime: Pick<Lifetime, 'over'>,
+  clock: Pick<Clock, 'monotonic'>,
+): Faults {
   const faults = new Map<string, number>();
+  const windows = new Map<string, Window>();
+
+  /** The number of lines that were omitted before this one; null when this one is omitted too. */
+  function omittedBefore(where: string): number | null {
+    const nowMs = clock.monotonic();
+    const known = windows.get(where);
+    const isOver = known === undefined || nowMs - known.startedMs >= WINDOW_MS;
+    const window = isOver ? { startedMs: nowMs, lines: 0, omitted: 0 } : known;
+    windows.set(where, window);
+    if (window.lines === LINES_MAX) {
+      window.omitted += 1;
+      return null;
+    }
+    window.lines += 1;
+    return isOver ? (known?.omitted ?? 0) : 0;
+  }
+
   return {
     faults,
     onFault(error, where, details) {
       // Once the engine closes it serves nothing more; this fault ended its background work.
       if (lifetime.over && error instanceof NotServed) return;
       faults.set(where, (faults.get(where) ?? 0) + 1);
-      log.error({ ...details, err: error, where }, 'Background work failed.');
+      const omitted = omittedBefore(where);
+      if (omitted === null) return;
+      log.error(
+        { ...details, err: error, where, ...(omitted > 0 && { omitted_before: omitted }) },
+        'Background work failed.',
+      );
     },
   };
 }
