@@ -28,7 +28,7 @@ describe('faults of background work', () => {
     ]);
   });
 
-  test('of one place fill at most twenty lines in ten seconds, and the next line says how many were omitted', () => {
+  test('fill at most twenty lines for one place in ten seconds, and the next line says how many were omitted', () => {
     const { lines, clock, faults, fail } = scene();
     fail(1000);
     fail(1, 'journal');
@@ -43,7 +43,7 @@ describe('faults of background work', () => {
     expect(faults.get('session')).toBe(1007);
   });
 
-  test('that come now and then are all logged', () => {
+  test('are all logged when they come now and then', () => {
     const { lines, clock, fail } = scene();
     for (let count = 0; count < 30; count += 1) {
       fail(1);
