@@ -116,7 +116,7 @@ function openFiles(): Finding {
   if (!Number.isFinite(most)) return ok('open files', 'no limit, or none that this system shows');
   const soft = String(most);
   if (most >= OPEN_FILES_MIN) return ok('open files', soft);
-  const advice = `At most ${soft} connections: raise it with LimitNOFILE= of systemd, or ulimit -n.`;
+  const advice = `Fewer than ${soft} connections: raise it with LimitNOFILE= of systemd, or ulimit -n.`;
   return warning('open files', soft, advice);
 }
 

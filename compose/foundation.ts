@@ -18,6 +18,7 @@ import type { Mailer } from '../services/accounts/ports.ts';
 import { REDACTION } from '../services/identity/redaction.ts';
 import { withoutValues } from '../storage/database/loggederror.ts';
 import { loggedTrail } from '../transports/admin/securitytrail.ts';
+import { OpenFiles, openFilesCount, openFilesMax } from '../transports/http/openfiles.ts';
 import type { Recorder } from '../transports/recording/recorder.ts';
 
 /** The base of all other parts: settings, time, randomness, ids, and fault reporting. */
@@ -27,6 +28,7 @@ export interface Foundation {
   readonly lifetime: Lifetime;
   /** Its timers end with the lifetime. */
   readonly clock: Clock;
+  readonly openFiles: OpenFiles;
   readonly wheel: TimerWheel;
   readonly randomBytes: (size: number) => Uint8Array;
   readonly nextId: () => FreshId;
@@ -68,13 +70,17 @@ export function foundationOf(options: EngineOptions): Foundation {
     },
     onFault: (error) => onFault(error, 'compacting the heap'),
   });
+  const openFiles = new OpenFiles({
+    ...{ max: openFilesMax(), count: openFilesCount },
+    nowMs: () => systemClock.monotonic(),
+  });
   const metrics: Metric[] = [];
   const worker = { number: options.workerId ?? 0 };
   const ids = snowflakeSource(clock, worker);
   const given = options.nextId;
   return {
     config,
-    ...{ lifetime, clock, wheel },
+    ...{ lifetime, clock, wheel, openFiles },
     randomBytes: options.randomBytes ?? randomBytes,
     nextId: given ? () => snowflakeOf(BigInt(given())) : ids,
     ids: given ? null : ids,

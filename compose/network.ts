@@ -4,14 +4,7 @@ import { notYetOpened } from '../actors/runtime/opened.ts';
 import { VERSION } from '../actors/runtime/version.ts';
 import type { Principal } from '../actors/session/ports.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
-import {
-  activitiesOf,
-  baseUrlsOf,
-  servesWeb,
-  socketsMaxOf,
-  socketUrlOf,
-  stripeOf,
-} from '../config/choices.ts';
+import { activitiesOf, baseUrlsOf, servesWeb, socketUrlOf, stripeOf } from '../config/choices.ts';
 import { CLOSE_GRACE_MS } from '../config/fixed.ts';
 import type { Addresses } from '../embedding.ts';
 import { Allowance } from '../engine/session/allowance.ts';
@@ -29,7 +22,6 @@ import { type ApiSettings, apiRoutes, callersBy, type HttpMetrics } from '../tra
 import { bodyMemoryBounds } from '../transports/http/body.ts';
 import { cdnRoutes } from '../transports/http/cdn.ts';
 import { documentRoutes } from '../transports/http/documents.ts';
-import { openFilesMax } from '../transports/http/openfiles.ts';
 import type { Pictures } from '../transports/http/pictures.ts';
 import { type HttpServer, type Installer, startServer } from '../transports/http/server.ts';
 import type { UrlSigner } from '../transports/http/signature.ts';
@@ -211,6 +203,7 @@ function gatewayDeps({
   lifetime,
   wheel,
   clock,
+  openFiles,
   sessions,
   watch,
   chaos,
@@ -219,7 +212,8 @@ function gatewayDeps({
 }: NetworkPorts): GatewayDeps {
   return {
     settings: {
-      socketsMax: socketsMaxOf(config, openFilesMax()),
+      socketsMax: config.sockets_max,
+      openFiles,
       socketsPerIpMax: config.sockets_per_ip_max,
       trustProxy: config.trust_proxy,
       heartbeatIntervalMs: config.heartbeat_interval_ms,

@@ -190,9 +190,12 @@ const UNENCRYPTED =
   'A voice client was refused because it has no end-to-end encryption (close code 4017). Update its voice library: ' +
   '@discordjs/voice 0.19 or newer has DAVE. Or set e2ee_required to false to let it in unencrypted; see docs/clients.md.';
 
-const createRoutes = ({ config, clock, wheel, routing, watch, chaos, onFault }: VoicePorts, calls: Calls) =>
+const createRoutes = (
+  { config, clock, wheel, routing, watch, chaos, openFiles, onFault }: VoicePorts,
+  calls: Calls,
+) =>
   voiceRoutes({
-    settings: socketSettings(config),
+    settings: { ...socketSettings(config), openFiles },
     trustProxyOnOwnPort: trustsProxyOfVoice(config),
     port: redirectingCalls(calls, routing),
     newAllowance: () => new VoiceAllowance(),

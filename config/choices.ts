@@ -91,16 +91,6 @@ export function s3Of(config: Config) {
 export const trustsProxyOfVoice = (config: Config): boolean =>
   config.trust_proxy && config.voice_tls === 'off';
 
-/** Most files that a process needs beside its gateway connections: for HTTP, the database, journals. */
-const FILES_BESIDE_MAX = 500;
-const FILES_BESIDE_SHARE = 0.25;
-
-/** Most gateway connections: as configured, and so that the process can still open files when they are reached. */
-export function socketsMaxOf({ sockets_max: configured }: Config, openFilesMax: number): number {
-  const beside = Math.min(FILES_BESIDE_MAX, Math.floor(openFilesMax * FILES_BESIDE_SHARE));
-  return Math.min(configured, openFilesMax - beside);
-}
-
 /** Upper bound on gateway sessions: a detached one may still be resumable while another socket has taken its place. */
 export const sessionsMaxOf = (config: Config): number => config.sockets_max * 2;
 

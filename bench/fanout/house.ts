@@ -257,6 +257,7 @@ export async function openHouse(
       closeGraceMs: 5000,
       socketsMax: DEFAULTS.sockets_max,
       socketsPerIpMax: DEFAULTS.sockets_max,
+      openFiles: null,
       trustProxy: false,
     },
     port: sessions,

@@ -31,8 +31,13 @@ enum {
   /* How long a connection may take until READY or RESUMED. */
   OPENING_MS = 60000,
   DELAY_MS_MAX = 120000,
+  HEARTBEAT_MS_MAX = 3600000,
+  ANSWER_BYTES_MAX = 4096,
   INTENTS = 1 | 512
 };
+
+/* Numbers of dispatches are integers of JSON. */
+static const int64_t S_MAX = INT64_C(1) << 53;
 
 typedef enum { CLOSED, CONNECTING, UPGRADING, GREETED, READY } state;
 
@@ -120,8 +125,10 @@ static void keep_id(session *of, const outer *payload) {
   const char *found = memmem(payload->d, payload->d_length, name, sizeof name - 1);
   if (found == NULL) return;
   found += sizeof name - 1;
-  size_t length = 0;
-  while (length < sizeof of->id - 1 && found[length] != '"') length += 1;
+  const size_t left = (size_t)(payload->d + payload->d_length - found);
+  const char *quote = memchr(found, '"', left);
+  const size_t length = quote == NULL ? sizeof of->id : (size_t)(quote - found);
+  if (length >= sizeof of->id) return;
   memcpy(of->id, found, length);
   of->id[length] = '\0';
 }
@@ -163,6 +170,7 @@ static bool on_payload(void *at, const char *json, size_t length) {
   session *of = at;
   outer payload;
   if (!outer_of(json, length, &payload) || payload.d == NULL) return false;
+  if (payload.op == 0 && (payload.s < 0 || payload.s > S_MAX)) return false;
   switch (payload.op) {
     case 0:
       dispatched(of, &payload);
@@ -178,6 +186,7 @@ static bool on_payload(void *at, const char *json, size_t length) {
       return false;
     case 10:
       of->every_ms = (uint64_t)number_after(payload.d, payload.d_length, "\"heartbeat_interval\":");
+      if (of->every_ms < SECOND_MS || of->every_ms > HEARTBEAT_MS_MAX) return false;
       of->beat_ms = now_ms() + at_random(of->every_ms);
       of->acknowledged = true;
       return send_first(of);
@@ -227,28 +236,28 @@ static bool upgrade(session *of) {
   return send(of->fd, request, (size_t)length, MSG_NOSIGNAL) == length;
 }
 
-/* Returns how many of the bytes belong to the answer of the upgrade; 0 while it is not whole, -1 for a refusal. */
-static ssize_t upgraded(const uint8_t *bytes, size_t length) {
-  const char *end = memmem(bytes, length, "\r\n\r\n", 4);
-  if (length >= 12 && memcmp(bytes + 9, "101", 3) != 0) return -1;
-  return end == NULL ? 0 : end + 4 - (const char *)bytes;
+/* Keeps the answer of the upgrade until it is whole. What has come behind it are the first frames. */
+static bool answered(session *of, const uint8_t *bytes, size_t length, const reader_events *events) {
+  buffer *answer = &of->reader.text;
+  buffer_add(answer, (const char *)bytes, length);
+  const char *end = memmem(answer->bytes, answer->length, "\r\n\r\n", 4);
+  if (end == NULL) return answer->length < ANSWER_BYTES_MAX;
+  if (answer->length < 12 || memcmp(answer->bytes, "HTTP/1.1 101", 12) != 0) return false;
+  const size_t head = (size_t)(end + 4 - answer->bytes);
+  /* The last bytes that were received: all that is behind the head came with them. */
+  const size_t rest = answer->length - head;
+  buffer_free(answer);
+  become(of, GREETED);
+  return rest == 0 || reader_take(&of->reader, bytes + length - rest, rest, events);
 }
 
 static bool received(session *of) {
   static uint8_t bytes[READ_BYTES];
-  /* The answer of an upgrade is short: it is looked at until it is whole, and then taken. */
-  const int flags = of->state == UPGRADING ? MSG_PEEK : 0;
-  ssize_t length = recv(of->fd, bytes, of->state == UPGRADING ? 4096 : READ_BYTES, flags);
+  const ssize_t length = recv(of->fd, bytes, READ_BYTES, 0);
   if (length < 0) return errno == EAGAIN;
   if (length == 0) return false;
-  if (of->state == UPGRADING) {
-    const ssize_t head = upgraded(bytes, (size_t)length);
-    if (head <= 0) return head == 0;
-    if (recv(of->fd, bytes, (size_t)head, 0) != head) return false;
-    become(of, GREETED);
-    return true;
-  }
   const reader_events events = {.of = of, .payload = on_payload, .control = on_control};
+  if (of->state == UPGRADING) return answered(of, bytes, (size_t)length, &events);
   return reader_take(&of->reader, bytes, (size_t)length, &events);
 }
 

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { messageOf } from '../../protocol/thrown.ts';
 import { packageFolder } from '../fanout/corpus.ts';
 import { mostSessions, type Plan, planOf } from './plan.ts';
 import { recordOf, textOf } from './report.ts';
@@ -24,6 +25,22 @@ const { values } = parseArgs({
   },
 });
 
+function planned(url: string): Plan {
+  try {
+    return planOf({
+      databaseUrl: url,
+      sessions: Number(values.sessions ?? mostSessions(Number(values.shards))),
+      membersOfGuild: Number(values.members),
+      shards: Number(values.shards),
+      minutes: Number(values.minutes),
+      perSecond: Number(values.rate),
+    });
+  } catch (error) {
+    progress(messageOf(error));
+    process.exit(2);
+  }
+}
+
 const progress = (text: string): void => void process.stderr.write(`${text}\n`);
 
 const databaseUrl = process.env.DATABASE_URL;
@@ -31,14 +48,7 @@ if (databaseUrl === undefined) {
   progress('Set DATABASE_URL to an empty PostgreSQL database.');
   process.exit(2);
 }
-const plan: Plan = planOf({
-  databaseUrl,
-  sessions: Number(values.sessions ?? mostSessions(Number(values.shards))),
-  membersOfGuild: Number(values.members),
-  shards: Number(values.shards),
-  minutes: Number(values.minutes),
-  perSecond: Number(values.rate),
-});
+const plan = planned(databaseUrl);
 const folder = mkdtempSync(join(tmpdir(), 'guildhall-sessions-'));
 try {
   const figures = await measureSessions(plan, folder, progress);

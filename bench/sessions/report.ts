@@ -53,7 +53,11 @@ export function recordOf({ databaseUrl: _secret, ...plan }: Plan, figures: Figur
     ...{ target: `≤ ${round(bound)} ${unit}`, isMet: atTarget <= bound },
   }));
   const isBack = killed === null || (isComplete(killed.after) && killed.identified === 0);
-  const isWhole = isComplete(before) && isBack && counts.lost + counts.doubled === 0;
+  const isUnbroken =
+    counts.closed === (killed?.sessions ?? 0) &&
+    counts.identified === plan.sessions &&
+    counts.unanswered === 0;
+  const isWhole = isComplete(before) && isBack && isUnbroken && counts.lost + counts.doubled === 0;
   return {
     part: 'sessions',
     at: new Date().toISOString(),

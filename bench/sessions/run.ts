@@ -11,7 +11,7 @@ import { nowNs } from '../wire/pace.ts';
 import { usageOf } from '../wire/process.ts';
 import { Client, type ClientCounts, type Delays, delayAt, sumOf } from './client.ts';
 import { compileClient } from './compile.ts';
-import { mostSessions, type Plan } from './plan.ts';
+import { GUILDS_MAX, mostSessions, type Plan } from './plan.ts';
 
 /** The server's memory and CPU at a time of the run. */
 export interface Sample {
@@ -66,8 +66,6 @@ const LONG_MS = 30 * 60_000;
 /** Messages are complete when none has come for so long. */
 const QUIET_MS = 3000;
 const GUILDS_AT_ONCE = 4;
-/** One person owns all guilds. */
-const GUILDS_MAX = 100;
 
 /** Waits until something is so. @throws Error after half an hour. */
 async function until(what: string, isSo: () => boolean): Promise<number> {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OUTPUT_BYTES = 1 << 16, LONG_16 = 126, LONG_64 = 127, LENGTH_BITS = 0x7f, FINAL = 0x80, MASKED = 0x80 };
+enum { OUTPUT_BYTES = 1 << 16, TEXT_BYTES_MAX = 1 << 26, LONG_16 = 126, LONG_64 = 127, LENGTH_BITS = 0x7f, FINAL = 0x80, MASKED = 0x80 };
 
 void buffer_add(buffer *to, const char *bytes, size_t length) {
   if (to->length + length + 1 > to->room) {
@@ -43,6 +43,7 @@ static bool inflate_some(reader *of, const uint8_t *bytes, size_t length) {
     const int result = inflate(&of->inflate, Z_SYNC_FLUSH);
     if (result != Z_OK && result != Z_BUF_ERROR) return false;
     buffer_add(&of->text, output, OUTPUT_BYTES - of->inflate.avail_out);
+    if (of->text.length > TEXT_BYTES_MAX) return false;
   } while (of->inflate.avail_out == 0);
   return true;
 }

@@ -21,7 +21,8 @@ typedef struct {
 void buffer_add(buffer *to, const char *bytes, size_t length);
 void buffer_free(buffer *of);
 
-/* Reads the frames of one connection. `text` has what has arrived of a message; `frame` what has of a control frame. */
+/* Reads the frames of one connection. `text` has what has arrived of a message, `control` what has of a control frame. A text of more than
+ * 64 MiB ends the connection. */
 typedef struct {
   uint8_t head[FRAME_HEAD_BYTES_MAX];
   unsigned head_length;

@@ -11,7 +11,6 @@ import {
   servesWeb,
   sessionsMaxOf,
   shardNameOf,
-  socketsMaxOf,
   stripeOf,
   voiceWorkersOf,
   withFreePorts,
@@ -23,13 +22,6 @@ const settings = (given: Partial<Config> = {}): Config => ({ ...DEFAULTS, ...giv
 describe('the settings', () => {
   test('bound the sessions to two for each socket', () => {
     expect(sessionsMaxOf(settings({ sockets_max: 50 }))).toBe(100);
-  });
-
-  test('leave files of the process to everything beside gateway connections', () => {
-    const most = (openFiles: number) => socketsMaxOf(settings({ sockets_max: 19_900 }), openFiles);
-    expect([most(20_000), most(100_000), most(1024), most(Number.POSITIVE_INFINITY)]).toEqual([
-      19_500, 19_900, 768, 19_900,
-    ]);
   });
 
   test('require encryption of calls only when set and when the dated rule is in force', () => {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 /** The limit of open files of this process, of which each connection takes one; infinite where the system does not say. */
 export function openFilesMax(): number {
@@ -7,5 +7,58 @@ export function openFilesMax(): number {
     return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
   } catch {
     return Number.POSITIVE_INFINITY;
+  }
+}
+
+/** The files that this process has open; 0 where the system does not say. */
+export function openFilesCount(): number {
+  try {
+    return readdirSync('/proc/self/fd').length;
+  } catch {
+    return 0;
+  }
+}
+
+/** Kept for all but WebSockets: at most so many files, and at most this share of the limit. */
+const RESERVED_MAX = 500;
+const RESERVED_SHARE = 0.25;
+/** Counting 20,000 files takes milliseconds, so that it is done for so many sockets at once, and not more often than this. */
+const PER_COUNT = 100;
+const COUNT_EVERY_MS = 50;
+
+interface OpenFilesPorts {
+  readonly max: number;
+  readonly count: () => number;
+  /** Monotonic milliseconds. */
+  readonly nowMs: () => number;
+}
+
+/** Lets WebSockets in only while the process has files left for everything else: the database, journals, HTTP. */
+export class OpenFiles {
+  readonly #ports: OpenFilesPorts;
+  readonly #usable: number;
+  #left = 0;
+  #countedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(ports: OpenFilesPorts) {
+    this.#ports = ports;
+    const { max } = ports;
+    this.#usable = max - Math.min(RESERVED_MAX, Math.floor(max * RESERVED_SHARE));
+  }
+
+  /** Takes a place for a socket. False when there is none. */
+  take(): boolean {
+    if (this.#usable === Number.POSITIVE_INFINITY) return true;
+    if (this.#left === 0) this.#recount();
+    if (this.#left === 0) return false;
+    this.#left -= 1;
+    return true;
+  }
+
+  #recount(): void {
+    const { count, nowMs } = this.#ports;
+    if (nowMs() - this.#countedMs < COUNT_EVERY_MS) return;
+    this.#countedMs = nowMs();
+    this.#left = Math.min(PER_COUNT, Math.max(0, this.#usable - count()));
   }
 }

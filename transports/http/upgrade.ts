@@ -6,6 +6,7 @@ import { refusal } from '../../protocol/refusal.ts';
 import { resultOf } from '../rest/pipeline.ts';
 import type { AddressWatch } from './addresswatch.ts';
 import { addressOf } from './exchange.ts';
+import type { OpenFiles } from './openfiles.ts';
 import { standstillMs } from './standstill.ts';
 
 /** The protocol handler of one WebSocket, as the server calls it. */
@@ -34,6 +35,8 @@ export interface Attached<S extends UpgradedSocket> {
 export interface UpgradeSettings {
   readonly socketsMax: number;
   readonly socketsPerIpMax: number;
+  /** The files that the process may still open, for all its WebSockets together; null for no bound. */
+  readonly openFiles: Pick<OpenFiles, 'take'> | null;
   readonly heartbeatIntervalMs: number;
   readonly heartbeatGraceMs: number;
   readonly identifyTimeoutMs: number;
@@ -218,8 +221,9 @@ export class SocketUpgrades<S extends UpgradedSocket> {
     }
     const ofNetwork = this.#perIp.get(networkOf(address)) ?? 0;
     const full = this.#sockets.size >= socketsMax || ofNetwork >= socketsPerIpMax;
-    if (this.#draining || full) {
-      res.writeStatus('503 Service Unavailable').writeHeader('Retry-After', '5').end();
+    if (this.#draining || full || this.#deps.settings.openFiles?.take() === false) {
+      // Closed, because a connection that waits for its client holds a file for seconds.
+      res.writeStatus('503 Service Unavailable').writeHeader('Retry-After', '5').end(undefined, true);
       return;
     }
     res.upgrade(

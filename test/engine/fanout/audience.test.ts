@@ -146,6 +146,23 @@ describe('presences in a guild above the large threshold', () => {
     expect(reached(guild, { t: 'GUILD_MEMBER_ADD', d: {}, to: everyone })).toEqual(['13', '14', '15', '16']);
   });
 
+  it('reach no application that acts for a person', () => {
+    const guild = crowd(THRESHOLD + 1);
+    const acting = {
+      id: 'grant',
+      applicationId: id<ApplicationId>('77'),
+      scopes: expandScopes(['identify']),
+      expiresMs: NOW_MS,
+    };
+    guild.audiences.add(
+      Object.assign(new RecordingSession('acting', '16'), {
+        largeThreshold: THRESHOLD,
+        authorization: acting,
+      }),
+    );
+    expect(reached(guild, changed('16'))).toEqual(['16', 'bot']);
+  });
+
   it('reach everyone up to the threshold, also after members have left', () => {
     const guild = crowd(THRESHOLD + 1);
     expect(reached(guild, changed('16'))).toEqual(['16', 'bot']);

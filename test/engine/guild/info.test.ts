@@ -233,9 +233,31 @@ describe('GUILD_CREATE', () => {
       INTENTS.GUILD_PRESENCES,
       ['2', '20', '21', '22', '23', '24'],
     ],
+    [
+      'with presences, nearly huge: those of note',
+      75_000,
+      INTENTS.GUILD_PRESENCES,
+      ['2', '20', '21', '22', '23', '24'],
+    ],
     ['with presences, huge: itself and those in voice', 75_001, INTENTS.GUILD_PRESENCES, ['2', '20', '24']],
   ])('contains members %s', (_what, memberCount, intents, members) => {
     expect(ids(shown(memberCount, intents))).toEqual(members);
+  });
+
+  it('contains presences for bots with the intent alone, in a huge guild those of members in voice', () => {
+    const guild = crowd(75_001);
+    guild.presences.set('20' as UserId, { user: { id: '20' }, status: 'online' } as never);
+    guild.presences.set('24' as UserId, { user: { id: '24' }, status: 'dnd' } as never);
+    guild.voiceStates.set('23' as UserId, { user_id: '23', channel_id: null } as never);
+    const presencesOf = (intents: number) =>
+      guildCreatePayload(guild, '20' as UserId, 50, intents, NOW_MS).presences.map(({ user }) => user.id);
+    expect(presencesOf(INTENTS.GUILD_PRESENCES).sort()).toEqual(['20', '24']);
+    expect(presencesOf(INTENTS.GUILDS)).toEqual([]);
+    expect(ids(guildCreatePayload(guild, '20' as UserId, 50, INTENTS.GUILDS, NOW_MS))).toEqual([
+      '2',
+      '20',
+      '24',
+    ]);
   });
 
   it('contains for people in a large guild only what is near: themselves, members in voice, presences of their call', () => {

@@ -45,7 +45,14 @@ async function serve(
     onFault,
   });
   const app = uWS.App();
-  const settings = { ...LIMITS, socketsMax: 100, socketsPerIpMax: 100, trustProxy: false, ...change };
+  const settings = {
+    ...LIMITS,
+    socketsMax: 100,
+    socketsPerIpMax: 100,
+    openFiles: null,
+    trustProxy: false,
+    ...change,
+  };
   const gateway = createGatewayRoutes(app, {
     settings,
     port: sessions,
@@ -231,6 +238,25 @@ describe('the gateway over sockets', () => {
       await vi.waitUntil(() => gateway.stats().sockets === 1);
       await client(port, '/').until(({ op }) => op === 10);
     }
+  });
+
+  it('answers 503 and closes the connection when the process may open no more files', async () => {
+    let left = 1;
+    const take = (): boolean => {
+      left -= 1;
+      return left >= 0;
+    };
+    const { port } = await serve({ openFiles: { take } });
+    await client(port, '/').until(({ op }) => op === 10);
+    const socket = connectTcp(port, '127.0.0.1');
+    const closed = once(socket, 'close');
+    socket.write(
+      'GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
+        'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
+    );
+    const [answer] = await once(socket, 'data');
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 503 .*\r\nRetry-After: 5/);
+    await closed;
   });
 
   it('outlives a fault while a socket is being admitted', async () => {

@@ -45,7 +45,7 @@ async function connected() {
   const time = { nowMs: 0 };
   const socket = new Recorder();
   const upgrades = new SocketUpgrades<Recorder>({
-    settings: { ...LIMITS, socketsMax: 10, socketsPerIpMax: 10 },
+    settings: { ...LIMITS, socketsMax: 10, socketsPerIpMax: 10, openFiles: null },
     frameBytesMax: 100,
     wheel: {
       add(run) {

@@ -34,7 +34,14 @@ async function serve(
   const calls = new FakeCalls();
   const faults: unknown[] = [];
   const routes = voiceRoutes({
-    settings: { ...LIMITS, socketsMax: 100, socketsPerIpMax: 100, trustProxy: false, ...change },
+    settings: {
+      ...LIMITS,
+      socketsMax: 100,
+      socketsPerIpMax: 100,
+      openFiles: null,
+      trustProxy: false,
+      ...change,
+    },
     trustProxyOnOwnPort: options.proxied ?? false,
     port: calls,
     newAllowance: () => new VoiceAllowance(),
