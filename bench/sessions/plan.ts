@@ -30,7 +30,7 @@ export function mostSessions(shards: number): number {
 
 /**
  * @throws Error with what to do, when a process may not have as many sockets, when one person would own too many guilds, or when a
- * number is none.
+ * value is not a positive number.
  */
 export function planOf(asked: Omit<Plan, 'guilds' | 'clients'>): Plan {
   const { sessions, shards, membersOfGuild, minutes, perSecond } = asked;

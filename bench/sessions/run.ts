@@ -122,7 +122,7 @@ async function makeGuilds(server: SpawnedServer, count: number): Promise<Guild[]
   return guilds;
 }
 
-/** Samples the server every few seconds until it is told to stop. */
+/** Samples the server every few seconds until `stop`. */
 class Watch {
   readonly samples: Sample[] = [];
   phase = 'connecting';

@@ -22,9 +22,9 @@ export function openFilesCount(): number {
 /** Kept for all but WebSockets: at most so many files, and at most this share of the limit. */
 const RESERVED_MAX = 500;
 const RESERVED_SHARE = 0.25;
-/** Counting 20,000 files takes milliseconds, so that it is done for so many sockets at once, and not more often than this. */
+/** Counting 20,000 files takes milliseconds: it is done for so many sockets at once, and again after so long where none may be opened. */
 const PER_COUNT = 100;
-const COUNT_EVERY_MS = 50;
+const COUNT_AGAIN_MS = 50;
 
 interface OpenFilesPorts {
   readonly max: number;
@@ -38,7 +38,8 @@ export class OpenFiles {
   readonly #ports: OpenFilesPorts;
   readonly #usable: number;
   #left = 0;
-  #countedMs = Number.NEGATIVE_INFINITY;
+  /** When a count found no room; negative infinity while there is room. */
+  #fullMs = Number.NEGATIVE_INFINITY;
 
   constructor(ports: OpenFilesPorts) {
     this.#ports = ports;
@@ -46,7 +47,7 @@ export class OpenFiles {
     this.#usable = max - Math.min(RESERVED_MAX, Math.floor(max * RESERVED_SHARE));
   }
 
-  /** Takes a place for a socket. False when there is none. */
+  /** Counts a further socket. @returns false when it must be refused. */
   take(): boolean {
     if (this.#usable === Number.POSITIVE_INFINITY) return true;
     if (this.#left === 0) this.#recount();
@@ -57,8 +58,8 @@ export class OpenFiles {
 
   #recount(): void {
     const { count, nowMs } = this.#ports;
-    if (nowMs() - this.#countedMs < COUNT_EVERY_MS) return;
-    this.#countedMs = nowMs();
+    if (nowMs() - this.#fullMs < COUNT_AGAIN_MS) return;
     this.#left = Math.min(PER_COUNT, Math.max(0, this.#usable - count()));
+    this.#fullMs = this.#left === 0 ? nowMs() : Number.NEGATIVE_INFINITY;
   }
 }

@@ -18,7 +18,6 @@ function scene(max: number, open: number) {
     for (let taken = 0; taken < most; taken += 1) {
       if (!files.take()) return taken;
       world.open += 1;
-      world.nowMs += 60;
     }
     return most;
   };
@@ -31,6 +30,12 @@ describe('open files', () => {
     expect(scene(20_000, 200).fill(30_000)).toBe(19_300);
     expect(scene(300, 260).fill(10)).toBe(0);
     expect(scene(Number.POSITIVE_INFINITY, 5).fill(1_000)).toBe(1_000);
+  });
+
+  test('are counted again at once in a burst, so that no socket is refused while there is room', () => {
+    const { world, fill } = scene(20_000, 200);
+    expect(fill(5_000)).toBe(5_000);
+    expect(world.nowMs).toBe(0);
   });
 
   test('are counted once for a hundred sockets, and at most twenty times a second while there is no room', () => {
