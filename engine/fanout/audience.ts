@@ -220,10 +220,12 @@ function byUser(list: AudienceList): ReadonlyMap<string, readonly Recipient[]> {
   return index;
 }
 
-/** The user a dispatch with `ownWithoutIntent`, `ownAlways` or `onlyNearInLarge` is about. */
+const userOf = (d: object): string | undefined => (d as { user?: { id: string } }).user?.id;
+
+/** The user who receives a dispatch with `ownWithoutIntent` or `ownAlways` because it is about them. */
 function subjectOf(d: object, row: DispatchRow): string | undefined {
   if (row.ownAlways) return (d as { user_id?: string }).user_id;
-  return row.ownWithoutIntent || row.onlyNearInLarge ? (d as { user?: { id: string } }).user?.id : undefined;
+  return row.ownWithoutIntent ? userOf(d) : undefined;
 }
 
 /** The users of a list in a payload: ids, or objects with `user_id`. */
@@ -401,7 +403,7 @@ export class Audiences {
 
   /** Adds the sessions that are shown only what is near them, of users near the subject. */
   #withNear(guild: Guild, sessions: readonly Recipient[], row: DispatchRow, d: object): readonly Recipient[] {
-    const subject = subjectOf(d, row);
+    const subject = userOf(d);
     if (subject === undefined) return sessions;
     const near = nearTo<string>(guild, subject).flatMap((userId) => this.#sessionsOf(userId));
     const missed = near.filter(

@@ -2,6 +2,7 @@
 import type { GuildMemberFlags } from 'discord-api-types/v10';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Recipient } from '../../../engine/fanout/body.ts';
 import type { GuildChannel } from '../../../engine/guild/guild.ts';
 import type { Dispatch } from '../../../engine/kernel/dispatch.ts';
 import { channelPermissions, guildPermissions } from '../../../engine/permissions/permissions.ts';
@@ -29,9 +30,19 @@ import {
 const NOW_MS = 1_780_000_000_000;
 const at = (ms: number): string => new Date(ms).toISOString();
 
+const LARGE = 50;
+
+/** Whether a session of a large guild is neither of the user nor of someone in the same call. */
+function isFar(guild: GuildWithSessions, session: Recipient, subject = ''): boolean {
+  if (session.bot || guild.memberCount <= (session.largeThreshold ?? guild.memberCount)) return false;
+  const callOf = (userId: string) => guild.voiceStates.get(id<UserId>(userId))?.channel_id ?? null;
+  const call = callOf(session.userId);
+  return session.userId !== subject && (call === null || call !== callOf(subject));
+}
+
 /** The result that `recipients` must have, computed for each session by itself. */
 function bruteForce(guild: GuildWithSessions, { t, d, to }: Dispatch, nowMs: number): Map<string, boolean> {
-  const { intent, permission, contentGated, ownWithoutIntent, ownAlways } = DISPATCH_ROWS[t];
+  const { intent, permission, contentGated, ownWithoutIntent, ownAlways, onlyNearInLarge } = DISPATCH_ROWS[t];
   const full = new Map<string, boolean>();
   const payload = d as {
     user?: { id: string };
@@ -46,6 +57,7 @@ function bruteForce(guild: GuildWithSessions, { t, d, to }: Dispatch, nowMs: num
     if (session.bot && intent !== null && (session.intents & intent) === 0 && !exempt) continue;
     if (to.kind === 'users' && !to.userIds.includes(userId)) continue;
     if (to.kind !== 'users' && !guild.members.get(userId)) continue;
+    if (onlyNearInLarge && to.kind === 'guild' && isFar(guild, session, payload.user?.id)) continue;
     if (own) {
       full.set(session.sessionId, true);
       continue;
@@ -121,8 +133,11 @@ const sessionOf = fc
     userId: fc.constantFrom(...userIds),
     intents: fc.option(fc.subarray(intentNames)),
     key: fc.integer({ min: 0, max: 9 }),
+    largeThreshold: fc.constantFrom(LARGE, Number.POSITIVE_INFINITY),
   })
-  .map(({ userId, intents, key }) => new RecordingSession(`s${key}`, userId, intents ?? undefined));
+  .map(({ userId, intents, key, largeThreshold }) =>
+    Object.assign(new RecordingSession(`s${key}`, userId, intents ?? undefined), { largeThreshold }),
+  );
 const audienceOf = fc.oneof(
   fc.constant(everyone),
   fc.constantFrom(...roomIds, '99').map(inRoom),
@@ -136,6 +151,7 @@ const dispatchOf = fc
         'GUILD_MEMBER_UPDATE',
         'INVITE_CREATE',
         'VOICE_STATE_UPDATE',
+        'PRESENCE_UPDATE',
       ),
       fc.constantFrom(...names),
     ),
@@ -146,10 +162,15 @@ const dispatchOf = fc
   .map(
     ({ t, to, subject, mentioned }): Dispatch => ({
       t,
-      to,
+      // No channel has presences.
+      to: t === 'PRESENCE_UPDATE' && to.kind === 'channel' ? everyone : to,
       d: { ...message(subject, mentioned), user: user(subject), user_id: subject },
     }),
   );
+function join(guild: GuildWithSessions, userId: string, channelId: string | null): void {
+  guild.voiceStates.set(id(userId), { user_id: userId, channel_id: channelId } as never);
+}
+
 /** A change to the guild as `apply` makes it, or a step of the clock. */
 const changeOf = fc.oneof(
   fc
@@ -176,6 +197,14 @@ const changeOf = fc.oneof(
   sessionOf.map((session) => (guild: GuildWithSessions) => {
     guild.audiences.add(session);
   }),
+  fc.constantFrom(LARGE, LARGE + 1).map((memberCount) => (guild: GuildWithSessions) => {
+    guild.memberCount = memberCount;
+  }),
+  fc
+    .tuple(fc.constantFrom(...userIds), fc.constantFrom(...roomIds, null))
+    .map(([userId, channelId]) => (guild: GuildWithSessions) => {
+      join(guild, userId, channelId);
+    }),
 );
 const stepOf = fc.oneof(
   { weight: 4, arbitrary: dispatchOf.map((dispatch) => ({ dispatch })) },
@@ -188,6 +217,8 @@ const worldOf = fc.record({
   members: fc.tuple(...userIds.slice(1).map(memberOf)),
   channels: fc.tuple(...roomIds.map(roomOf)),
   sessions: fc.array(sessionOf, { maxLength: 8 }),
+  memberCount: fc.constantFrom(LARGE, LARGE + 1),
+  calls: fc.tuple(...userIds.map(() => fc.constantFrom('30', null))),
 });
 
 describe('against brute force', () => {
@@ -195,6 +226,8 @@ describe('against brute force', () => {
     fc.assert(
       fc.property(worldOf, fc.array(stepOf, { maxLength: 20 }), (world, steps) => {
         const guild = buildGuild(world);
+        guild.memberCount = world.memberCount;
+        for (const [index, channelId] of world.calls.entries()) join(guild, userIds[index] ?? '', channelId);
         let nowMs = NOW_MS;
         for (const step of steps) {
           if ('laterMs' in step) nowMs += step.laterMs;
@@ -212,7 +245,7 @@ describe('against brute force', () => {
           }
         }
       }),
-      { numRuns: 400 },
+      { numRuns: 1500 },
     );
   });
 });
