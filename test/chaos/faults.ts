@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Ground, LEASE_TTL_MS, type Shard } from './ground.ts';
+import type { Ground } from './ground.ts';
+import { LEASE_TTL_MS, type Shard } from './shard.ts';
+import type { NetworkState } from './system.ts';
 
 /** A fault of one shard, or of something that all shards share. */
 export interface Fault {
@@ -12,6 +14,8 @@ const between = (random: () => number, from: number, to: number): number => from
 const away = (random: () => number): 'cut' | 'held' => (random() < 0.5 ? 'cut' : 'held');
 /** By when others have what a silent shard had. */
 const TAKEN_MS = LEASE_TTL_MS + 2_500;
+/** A clock is as wrong as this at most. */
+const STEP_MS_MAX = 5 * 60_000;
 
 const kill: Fault = {
   name: 'killed and started again',
@@ -34,9 +38,10 @@ const pauseFor = (ms: number): Fault => ({
 const partedFromEtcd: Fault = {
   name: 'parted from etcd',
   async run(_ground, shard, random) {
-    shard.toEtcd.set(away(random));
+    const state = away(random);
+    for (const wire of shard.toEtcd) wire.set(state);
     await delay(between(random, LEASE_TTL_MS / 2, LEASE_TTL_MS * 2));
-    shard.toEtcd.set('whole');
+    for (const wire of shard.toEtcd) wire.set('whole');
   },
 };
 
@@ -154,3 +159,100 @@ export const ANY_PATRONI: readonly Fault[] = [
   ...ONE_OF_EACH_PATRONI,
   ...[primaryLost, kill, late, partedFromDatabase, etcdRestarted],
 ];
+
+/** Nothing of it is refused: whoever waits for an answer has to give up. */
+const network = (state: NetworkState, what: string): Fault => ({
+  name: `its network ${what}`,
+  async run(_ground, { machine }, random) {
+    await machine?.setNetwork(state);
+    await delay(between(random, 1_000, 2 * LEASE_TTL_MS));
+    await machine?.setNetwork('whole');
+  },
+});
+
+/** Its connections are left open at the other ends, which it never tells. */
+const powerLost: Fault = {
+  name: 'its machine lost power',
+  async run(_ground, shard, random) {
+    await shard.machine?.setNetwork('down');
+    await shard.kill();
+    await delay(between(random, 0, 2 * LEASE_TTL_MS));
+    await shard.start();
+  },
+};
+
+/** As a clock is put right after it has been wrong for a while, backwards or forwards. */
+const clockStepped: Fault = {
+  name: 'its clock stepped, and put right',
+  async run(_ground, { machine }, random) {
+    machine?.stepClock(between(random, -STEP_MS_MAX, STEP_MS_MAX));
+    await delay(between(random, 3_000, 10_000));
+    machine?.stepClock(0);
+  },
+};
+
+/** It ends while its clock is wrong, and the next owners go by theirs. */
+const killedOutOfTime: Fault = {
+  name: 'its clock stepped, then killed',
+  async run(_ground, shard, random) {
+    shard.machine?.stepClock(between(random, -STEP_MS_MAX, STEP_MS_MAX));
+    await delay(between(random, 3_000, 6_000));
+    await shard.kill();
+    shard.machine?.stepClock(0);
+    await delay(between(random, 0, 2 * LEASE_TTL_MS));
+    await shard.start();
+  },
+};
+
+const journalDiskFull: Fault = {
+  name: 'disk of the journals full',
+  async run({ journalDisk }, _shard, random) {
+    journalDisk?.fill();
+    await delay(between(random, 1_000, 8_000));
+    journalDisk?.free();
+  },
+};
+
+/** What the shards have not written then, nobody has. */
+const killedWithFullDisk: Fault = {
+  name: 'disk of the journals full, then killed',
+  async run({ journalDisk }, shard, random) {
+    journalDisk?.fill();
+    await delay(between(random, 1_000, 4_000));
+    await shard.kill();
+    journalDisk?.free();
+    await shard.start();
+  },
+};
+
+const databaseDiskFull: Fault = {
+  name: 'disk of PostgreSQL full',
+  async run({ databaseDisk, postgres }, _shard, random) {
+    databaseDisk?.fill();
+    await delay(between(random, 2_000, 8_000));
+    databaseDisk?.free();
+    await postgres?.revive();
+  },
+};
+
+const memberLost: Fault = {
+  name: 'a member of etcd lost',
+  run: (ground, _shard, random) => ground.etcd.lose(1, between(random, 1_000, LEASE_TTL_MS * 2)),
+};
+
+/** What is left cannot decide anything. */
+const quorumLost: Fault = {
+  name: 'two of three members of etcd lost',
+  run: (ground, _shard, random) => ground.etcd.lose(2, between(random, 0, LEASE_TTL_MS * 1.5)),
+};
+
+/** Faults of a run with `--system`: one of each, and what is drawn in a longer one. */
+export const ONE_OF_EACH_SYSTEM: readonly Fault[] = [
+  network('down', 'down'),
+  network('deaf', 'losing all that is sent to it'),
+  network('mute', 'losing all that it sends'),
+  network('narrow', 'narrow and lossy'),
+  ...[powerLost, clockStepped, killedOutOfTime, journalDiskFull, killedWithFullDisk, databaseDiskFull],
+  ...[memberLost, quorumLost],
+];
+export const ANY_SYSTEM: readonly Fault[] = [...ONE_OF_EACH_SYSTEM, kill, late, partedFromPeers];

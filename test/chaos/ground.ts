@@ -1,29 +1,21 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { etcdBinary, startEtcd, type TestEtcd } from '../support/etcd.ts';
-import { freePort } from '../support/freeport.ts';
 import { lackingForPatroni, type PatroniCluster, startPatroni } from '../support/patroni.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.setup.ts';
 import type { Noted, Stored } from './judge.ts';
-import { openWire, type Wire } from './wire.ts';
+import { ADMIN_TOKEN, PARTITIONS, type Shard, shardOf } from './shard.ts';
+import { Disk, lackingForSystem, Machine, openBridge } from './system.ts';
 
-export const PARTITIONS = 64;
-export const LEASE_TTL_MS = 3_000;
 const SHARDS = ['chaos-a', 'chaos-b', 'chaos-c'] as const;
-export const ADMIN_TOKEN = 'of-the-chaos-test';
 const DATABASE = 'chaos';
-const START_TIMEOUT_MS = 60_000;
-/** Lines of a shard's log that are kept. */
-const LOG_LINES_MAX = 20_000;
-
-/** In what a shard says first of itself over a link. */
-const nameIn = (said: Buffer): string | null => /chaos-[abc]/.exec(said.toString('latin1'))?.[0] ?? null;
+/** Size of the journals' disk: a run of some minutes takes a fraction of it. */
+const JOURNAL_DISK_BYTES = 64 << 20;
+/** Size of PostgreSQL's disk: its log takes at least 80 MiB, a new database 40. */
+const DATABASE_DISK_BYTES = 512 << 20;
 
 interface GroundOptions {
   /** Where `dist/cli.js` is. */
@@ -32,25 +24,9 @@ interface GroundOptions {
   readonly fence?: boolean;
   /** Two servers under Patroni behind HAProxy and PgBouncer, in place of one. */
   readonly patroni?: boolean;
+  /** Shards with a network, a clock and a disk of their own, and three members of etcd. */
+  readonly system?: boolean;
   readonly set?: Readonly<Record<string, string | number | boolean>>;
-}
-
-/** A process of the cluster, and the wires between it and the rest. */
-export interface Shard {
-  readonly id: string;
-  readonly api: string;
-  readonly gateway: string;
-  readonly adminUrl: string;
-  readonly toEtcd: Wire;
-  readonly toDatabase: Wire;
-  /** Others reach it over this one. */
-  readonly fromPeers: Wire;
-  readonly log: readonly string[];
-  /** Resolves when it serves. */
-  start(): Promise<void>;
-  signal(signal: NodeJS.Signals): void;
-  /** Ends it as SIGKILL does. */
-  kill(): Promise<void>;
 }
 
 /** Shards as processes, over an etcd and a PostgreSQL of their own. */
@@ -60,6 +36,9 @@ export interface Ground {
   /** One of the two, by the option `patroni`. */
   readonly postgres: TestPostgres | null;
   readonly patroni: PatroniCluster | null;
+  /** The disks of the journals and of PostgreSQL; null when they lie on that of the machine. */
+  readonly journalDisk: Disk | null;
+  readonly databaseDisk: Disk | null;
   readonly journalDir: string;
   /** Parts a shard from all others, both ways, or joins it with them again. */
   part(shard: Shard, state: 'whole' | 'cut' | 'held'): void;
@@ -91,9 +70,13 @@ CREATE OR REPLACE FUNCTION guildhall_fence(partitions integer[], epochs bigint[]
 LANGUAGE sql AS 'SELECT true'`;
 
 /** What the machine lacks, or null. */
-export function lacking({ patroni = false }: Pick<GroundOptions, 'patroni'> = {}): string | null {
+export function lacking({
+  patroni = false,
+  system = false,
+}: Pick<GroundOptions, 'patroni' | 'system'> = {}): string | null {
   const programs = [...(etcdBinary === null ? ['etcd'] : []), ...(patroni ? lackingForPatroni() : [])];
-  return programs.length === 0 ? null : `not installed: ${programs.join(', ')}`;
+  if (programs.length > 0) return `not installed: ${programs.join(', ')}`;
+  return system ? lackingForSystem() : null;
 }
 
 /** @throws Error when something does not start, or the machine lacks it. */
@@ -115,13 +98,21 @@ async function build(
   closing: (() => Promise<unknown> | unknown)[],
   close: () => Promise<void>,
 ): Promise<Ground> {
+  const { system = false } = options;
   const folder = mkdtempSync(join(tmpdir(), 'guildhall-chaos-'));
   closing.push(() => rmSync(folder, { recursive: true, force: true }));
-  const etcd = await startEtcd(etcdBinary ?? 'etcd');
+  const journalDisk = system ? await diskOf(join(folder, 'journals'), JOURNAL_DISK_BYTES, closing) : null;
+  const databaseDisk = system ? await diskOf(join(folder, 'database'), DATABASE_DISK_BYTES, closing) : null;
+  if (system) {
+    // PostgreSQL is another user's.
+    chmodSync(folder, 0o711);
+    await openBridge();
+  }
+  const etcd = await startEtcd(etcdBinary ?? 'etcd', system ? 3 : 1);
   closing.push(() => etcd.stop());
   const patroni = options.patroni === true ? await startPatroni(etcd.url) : null;
   closing.push(() => patroni?.stop());
-  const postgres = patroni === null ? await postgresAlone() : null;
+  const postgres = patroni === null ? await postgresAlone(databaseDisk?.folder) : null;
   closing.push(() => postgres?.stop());
   const databaseUrl = new URL(patroni?.url ?? postgres?.url ?? '');
   if (postgres) {
@@ -130,19 +121,21 @@ async function build(
   }
   const query = <Row>(text: string, values: readonly unknown[] = []) =>
     askOnce<Row>(databaseUrl.href, text, values);
-  const journalDir = join(folder, 'journal');
+  const journalDir = join(journalDisk?.folder ?? folder, 'journal');
+  const etcdUrls = etcd.urls.map((url) => new URL(url));
   const shards: Shard[] = [];
-  for (const id of SHARDS)
-    shards.push(
-      await shardOf({ ...options, id, folder, journalDir, databaseUrl, etcdUrl: new URL(etcd.url) }, closing),
-    );
+  for (const [at, id] of SHARDS.entries()) {
+    const machine = system ? new Machine(at, folder) : null;
+    const given = { ...options, id, folder, journalDir, databaseUrl, etcdUrls, machine };
+    shards.push(await shardOf(given, closing));
+  }
   const [first, ...others] = shards;
   await first?.start();
   await query(NOTES);
   if (options.fence === false) await query(NO_FENCE);
   await Promise.all(others.map((shard) => shard.start()));
   return {
-    ...{ shards, etcd, postgres, patroni, journalDir, query, close },
+    ...{ shards, etcd, postgres, patroni, journalDisk, databaseDisk, journalDir, query, close },
     part(shard, state) {
       shard.fromPeers.set(state);
       for (const other of shards) if (other !== shard) other.fromPeers.set(state, shard.id);
@@ -167,8 +160,19 @@ async function build(
   };
 }
 
-async function postgresAlone(): Promise<TestPostgres> {
-  const postgres = await startPostgres();
+async function diskOf(
+  folder: string,
+  bytes: number,
+  closing: (() => Promise<unknown> | unknown)[],
+): Promise<Disk> {
+  const disk = new Disk(folder);
+  await disk.mount(bytes);
+  closing.push(() => disk.unmount());
+  return disk;
+}
+
+async function postgresAlone(within?: string): Promise<TestPostgres> {
+  const postgres = await startPostgres([], within);
   if (typeof postgres === 'string') throw new Error(postgres);
   return postgres;
 }
@@ -181,67 +185,6 @@ async function askOnce<Row>(url: string, text: string, values: readonly unknown[
   } finally {
     await client.end();
   }
-}
-
-interface ShardGiven extends GroundOptions {
-  readonly id: string;
-  readonly folder: string;
-  readonly journalDir: string;
-  readonly databaseUrl: URL;
-  readonly etcdUrl: URL;
-}
-
-async function shardOf(given: ShardGiven, closing: (() => Promise<unknown> | unknown)[]): Promise<Shard> {
-  const { id, root, folder, journalDir, set = {} } = given;
-  const [port, adminPort, linkPort] = [await freePort(), await freePort(), await freePort()];
-  const toEtcd = await openWire(Number(given.etcdUrl.port));
-  const toDatabase = await openWire(Number(given.databaseUrl.port));
-  const fromPeers = await openWire(linkPort, nameIn);
-  for (const wire of [toEtcd, toDatabase, fromPeers]) closing.push(() => wire.close());
-  const database = new URL(given.databaseUrl);
-  database.port = String(toDatabase.port);
-  const settings = {
-    ...{ listen_port: port, admin_port: adminPort, admin_token: ADMIN_TOKEN, log_level: 'info' },
-    ...{ database_url: database.href, etcd_urls: `http://127.0.0.1:${toEtcd.port}` },
-    ...{ shard_id: id, cluster_id: 'of-chaos', partitions: PARTITIONS, lease_ttl_ms: LEASE_TTL_MS },
-    ...{ link_port: linkPort, link_address: `127.0.0.1:${fromPeers.port}`, journal_dir: journalDir },
-    ...{ voice: false, rate_limits: false, max_concurrency: 100, heartbeat_interval_ms: 2_000 },
-    ...set,
-  };
-  const args = Object.entries(settings).flatMap(([key, value]) => ['--set', `${key}=${value}`]);
-  const log: string[] = [];
-  let child: ChildProcess | null = null;
-
-  async function start(): Promise<void> {
-    const command = [join(root, 'dist/cli.js'), 'start', '--json', '--data', join(folder, id), ...args];
-    const started = spawn(process.execPath, command, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
-    child = started;
-    createInterface({ input: started.stderr }).on('line', (line) => {
-      log.push(line);
-      if (log.length > LOG_LINES_MAX) log.shift();
-    });
-    const timer = setTimeout(() => started.kill('SIGKILL'), START_TIMEOUT_MS);
-    const lines = createInterface({ input: started.stdout });
-    const ended = once(started, 'exit').then(() =>
-      Promise.reject(new Error(`${id} ended: ${log.slice(-20).join('\n')}`)),
-    );
-    await Promise.race([once(lines, 'line'), ended]).finally(() => clearTimeout(timer));
-    ended.catch(() => undefined);
-  }
-  async function kill(): Promise<void> {
-    if (!child || child.exitCode !== null || child.signalCode !== null) return;
-    const exited = once(child, 'exit');
-    child.kill('SIGKILL');
-    await exited;
-  }
-  closing.push(kill);
-  return {
-    ...{ id, toEtcd, toDatabase, fromPeers, log, start, kill },
-    api: `http://127.0.0.1:${port}/api/v10`,
-    gateway: `ws://127.0.0.1:${port}`,
-    adminUrl: `http://127.0.0.1:${adminPort}`,
-    signal: (signal) => void child?.kill(signal),
-  };
 }
 
 /** Resolves when all shards serve and every partition is owned. @throws Error after the time-out. */

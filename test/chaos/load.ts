@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { INTENTS } from '../../protocol/intents.ts';
 import { OP } from '../../protocol/opcodes.ts';
-import { ADMIN_TOKEN, type Shard } from './ground.ts';
 import type { Hearing, ReceivedDispatch, Written } from './judge.ts';
+import { ADMIN_TOKEN, type Shard } from './shard.ts';
 
 const ANSWER_MS = 15_000;
 /** Between two attempts. */

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Fault } from './faults.ts';
-import { allServing, type Ground, openGround, PARTITIONS, type Shard } from './ground.ts';
+import { allServing, type Ground, openGround } from './ground.ts';
 import { judge, type Verdict } from './judge.ts';
 import { ChannelWriter, Listener, seedWorld, type World } from './load.ts';
+import { PARTITIONS, type Shard } from './shard.ts';
 
 interface ChaosOptions {
   /** Where `dist/cli.js` is. */
@@ -15,6 +16,8 @@ interface ChaosOptions {
   readonly fence?: boolean;
   /** Two servers of PostgreSQL under Patroni. */
   readonly patroni?: boolean;
+  /** Shards with a network, a clock and a disk of their own. */
+  readonly system?: boolean;
   readonly log: (line: string) => void;
 }
 
@@ -56,8 +59,8 @@ function randomOf(seed: number): () => number {
  * database.
  */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
-  const { fence = true, patroni = false, root, log } = options;
-  const ground = await openGround({ root, fence, patroni });
+  const { fence = true, patroni = false, system = false, root, log } = options;
+  const ground = await openGround({ root, fence, patroni, system });
   try {
     await allServing(ground.shards);
     const world = await seedWorld(ground.shards[0] as Shard, GUILDS);

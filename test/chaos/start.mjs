@@ -1,4 +1,5 @@
 // `npm run chaos`: builds the server, and the program that harms it, and runs it.
+import { spawnSync } from 'node:child_process';
 import { build } from 'vite';
 import { ensureBuilt } from '../../scripts/prepare.mjs';
 
@@ -12,4 +13,9 @@ await build({
     rollupOptions: { output: { entryFileNames: 'chaos.mjs', codeSplitting: false } },
   },
 });
-await import(`${outDir}/chaos.mjs`);
+// Networks and disks that the run makes end with its process, in namespaces of its own.
+const isolated = process.argv.includes('--system') && process.platform === 'linux' && process.getuid() === 0;
+if (isolated) {
+  const command = [process.execPath, `${outDir}/chaos.mjs`, ...process.argv.slice(2)];
+  process.exitCode = spawnSync('unshare', ['--net', '--mount', ...command], { stdio: 'inherit' }).status ?? 1;
+} else await import(`${outDir}/chaos.mjs`);

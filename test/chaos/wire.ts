@@ -18,15 +18,22 @@ interface Line {
   readonly ends: readonly [Socket, Socket];
 }
 
+const LOOPBACK = '127.0.0.1';
 /** A client has identified within this many bytes. */
 const NAME_WITHIN_BYTES = 64 << 10;
 
+/** Where a wire ends; loopback unless another address is named. */
+interface WireEnds {
+  readonly port: number;
+  readonly from?: string;
+  readonly to?: string;
+}
+
 /**
- * Opens a wire on loopback to a port there, which need not be served yet. `nameIn` finds in what a client has sent
- * first who it is.
+ * Opens a wire to a port, which need not be served yet. `nameIn` finds in what a client has sent first who it is.
  */
 export async function openWire(
-  targetPort: number,
+  { port, from = LOOPBACK, to = LOOPBACK }: WireEnds,
   nameIn: (said: Buffer) => string | null = () => null,
 ): Promise<Wire> {
   const lines = new Set<Line>();
@@ -46,7 +53,7 @@ export async function openWire(
   }
 
   const server = createServer((socket) => {
-    const onward = connect(targetPort, '127.0.0.1');
+    const onward = connect(port, to);
     const line: Line = { client: '', ends: [socket, onward] };
     lines.add(line);
     listen(socket, nameIn, (name) => {
@@ -72,7 +79,7 @@ export async function openWire(
     }
     apply(line);
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
+  await once(server.listen(0, from), 'listening');
   return {
     port: (server.address() as AddressInfo).port,
     set(state, client = '') {

@@ -11,12 +11,17 @@ import { installed } from './installed.ts';
 const START_TIMEOUT_MS = 30_000;
 
 export interface TestEtcd {
+  /** URL of the first member. */
   readonly url: string;
+  /** URLs of all members. */
+  readonly urls: readonly string[];
   /** Stops the process where it stands, as a machine that hangs does. */
   pause(): void;
   resume(): void;
-  /** Ends it as SIGKILL does, and brings it up again over the same data. */
+  /** Ends all members as SIGKILL does, and brings them up again over the same data. */
   restart(downMs?: number): Promise<void>;
+  /** The same with so many of its members. */
+  lose(count: number, downMs: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -34,49 +39,83 @@ async function untilHealthy(url: string, child: ChildProcess, log: readonly stri
   }
 }
 
-export async function startEtcd(binary: string): Promise<TestEtcd> {
+/** A cluster of one member unless said otherwise. */
+export async function startEtcd(binary: string, members = 1): Promise<TestEtcd> {
   const root = mkdtempSync(join(tmpdir(), 'guildhall-etcd-'));
-  const [client, peer] = [await freePort(), await freePort()];
-  const [url, peerUrl] = [`http://127.0.0.1:${client}`, `http://127.0.0.1:${peer}`];
-  const flags = {
-    name: 'test',
-    'data-dir': join(root, 'data'),
-    'listen-client-urls': url,
-    'advertise-client-urls': url,
-    'listen-peer-urls': peerUrl,
-    'initial-advertise-peer-urls': peerUrl,
-    'initial-cluster': `test=${peerUrl}`,
-    // A lease may be as short as three elections of half a second.
-    'election-timeout': '500',
-    'heartbeat-interval': '50',
-  };
-  const args = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]);
-  const log: string[] = [];
-  async function start(): Promise<ChildProcess> {
-    const child = spawn(binary, args, { stdio: ['ignore', 'ignore', 'pipe'], cwd: root });
-    child.stderr?.on('data', (chunk) => log.push(String(chunk)));
-    await untilHealthy(url, child, log);
-    return child;
+  const ports: { name: string; url: string; peerUrl: string }[] = [];
+  for (let n = 0; n < members; n += 1) {
+    const [client, peer] = [await freePort(), await freePort()];
+    ports.push({ name: `test${n}`, url: `http://127.0.0.1:${client}`, peerUrl: `http://127.0.0.1:${peer}` });
   }
-  async function end(child: ChildProcess): Promise<void> {
-    if (child.exitCode !== null || child.signalCode !== null) return;
+  const cluster = ports.map(({ name, peerUrl }) => `${name}=${peerUrl}`).join();
+  const all = ports.map((port) => new Member(binary, root, { ...port, cluster }));
+  const start = (some: readonly Member[]) => Promise.all(some.map((member) => member.start()));
+  const end = (some: readonly Member[]) => Promise.all(some.map((member) => member.end()));
+  async function again(some: readonly Member[], downMs: number): Promise<void> {
+    await end(some);
+    await delay(downMs);
+    await start(some);
+  }
+  await start(all);
+  const urls = ports.map(({ url }) => url);
+  return {
+    ...{ url: urls[0] ?? '', urls },
+    pause: () => all.forEach((member) => void member.signal('SIGSTOP')),
+    resume: () => all.forEach((member) => void member.signal('SIGCONT')),
+    restart: (downMs = 0) => again(all, downMs),
+    lose: (count, downMs) => again(all.slice(0, count), downMs),
+    async stop() {
+      await end(all);
+      rmSync(root, { recursive: true, force: true });
+    },
+  };
+}
+
+interface MemberGiven {
+  readonly name: string;
+  readonly url: string;
+  readonly peerUrl: string;
+  /** All members with their addresses. */
+  readonly cluster: string;
+}
+
+class Member {
+  readonly #binary: string;
+  readonly #args: readonly string[];
+  readonly #url: string;
+  readonly #root: string;
+  readonly #log: string[] = [];
+  #child: ChildProcess | null = null;
+
+  constructor(binary: string, root: string, { name, url, peerUrl, cluster }: MemberGiven) {
+    const flags = {
+      ...{ name, 'data-dir': join(root, name), 'listen-client-urls': url, 'advertise-client-urls': url },
+      ...{ 'listen-peer-urls': peerUrl, 'initial-advertise-peer-urls': peerUrl, 'initial-cluster': cluster },
+      // A lease may be as short as three elections of half a second.
+      ...{ 'election-timeout': '500', 'heartbeat-interval': '50' },
+    };
+    this.#binary = binary;
+    this.#args = Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, value]);
+    this.#url = url;
+    this.#root = root;
+  }
+
+  async start(): Promise<void> {
+    const child = spawn(this.#binary, this.#args, { stdio: ['ignore', 'ignore', 'pipe'], cwd: this.#root });
+    this.#child = child;
+    child.stderr?.on('data', (chunk) => this.#log.push(String(chunk)));
+    await untilHealthy(this.#url, child, this.#log);
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
+  async end(): Promise<void> {
+    const child = this.#child;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
     const exited = once(child, 'exit');
     child.kill('SIGKILL');
     await exited;
   }
-  let child = await start();
-  return {
-    url,
-    pause: () => void child.kill('SIGSTOP'),
-    resume: () => void child.kill('SIGCONT'),
-    async restart(downMs = 0) {
-      await end(child);
-      await delay(downMs);
-      child = await start();
-    },
-    async stop() {
-      await end(child);
-      rmSync(root, { recursive: true, force: true });
-    },
-  };
 }

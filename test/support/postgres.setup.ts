@@ -98,6 +98,8 @@ export interface TestPostgres {
   restart(downMs?: number): Promise<void>;
   /** The same without a last word: what is not in its log on disk is gone, and it has to recover. */
   crash(downMs?: number): Promise<void>;
+  /** Brings it up again if it has ended by itself. */
+  revive(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -174,13 +176,19 @@ async function start(root: string, { bin, user }: Server, more: readonly string[
     url,
     restart: (downMs = 0) => again('SIGINT', downMs),
     crash: (downMs = 0) => again('SIGQUIT', downMs),
+    async revive() {
+      if (server.exitCode !== null || server.signalCode !== null) server = await run();
+    },
     stop: () => endServer(server),
   };
 }
 
-/** Starts one in a temporary folder, with settings besides; answers why not where there can be none. */
-export async function startPostgres(settings: readonly string[] = []): Promise<TestPostgres | string> {
-  const root = mkdtempSync(join(tmpdir(), 'guildhall-postgres-'));
+/** Starts one in a new folder below `within`, with settings besides; answers why not where there can be none. */
+export async function startPostgres(
+  settings: readonly string[] = [],
+  within = tmpdir(),
+): Promise<TestPostgres | string> {
+  const root = mkdtempSync(join(within, 'guildhall-postgres-'));
   const remove = () => rmSync(root, { recursive: true, force: true });
   const user = unprivileged();
   const packagedOnly = process.env.TEST_POSTGRES === 'packaged';
