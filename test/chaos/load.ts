@@ -158,16 +158,16 @@ export class Listener {
     readonly random: () => number;
   };
   readonly #hearings: { heard: ReceivedDispatch[]; fromStart: boolean }[] = [];
-  /** Ids of the messages received since the last READY. */
-  readonly #heardIds = new Set<string>();
+  /** When and as which `s` each message was first received since the last READY. */
+  readonly #heardAs = new Map<string, string>();
   #socket: WebSocket | null = null;
   #sessionId = '';
   #seq = 0;
   #over = false;
   #channelIds: ReadonlySet<string>;
   resumed = 0;
-  /** How often its session was invalidated. */
-  anew = 0;
+  /** When its sessions were invalidated, Unix milliseconds. */
+  readonly anewAtMs: number[] = [];
   /** History of its connections, line by line. */
   readonly diary: string[] = [];
   /** It has all its guilds: READY comes before they are subscribed. */
@@ -251,7 +251,7 @@ export class Listener {
     else if (op === OP.RECONNECT) socket.close(4000);
     else if (op === OP.INVALID_SESSION) {
       if ((d as unknown) !== true) {
-        if (this.#sessionId !== '') this.anew += 1;
+        if (this.#sessionId !== '') this.anewAtMs.push(Date.now());
         this.#sessionId = '';
         this.#seq = 0;
       }
@@ -270,7 +270,7 @@ export class Listener {
   #hear(t: string | null, s: number, d: Payload['d']): void {
     if (t === 'READY') {
       this.#sessionId = String(d.session_id);
-      this.#heardIds.clear();
+      this.#heardAs.clear();
       this.#hearings.push({ heard: [], fromStart: this.#hearings.length === 0 });
     }
     if (t === 'RESUMED') this.resumed += 1;
@@ -282,8 +282,9 @@ export class Listener {
       this.#channelIds.has(String(d.channel_id)) &&
       String(d.content).startsWith('chaos ');
     const message = isOurs ? { id: String(d.id), channelId: String(d.channel_id) } : null;
-    if (message && this.#heardIds.has(message.id)) this.#note(`hears ${message.id} again as ${s}`);
-    if (message) this.#heardIds.add(message.id);
+    const before = message && this.#heardAs.get(message.id);
+    if (message && before) this.#note(`hears ${message.id} again as ${s}, at first ${before}`);
+    else if (message) this.#heardAs.set(message.id, `as ${s} at ${new Date().toISOString()}`);
     const anew = t === 'GUILD_CREATE' ? String(d.id) : null;
     if (anew && this.#guilds.add(anew).size === this.#channelIds.size) this.#isReady();
     this.#hearings.at(-1)?.heard.push({ s, anew, message });

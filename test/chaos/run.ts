@@ -89,12 +89,17 @@ async function underLoad(ground: Ground, world: World, options: ChaosOptions): P
       (channelId) => new ChannelWriter({ ...given, channelId, everyMs: WRITE_EVERY_MS }),
     );
     await delay(CALM_MS);
+    const startedMs = Date.now();
     await inflict(ground, random, options);
     await allServing(shards);
     await Promise.all(writers.map((writer) => writer.stop()));
     const report = await reportOf(ground, writers, listeners);
-    const [found] = [...report.lost, ...report.doubled, ...report.reordered];
-    if (found) explain(found, ground, listeners, options.log);
+    for (const [n, { anewAtMs }] of listeners.entries())
+      for (const atMs of anewAtMs)
+        options.log(`session ${n} was lost at ${((atMs - startedMs) / 1_000).toFixed(1)} s`);
+    const found = [...report.lost, ...report.doubled, ...report.reordered];
+    for (const id of new Set(found.flatMap((each) => /\d{17,20}/.exec(each) ?? [])))
+      explain(id, ground, listeners, options.log);
     return report;
   } finally {
     for (const listener of listeners) listener.stop();
@@ -118,16 +123,14 @@ const AROUND_MS = { before: 8_000, after: 15_000 };
 
 /** Logs what sessions and shards recorded around the time of a lost or doubled message. */
 function explain(
-  found: string,
+  id: string,
   { shards }: Ground,
   listeners: readonly Listener[],
   log: (line: string) => void,
 ): void {
-  const id = /\d{17,20}/.exec(found)?.[0];
-  if (!id) return;
   const atMs = madeMs(id);
   const isNear = (ms: number) => ms > atMs - AROUND_MS.before && ms < atMs + AROUND_MS.after;
-  log(`${found}; it was written at ${new Date(atMs).toISOString()}`);
+  log(`${id} was written at ${new Date(atMs).toISOString()}`);
   const lines = listeners.flatMap(({ diary }) =>
     diary.filter((line) => isNear(Date.parse(line.slice(0, 24)))),
   );
@@ -165,7 +168,7 @@ async function reportOf(
     acknowledged: written.length,
     heard: listeners.flatMap((each) => each.hearings()).reduce((total, { heard }) => total + heard.length, 0),
     resumed: listeners.reduce((total, each) => total + each.resumed, 0),
-    anew: listeners.reduce((total, each) => total + each.anew, 0),
+    anew: listeners.reduce((total, { anewAtMs }) => total + anewAtMs.length, 0),
     later: sum((each) => each.later),
     laterWithHint: sum((each) => each.laterWithHint),
     refused,

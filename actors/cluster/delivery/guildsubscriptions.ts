@@ -82,7 +82,8 @@ export class GuildSubscriptions {
     return new Promise((settle, fail) => {
       const waiter = { kind: strict ? 'resuming' : 'subscribing', caller: { settle, fail } } as const;
       const sinceMs = this.#sinceMs(guildId);
-      this.#apply(subscribed, local, { type: 'subscribe', waiter, after, n, sinceMs, from });
+      const deliversUnder = localEpochOf(subscribed);
+      this.#apply(subscribed, local, { type: 'subscribe', waiter, after, n, sinceMs, from, deliversUnder });
     });
   }
 

@@ -29,6 +29,8 @@ export type SubscriptionEvent =
       readonly sinceMs: number;
       /** The stream's source, which would answer the request; nobody answers a session that has ended. */
       readonly from: 'here' | 'peer' | 'nobody';
+      /** Epoch of the local actor that delivers to subscribed sessions; null for other sources. */
+      readonly deliversUnder: number | null;
     }
   /** The subscription is part of a request that is being sent. */
   | { readonly type: 'requested'; readonly request: number }
@@ -155,17 +157,18 @@ function unsubscribed(state: Subscription, how: Subscribed): Step {
   return step(ABSENT, DROP_CURSOR, ...settled(state, how));
 }
 
-function subscribe(state: Subscription, { waiter, after, n, sinceMs, from }: EventOf<'subscribe'>): Step {
-  const fresh = (client: Client): Waiting => ({
-    ...{ name: 'waiting', client, waiter, sinceMs, deliveredUnder: null },
+function subscribe(state: Subscription, event: EventOf<'subscribe'>): Step {
+  const { waiter, after, n, sinceMs, from, deliversUnder } = event;
+  const fresh = (client: Client, deliveredUnder: number | null): Waiting => ({
+    ...{ name: 'waiting', client, waiter, sinceMs, deliveredUnder },
   });
-  if (state.name === 'absent') return step(fresh(after === null ? NOTHING : upTo(after)), REQUEST);
+  if (state.name === 'absent') return step(fresh(after === null ? NOTHING : upTo(after), null), REQUEST);
   if (state.name === 'subscribed') {
     // A subscribed session has the guild, unless its user left and rejoined. A request with a position lets the owner
     // detect that.
     if (after === null && from === 'here')
       return step(state, { do: 'settle', caller: waiter.caller, how: 'member' });
-    return step(fresh(upTo(after ?? n)), REQUEST);
+    return step(fresh(upTo(after ?? n), deliversUnder), REQUEST);
   }
   // An earlier caller for the same session is answered: the session is subscribed once the next request succeeds.
   const earlier = settled(state, 'member');
@@ -177,7 +180,9 @@ function subscribe(state: Subscription, { waiter, after, n, sinceMs, from }: Eve
       return step({ ...state, name: 'answeredAgain', waiter }, ...earlier);
   }
   const resumeAfter = after ?? positionOf(state);
-  return step(fresh(resumeAfter === null ? state.client : upTo(resumeAfter)), ...earlier, REQUEST);
+  const client = resumeAfter === null ? state.client : upTo(resumeAfter);
+  // A local actor that still delivers to the session moves the position when it ends.
+  return step(fresh(client, state.deliveredUnder), ...earlier, REQUEST);
 }
 
 function requested(state: Subscription, { request }: EventOf<'requested'>): Step {

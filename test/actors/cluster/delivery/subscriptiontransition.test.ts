@@ -28,7 +28,7 @@ type EventOf<T extends SubscriptionEvent['type']> = Extract<SubscriptionEvent, {
 
 const again: EventOf<'subscribe'> = {
   ...{ type: 'subscribe', waiter: { kind: 'subscribing', caller: SECOND } },
-  ...{ after: null, n: numberOf(1, 40), sinceMs: 5, from: 'peer' },
+  ...{ after: null, n: numberOf(1, 40), sinceMs: 5, from: 'peer', deliversUnder: null },
 };
 const gone: EventOf<'answered'> = { type: 'answered', request: 7, from: 'peer', how: 'gone' };
 const late: EventOf<'requestFailed'> = {
@@ -39,9 +39,13 @@ const late: EventOf<'requestFailed'> = {
 const EVENTS = {
   subscribe: {
     again,
-    againHere: { ...again, from: 'here' },
+    againHere: { ...again, from: 'here', deliversUnder: 1 },
     againUnowned: { ...again, from: 'nobody' },
     resume: { ...again, after: numberOf(1, 5), waiter: { kind: 'resuming', caller: SECOND } },
+    resumeHere: {
+      ...{ ...again, from: 'here', deliversUnder: 1, after: numberOf(1, 5) },
+      waiter: { kind: 'resuming', caller: SECOND },
+    },
   },
   requested: { requested: { type: 'requested', request: 8 } },
   answered: {
@@ -116,6 +120,8 @@ const SETTLED = 'settle first member';
 const LEFT = ['absent', 'dropCursor', 'settle first gone'] as const;
 const RESUMED = 'waiting current 1:5 resuming second since 5';
 const AGAIN = 'waiting current 1:10 for second since 5';
+/** The local actor that delivers to the session will say where it ended. */
+const AGAIN_UNDER = 'waiting current 1:10 for second under 1 since 5';
 
 /** Subscriptions whose request, if any, is 7; the client has everything up to 1:10 and the first caller waits. */
 const TABLE: Record<Subscription['name'], Row> = {
@@ -124,6 +130,7 @@ const TABLE: Record<Subscription['name'], Row> = {
     againHere: ['waiting nothing for second since 5', 'request'],
     againUnowned: ['waiting nothing for second since 5', 'request'],
     resume: [RESUMED, 'request'],
+    resumeHere: [RESUMED, 'request'],
     guildDeleted: ['absent', 'dropCursor'],
     unavailable: ['absent', 'dropCursor'],
     left: ['absent', 'dropCursor'],
@@ -133,6 +140,7 @@ const TABLE: Record<Subscription['name'], Row> = {
     againHere: ['subscribed', 'settle second member'],
     againUnowned: ['waiting current 1:40 for second since 5', 'request'],
     resume: [RESUMED, 'request'],
+    resumeHere: ['waiting current 1:5 resuming second under 1 since 5', 'request'],
     sourceChanged: ['waiting current 1:40 under 1 since 5'],
     guildDeleted: ['absent', 'dropCursor'],
     unavailable: ['waiting unavailable since 6', 'dropCursor', 'retry'],
@@ -145,6 +153,7 @@ const TABLE: Record<Subscription['name'], Row> = {
     againHere: [AGAIN, SETTLED, 'request'],
     againUnowned: [AGAIN, SETTLED, 'request'],
     resume: [RESUMED, SETTLED, 'request'],
+    resumeHere: [RESUMED, SETTLED, 'request'],
     requested: ['requested current 1:10 for first in 8'],
     caughtUp: ['subscribed', SETTLED],
     caughtUpLate: ['waiting current 1:30 for first under 1'],
@@ -160,6 +169,7 @@ const TABLE: Record<Subscription['name'], Row> = {
     againHere: [AGAIN, SETTLED, 'request'],
     againUnowned: [AGAIN, SETTLED, 'request'],
     resume: [RESUMED, SETTLED, 'request'],
+    resumeHere: [RESUMED, SETTLED, 'request'],
     requested: ['requested current 1:10 for first in 8'],
     caughtUp: ['waitingAgain current 1:20 for first', 'retry'],
     caughtUpLate: ['waitingAgain current 1:30 for first under 1'],
@@ -175,6 +185,7 @@ const TABLE: Record<Subscription['name'], Row> = {
     againHere: [AGAIN, SETTLED, 'request'],
     againUnowned: [AGAIN, SETTLED, 'request'],
     resume: [RESUMED, SETTLED, 'request'],
+    resumeHere: [RESUMED, SETTLED, 'request'],
     member: ['answered current 1:10', SETTLED],
     memberHere: ['subscribed', SETTLED],
     gone: ['absent', REMOVED, 'dropCursor', 'settle first gone'],
@@ -194,6 +205,7 @@ const TABLE: Record<Subscription['name'], Row> = {
     againHere: [AGAIN, SETTLED, 'request'],
     againUnowned: [AGAIN, SETTLED, 'request'],
     resume: [RESUMED, SETTLED, 'request'],
+    resumeHere: [RESUMED, SETTLED, 'request'],
     member: ['answeredAgain current 1:10 for first'],
     memberHere: ['waitingAgain current 0:0 for first', 'retry'],
     gone: ['waitingAgain nothing for first', REMOVED, 'dropCursor', 'retry'],
@@ -213,6 +225,7 @@ const TABLE: Record<Subscription['name'], Row> = {
     againHere: [AGAIN, 'request'],
     againUnowned: [AGAIN, 'request'],
     resume: [RESUMED, 'request'],
+    resumeHere: [RESUMED, 'request'],
     caughtUp: ['subscribed'],
     caughtUpLate: ['answered current 1:30 under 1'],
     sourceChanged: ['waiting current 1:10'],
@@ -225,6 +238,7 @@ const TABLE: Record<Subscription['name'], Row> = {
     againHere: [AGAIN, SETTLED, 'request'],
     againUnowned: [AGAIN, SETTLED, 'request'],
     resume: [RESUMED, SETTLED, 'request'],
+    resumeHere: [RESUMED, SETTLED, 'request'],
     caughtUp: ['waitingAgain current 1:20 for first', 'retry'],
     caughtUpLate: ['answeredAgain current 1:30 for first under 1'],
     sourceChanged: ['waitingAgain current 1:10 for first'],
@@ -339,7 +353,8 @@ const REQUESTED: Record<string, readonly [Partial<PendingSubscription>, Partial<
     { deliveredUnder: 1 },
     {
       again: ['requestedAgain current 1:10 for second under 1 in 7', SETTLED],
-      againHere: [AGAIN, SETTLED, 'request'],
+      againHere: [AGAIN_UNDER, SETTLED, 'request'],
+      againUnowned: [AGAIN_UNDER, SETTLED, 'request'],
       member: ['answered current 1:10 under 1', SETTLED],
       failed: ['waiting current 1:10 for first under 1'],
       failedLate: ['waiting unavailable under 1', ...FAILED],
