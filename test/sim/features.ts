@@ -1,7 +1,16 @@
 import { Random } from '../fuzz/random.ts';
 
 /** Activities of users besides writing in guilds, and clients that stop reading for a while. */
-export const FEATURES = ['direct', 'lobbies', 'groups', 'reads', 'slow', 'matches', 'merges'] as const;
+export const FEATURES = [
+  'direct',
+  'lobbies',
+  'groups',
+  'reads',
+  'slow',
+  'matches',
+  'merges',
+  'links',
+] as const;
 export type Feature = (typeof FEATURES)[number];
 
 /** Share of the seeds that have each feature, and share of the commands in such a seed that belong to its features. */

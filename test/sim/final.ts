@@ -150,7 +150,8 @@ function statusOf(userId: string, clients: readonly SimClient[]): string {
 
 function judgeWrites({ judge, truth, workload }: FinalPorts): void {
   const counts = new Map(truth.named);
-  for (const { content } of truth.messages.values()) counts.set(content, (counts.get(content) ?? 0) + 1);
+  for (const { content, isCopy } of truth.messages.values())
+    if (!isCopy) counts.set(content, (counts.get(content) ?? 0) + 1);
   for (const { what, mark, fate } of workload.commands) {
     if (mark === null) continue;
     const times = counts.get(mark) ?? 0;

@@ -66,7 +66,7 @@ export class Life {
 
   constructor(name: string, userId: string, truth: Truth, judge: Judge, lobbies: LobbyTruth | null = null) {
     this.name = name;
-    this.lobbies = lobbies && new LobbyView(name, userId, lobbies, judge);
+    this.lobbies = lobbies && new LobbyView(name, userId, lobbies, truth, judge);
     this.groups = lobbies ? null : new GroupView(name, userId, truth, judge);
     this.userId = userId;
     this.#truth = truth;
@@ -85,7 +85,8 @@ export class Life {
     if (t !== null) (this.lobbies ?? this.groups)?.heard(t, d as object);
     const act = t === null ? undefined : this.#acts[t];
     if (act) act(d as never);
-    else this.#applied(t ?? '', d as { guild_id?: string });
+    // What a lobby shows of the channel linked to it names the guild, which the player need not have.
+    else if (!t?.startsWith('LOBBY_')) this.#applied(t ?? '', d as { guild_id?: string });
   }
 
   /** Messages that the client should have and does not have. */

@@ -19,6 +19,8 @@ interface LinkPorts {
   readonly users: readonly SimUser[];
   readonly guilds: readonly SimGuild[];
   readonly clients: readonly SimClient[];
+  /** Whether the run has no faults. */
+  readonly isUntroubled: boolean;
   readonly mark: (kind: string) => string;
   readonly enqueue: (asked: Arguments) => void;
 }
@@ -34,6 +36,8 @@ interface Pair {
 interface Probe extends Pair {
   readonly mark: string;
   readonly from: 'lobby' | 'channel';
+  /** The sessions of the lobby's members that were connected then. */
+  readonly to: readonly SimClient['life'][];
 }
 
 /** Lobbies of the game's server, which are linked to channels of guilds and parted from them, and messages on both sides. */
@@ -60,15 +64,12 @@ export class LinkWork {
 
   /** Writes on both sides of each link: a half without the other is found by that. */
   probe(): void {
-    const { world } = this.#ports;
-    this.#probes = [];
-    for (const pair of this.#pairs) {
-      const member = this.#member(pair.lobbyId);
-      if (member)
-        this.#probes.push({ ...pair, from: 'lobby', mark: this.#writeInLobby(pair.lobbyId, member) });
-      this.#probes.push({ ...pair, from: 'channel', mark: this.#writeInChannel(pair) });
-    }
-    const whole = new Set(this.#pairs.flatMap(({ lobbyId, channelId }) => [lobbyId, channelId]));
+    const { world, isUntroubled } = this.#ports;
+    // Without faults nothing has to be found, as both halves are written and removed together.
+    if (isUntroubled) this.#judgeHalves();
+    const pairs = this.#pairs;
+    this.#probes = pairs.flatMap((pair) => this.#probesOf(pair));
+    const whole = new Set(pairs.flatMap(({ lobbyId, channelId }) => [lobbyId, channelId]));
     for (const half of this.#channelHalves) if (!whole.has(half.channelId)) this.#writeInChannel(half);
     for (const { lobbyId } of this.#lobbyHalves) {
       const member = this.#member(lobbyId);
@@ -77,37 +78,62 @@ export class LinkWork {
     world.note(`links are probed: ${this.#probes.length} messages`);
   }
 
-  /** Judges the links when everything has been served for a while, and the messages of the last probe. */
-  judgeEnd(): void {
-    const { judge, truth, database, clients } = this.#ports;
-    const lobbyOf = new Map(this.#lobbyHalves.map(({ lobbyId, channelId }) => [channelId, lobbyId]));
-    const channelOf = new Map(this.#channelHalves.map(({ lobbyId, channelId }) => [lobbyId, channelId]));
-    for (const { lobbyId, channelId } of this.#channelHalves)
-      judge.expect(
-        lobbyOf.get(channelId) === lobbyId,
-        'both halves',
-        () => `${channelId} names ${lobbyId}, which is linked to another channel or to none`,
-      );
-    for (const { lobbyId, channelId } of this.#lobbyHalves)
-      judge.expect(
-        channelOf.get(lobbyId) === channelId || this.#member(lobbyId) === undefined,
-        'both halves',
-        () => `${lobbyId} is linked to ${channelId}, which does not name it`,
-      );
+  #probesOf(pair: Pair): Probe[] {
+    const to = this.#sessionsIn(pair.lobbyId);
+    const ofChannel: Probe = { ...pair, to, from: 'channel', mark: this.#writeInChannel(pair) };
+    const member = this.#member(pair.lobbyId);
+    if (!member) return [ofChannel];
+    return [ofChannel, { ...pair, to, from: 'lobby', mark: this.#writeInLobby(pair.lobbyId, member) }];
+  }
+
+  /**
+   * Judges the links when everything has been served for a while, and the messages of the last probe. What a lobby shows
+   * of a channel is sent once: a stream of a link that breaks loses it.
+   */
+  judgeEnd(hasBreaks: boolean): void {
+    const { judge, truth } = this.#ports;
+    this.#judgeHalves();
     const copies = new Map<string, number>();
     for (const { content, isCopy } of truth.messages.values())
       if (isCopy) copies.set(content, (copies.get(content) ?? 0) + 1);
     for (const [mark, count] of copies)
       judge.expect(count === 1, 'copied once', () => `${mark} is copied ${count} times`);
-    for (const { from, mark, lobbyId, channelId } of this.#probes) {
-      if (lobbyOf.get(channelId) !== lobbyId) continue;
+    const linked = new Map(this.#pairs.map(({ lobbyId, channelId }) => [channelId, lobbyId]));
+    for (const { from, mark, to, lobbyId, channelId } of this.#probes) {
+      if (linked.get(channelId) !== lobbyId) continue;
       if (from === 'lobby')
         judge.expect(copies.has(mark), 'copied', () => `${mark} of ${lobbyId} is not in ${channelId}`);
-      else
-        for (const { life, userId, up } of clients)
-          if (up && life.lobbies && database.lobbies.get(lobbyId)?.members.has(userId as UserId))
-            judge.expect(life.lobbies.isShown(mark), 'shown', () => `${life.name} is not shown ${mark}`);
+      else if (!hasBreaks)
+        for (const { name, lobbies } of this.#sessionsIn(lobbyId).filter((session) => to.includes(session)))
+          judge.expect(lobbies?.isShown(mark) === true, 'shown', () => `${name} is not shown ${mark}`);
     }
+  }
+
+  /** A channel and a lobby name each other. In a lobby without members nobody finds that it is alone. */
+  #judgeHalves(): void {
+    const { judge } = this.#ports;
+    const whole = new Set(this.#pairs.flatMap(({ lobbyId, channelId }) => [lobbyId, channelId]));
+    for (const { lobbyId, channelId } of this.#channelHalves)
+      judge.expect(
+        whole.has(channelId),
+        'both halves',
+        () => `${channelId} names ${lobbyId}, which is linked to another channel or to none`,
+      );
+    for (const { lobbyId, channelId } of this.#lobbyHalves)
+      judge.expect(
+        whole.has(lobbyId) || this.#member(lobbyId) === undefined,
+        'both halves',
+        () => `${lobbyId} is linked to ${channelId}, which does not name it`,
+      );
+  }
+
+  /** The connected sessions of the lobby's members. */
+  #sessionsIn(lobbyId: ChannelId): SimClient['life'][] {
+    const { clients, database } = this.#ports;
+    const members = database.lobbies.get(lobbyId)?.members;
+    return clients.flatMap(({ life, userId, up }) =>
+      up && life.lobbies && members?.has(userId as UserId) ? [life] : [],
+    );
   }
 
   get #lobbyHalves(): Pair[] {

@@ -19,6 +19,8 @@ interface Stay {
 interface LobbyHistory {
   readonly stays: Map<string, Stay[]>;
   readonly hosts: Set<string | null>;
+  /** The channels that it has been linked to. */
+  readonly channels: Set<string>;
   host: string | null;
   gone: boolean;
 }
@@ -55,7 +57,8 @@ export class LobbyTruth {
         lobby.hosts.add(lobby.host);
         const isMember = lobby.host === null || this.wasMember(lobby.host, ownerId, at);
         this.#judge.expect(isMember, 'host', () => `${lobby.host} hosts ${ownerId} and is no member`);
-      } else if (fact.type === 'lobbyDeleted') {
+      } else if (fact.type === 'lobbyLinked') lobby.channels.add(fact.link.channel.id);
+      else if (fact.type === 'lobbyDeleted') {
         lobby.gone = true;
         for (const stays of lobby.stays.values()) closeLast(stays, at);
       }
@@ -80,12 +83,22 @@ export class LobbyTruth {
     return this.#lobbies.get(lobbyId)?.hosts.has(hostId) ?? false;
   }
 
+  wasLinked(lobbyId: string, channelId: string): boolean {
+    return this.#lobbies.get(lobbyId)?.channels.has(channelId) ?? false;
+  }
+
   exists(lobbyId: string): boolean {
     return this.#lobbies.get(lobbyId)?.gone === false;
   }
 
   #history(lobbyId: string): void {
-    this.#lobbies.set(lobbyId, { stays: new Map(), hosts: new Set([null]), host: null, gone: false });
+    this.#lobbies.set(lobbyId, {
+      stays: new Map(),
+      hosts: new Set([null]),
+      channels: new Set(),
+      host: null,
+      gone: false,
+    });
   }
 
   #stays(userId: string, lobbyId: string): readonly Stay[] {

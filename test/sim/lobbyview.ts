@@ -1,5 +1,6 @@
 import type { Judge } from './judge.ts';
 import type { LobbyText, LobbyTruth } from './lobbytruth.ts';
+import type { Truth } from './truth.ts';
 
 interface ShownMember {
   readonly user: { readonly id: string };
@@ -12,6 +13,12 @@ interface ShownLobby {
   readonly metadata: object | null;
   readonly members: readonly ShownMember[];
   readonly host_id?: string | null;
+}
+
+interface ShownMessage {
+  readonly id: string;
+  readonly lobby_id: string;
+  readonly content: string;
 }
 
 interface AboutMember {
@@ -49,21 +56,30 @@ export class LobbyView {
   readonly #name: string;
   readonly #userId: string;
   readonly #truth: LobbyTruth;
+  /** The messages of channels, which lobbies linked to them show. */
+  readonly #channels: Truth;
   readonly #judge: Judge;
+  readonly #shown = new Set<string>();
   readonly #seen = new Set<string>();
   /** By lobby: number of commits when LOBBY_CREATE was received. */
   readonly #toldAt = new Map<string, number>();
   readonly #lastAt = new Map<string, number>();
 
-  constructor(name: string, userId: string, truth: LobbyTruth, judge: Judge) {
+  constructor(name: string, userId: string, truth: LobbyTruth, channels: Truth, judge: Judge) {
     this.#name = name;
     this.#userId = userId;
     this.#truth = truth;
+    this.#channels = channels;
     this.#judge = judge;
   }
 
   heard(t: string, d: object): void {
     this.#acts[t]?.(d as never);
+  }
+
+  /** Whether a lobby has shown the client a message with this content that was written in the channel linked to it. */
+  isShown(content: string): boolean {
+    return this.#shown.has(content);
   }
 
   /** Messages that the client should have and does not have. */
@@ -108,8 +124,7 @@ export class LobbyView {
     },
     LOBBY_MEMBER_REMOVE: ({ lobby_id, member }: AboutMember) =>
       this.#known(lobby_id, 'LOBBY_MEMBER_REMOVE')?.members.delete(member.user.id),
-    LOBBY_MESSAGE_CREATE: (message: { readonly id: string; readonly content: string }) =>
-      this.#message(message),
+    LOBBY_MESSAGE_CREATE: (message: ShownMessage) => this.#message(message),
     GUILDHALL_MATCHMAKING_UPDATE: ({ lobby_id }: { lobby_id: string | null }) => {
       const wasMember = lobby_id === null || this.#truth.wasEverMember(this.#userId, lobby_id);
       this.#judge.expect(wasMember, 'durable first', () => `${this.#name} is matched into ${lobby_id}`);
@@ -148,7 +163,12 @@ export class LobbyView {
     this.#known(lobbyId, t)?.members.set(user.id, { metadata, connected });
   }
 
-  #message({ id, content }: { readonly id: string; readonly content: string }): void {
+  #message(message: ShownMessage): void {
+    const { id, content } = message;
+    if (this.#channels.messages.has(id)) {
+      this.#ofChannel(message);
+      return;
+    }
     const told = this.#truth.messages.get(id);
     const expect = (holds: boolean, rule: string, what: string): void =>
       this.#judge.expect(holds, rule, () => `${this.#name} hears ${content} (${id}) ${what}`);
@@ -162,6 +182,24 @@ export class LobbyView {
     expect(at > last, 'order', `of ${at} after ${last}`);
     this.#lastAt.set(lobbyId, at);
     expect(this.#truth.wasMember(this.#userId, lobbyId, at), 'permission', 'as no member');
+  }
+
+  /** A message of the linked channel is shown to who is in the lobby at that moment. */
+  #ofChannel({ id, lobby_id: lobbyId, content }: ShownMessage): void {
+    const told = this.#channels.messages.get(id);
+    const expect = (holds: boolean, rule: string, what: string): void =>
+      this.#judge.expect(holds, rule, () => `${this.#name} is shown ${content} (${id}) ${what}`);
+    expect(told?.content === content, 'content', `which says ${told?.content}`);
+    expect(told?.isCopy === false, 'copied once', 'which is of the lobby itself');
+    expect(!this.#seen.has(id), 'once', 'again');
+    this.#seen.add(id);
+    this.#shown.add(content);
+    expect(this.#truth.wasEverMember(this.#userId, lobbyId), 'permission', `by ${lobbyId} as no member`);
+    expect(
+      this.#truth.wasLinked(lobbyId, told?.channelId ?? ''),
+      'linked',
+      `by ${lobbyId}, which was not linked`,
+    );
   }
 }
 

@@ -52,6 +52,8 @@ const SERVED_MS = 12_000;
 const SETTLED_MS = 18_000;
 /** After the last client has left: longer than a session can be resumed and an idle actor stays. */
 const FORGOTTEN_MS = 60_000;
+/** Features whose users play: each person has a client of the game too. */
+const PLAYED: readonly Feature[] = ['lobbies', 'matches', 'links'];
 /** One of so many seeds runs on until then, because that takes half as long again. */
 const FORGETTING_EVERY = 8;
 
@@ -97,12 +99,14 @@ function build(world: World, judge: Judge, scenario: Scenario, features: readonl
   const clients = [...users, ...second].map(
     ({ id, name, token }) => new SimClient(name, id, token, ports as never),
   );
-  if (features.includes('lobbies') || features.includes('matches'))
+  if (PLAYED.some((feature) => features.includes(feature)))
     for (const { id, name, token } of foundPlayers(world, database, users))
       clients.push(new SimClient(name, id, token, { ...ports, lobbies: lobbyTruth } as never));
   const shard = () => cluster.pick();
+  const isUntroubled = scenario.faults.length === 0 && scenario.breaks === 0;
   const workload: Workload = new Workload({
     ...{ world, judge, database, shard, users, guilds, clients, features, truth, lobbyTruth, mergeTruth },
+    isUntroubled,
   });
   return { world, judge, database, truth, mergeTruth, registry, network, cluster, clients, workload };
 }
@@ -144,6 +148,7 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
     if (!failed()) judgeEnd(parts, scenario);
     if (!failed()) judgeMatches(cluster.running, judge);
     if (!failed()) parts.mergeTruth.judgeEnd();
+    if (!failed()) workload.links?.judgeEnd(scenario.breaks > 0);
     if (!failed()) await judgeMetrics(cluster.running, judge);
     if (seed % FORGETTING_EVERY === 0 && !failed()) {
       for (const client of clients) client.leave();

@@ -12,6 +12,8 @@ export interface AcknowledgedFact {
   readonly channelId: string;
   readonly authorId: string;
   readonly content: string;
+  /** Whether it was written in a lobby that is linked to the channel. */
+  readonly isCopy: boolean;
   /** Number of its commit. */
   readonly at: number;
 }
@@ -40,6 +42,8 @@ export class Truth {
   readonly named = new Map<string, number>();
   /** The commit that first gave a guild this name. */
   readonly namedAt = new Map<string, number>();
+  /** Contents of the messages of lobbies. */
+  readonly #inLobbies = new Set<string>();
   readonly #names = new Map<string, string>();
   readonly #sights = new Map<string, Sight[]>();
   readonly #joinings = new Map<string, Joining>();
@@ -59,8 +63,10 @@ export class Truth {
     let seen = false;
     for (const fact of accepted.facts) {
       if (fact.type === 'messageCreated') this.#message(accepted, fact.message);
-      else if (fact.type === 'lobbyMessageCreated') this.#name(fact.message.id, fact.message.content);
-      else if (fact.type === 'interactionWritten')
+      else if (fact.type === 'lobbyMessageCreated') {
+        this.#inLobbies.add(fact.message.content);
+        this.#name(fact.message.id, fact.message.content);
+      } else if (fact.type === 'interactionWritten')
         this.#name(fact.interaction.id, fact.interaction.nonce ?? '');
       else if (fact.type === 'guildUpdated') {
         this.#name(ownerId, fact.info.name);
@@ -135,7 +141,15 @@ export class Truth {
     message: { id: string; channel_id: string; content: string; author: { id: string } },
   ) {
     const { id, channel_id: channelId, content } = message;
-    const told = { id, ownerId, channelId, authorId: message.author.id, content, at };
+    const told = {
+      id,
+      ownerId,
+      channelId,
+      authorId: message.author.id,
+      content,
+      isCopy: this.#inLobbies.has(content),
+      at,
+    };
     this.messages.set(id, told);
     this.said.add(content);
     const before = this.byChannel.get(channelId);

@@ -12,6 +12,7 @@ import type { SimGuild, SimUser } from './founding.ts';
 import { GroupWork } from './groups.ts';
 import { answer, interact } from './interacting.ts';
 import type { Judge } from './judge.ts';
+import { LinkWork } from './links.ts';
 import { LobbyWork } from './lobbies.ts';
 import type { LobbyTruth } from './lobbytruth.ts';
 import { MatchWork } from './matches.ts';
@@ -36,6 +37,8 @@ interface WorkloadPorts {
   readonly truth: Truth;
   readonly lobbyTruth: LobbyTruth;
   readonly mergeTruth: MergeTruth;
+  /** Whether the run has no faults. */
+  readonly isUntroubled: boolean;
 }
 
 const TRIES_MAX = 4;
@@ -49,6 +52,7 @@ const WORK = {
   reads: ReadWork,
   matches: MatchWork,
   merges: MergeWork,
+  links: LinkWork,
 } as const;
 
 /** The activity of users and bots: calls as REST makes them, and payloads on gateway connections. */
@@ -95,6 +99,11 @@ export class Workload {
   /** Null in runs without groups. */
   get groups(): GroupWork | null {
     return this.#more.find((each) => each instanceof GroupWork) ?? null;
+  }
+
+  /** Null in runs without links. */
+  get links(): LinkWork | null {
+    return this.#more.find((each) => each instanceof LinkWork) ?? null;
   }
 
   get open(): number {

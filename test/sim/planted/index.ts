@@ -2,6 +2,7 @@ import { GROUPS } from './groups.ts';
 import { HOMES } from './homes.ts';
 import { INTERACTIONS } from './interactions.ts';
 import { JOURNAL } from './journal.ts';
+import { LINKS } from './links.ts';
 import { OWNERSHIP } from './ownership.ts';
 import type { Patch } from './patch.ts';
 import { ROUTER } from './router.ts';
@@ -22,4 +23,5 @@ export const BUGS: readonly Patch[] = [
   ...RULES,
   ...INTERACTIONS,
   ...GROUPS,
+  ...LINKS,
 ];
