@@ -40,6 +40,8 @@ interface Probe extends Pair {
   readonly to: readonly SimClient['life'][];
 }
 
+const PROBE_MS = 2_000;
+
 /** Lobbies of the game's server, which are linked to channels of guilds and parted from them, and messages on both sides. */
 export class LinkWork {
   readonly #ports: LinkPorts;
@@ -70,20 +72,24 @@ export class LinkWork {
     const pairs = this.#pairs;
     this.#probes = pairs.flatMap((pair) => this.#probesOf(pair));
     const whole = new Set(pairs.flatMap(({ lobbyId, channelId }) => [lobbyId, channelId]));
-    for (const half of this.#channelHalves) if (!whole.has(half.channelId)) this.#writeInChannel(half);
+    for (const half of this.#channelHalves)
+      if (!whole.has(half.channelId)) this.#writeInChannel(half, PROBE_MS);
     for (const { lobbyId } of this.#lobbyHalves) {
       const member = this.#member(lobbyId);
-      if (member && !whole.has(lobbyId)) this.#writeInLobby(lobbyId, member);
+      if (member && !whole.has(lobbyId)) this.#writeInLobby(lobbyId, member, PROBE_MS);
     }
     world.note(`links are probed: ${this.#probes.length} messages`);
   }
 
   #probesOf(pair: Pair): Probe[] {
     const to = this.#sessionsIn(pair.lobbyId);
-    const ofChannel: Probe = { ...pair, to, from: 'channel', mark: this.#writeInChannel(pair) };
+    const ofChannel: Probe = { ...pair, to, from: 'channel', mark: this.#writeInChannel(pair, PROBE_MS) };
     const member = this.#member(pair.lobbyId);
     if (!member) return [ofChannel];
-    return [ofChannel, { ...pair, to, from: 'lobby', mark: this.#writeInLobby(pair.lobbyId, member) }];
+    return [
+      ofChannel,
+      { ...pair, to, from: 'lobby', mark: this.#writeInLobby(pair.lobbyId, member, PROBE_MS) },
+    ];
   }
 
   /**
@@ -260,27 +266,34 @@ export class LinkWork {
     });
   }
 
-  #writeInLobby(lobbyId: ChannelId, userId: UserId): string {
-    const { database, enqueue, mark: name } = this.#ports;
+  #writeInLobby(lobbyId: ChannelId, userId: UserId, withinMs = 0): string {
+    const { database, mark: name } = this.#ports;
     const mark = name('w');
     const draft = { content: mark, metadata: null, flags: 0 };
-    enqueue({
+    this.#soon(withinMs, {
       ...{ what: `lobby message ${mark} of ${userId} in ${lobbyId}`, mark, again: false },
       run: (shard) => lobbies(shard).send(lobbyId, draft, inGame(database, userId)),
     });
     return mark;
   }
 
-  #writeInChannel({ guildId, channelId }: Pair): string {
+  #writeInChannel({ guildId, channelId }: Pair, withinMs = 0): string {
     const mark = this.#ports.mark('m');
     const draft = { content: mark, nonce: mark, enforce_nonce: true };
     const input = { channelId, draft, attachments: [], forward: null };
     const authority = { ...this.#ownerOf({ guildId }), channelId };
-    this.#ports.enqueue({
+    this.#soon(withinMs, {
       ...{ what: `message ${mark} in the linked ${channelId}`, mark, again: true },
       run: (shard) => shard.server.guilds.call(guildId, 'createMessage', input, authority),
     });
     return mark;
+  }
+
+  /** Within this time, so that not all messages of a probe meet in one queue. */
+  #soon(withinMs: number, asked: Arguments): void {
+    const { world, enqueue } = this.#ports;
+    if (withinMs === 0) enqueue(asked);
+    else world.after(world.between(0, withinMs), () => enqueue(asked));
   }
 
   #ownerOf({ guildId }: Pick<Pair, 'guildId'>): Authority {

@@ -57,7 +57,13 @@ const PLAYED: readonly Feature[] = ['lobbies', 'matches', 'links'];
 /** One of so many seeds runs on until then, because that takes half as long again. */
 const FORGETTING_EVERY = 8;
 
-function build(world: World, judge: Judge, scenario: Scenario, features: readonly Feature[]) {
+function build(
+  world: World,
+  judge: Judge,
+  scenario: Scenario,
+  features: readonly Feature[],
+  isUntroubled: boolean,
+) {
   const database = new Database();
   const truth = new Truth(database);
   const lobbyTruth = new LobbyTruth(judge);
@@ -103,7 +109,6 @@ function build(world: World, judge: Judge, scenario: Scenario, features: readonl
     for (const { id, name, token } of foundPlayers(world, database, users))
       clients.push(new SimClient(name, id, token, { ...ports, lobbies: lobbyTruth } as never));
   const shard = () => cluster.pick();
-  const isUntroubled = scenario.faults.length === 0 && scenario.breaks === 0;
   const workload: Workload = new Workload({
     ...{ world, judge, database, shard, users, guilds, clients, features, truth, lobbyTruth, mergeTruth },
     isUntroubled,
@@ -126,7 +131,8 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
   current = judge;
   const features = variant.features ?? featuresOf(seed);
   const scenario = scenarioOf(world, features);
-  const parts = build(world, judge, scenario, features);
+  const hasFaults = scenario.faults.length > 0 || scenario.breaks > 0 || variant.preempted === true;
+  const parts = build(world, judge, scenario, features, !hasFaults);
   if (features.includes('merges')) await foundSigningKey(parts.database, STARTED_MS);
   const { clients, workload, database, truth, cluster } = parts;
   const failed = () => judge.failed;
@@ -145,7 +151,7 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
     await world.run(scenario.workMs + SERVED_MS + SETTLED_MS / 3, failed);
     if (!failed()) workload.probe();
     await world.run(scenario.workMs + SERVED_MS + SETTLED_MS, failed);
-    if (!failed()) judgeEnd(parts, scenario);
+    if (!failed()) judgeEnd(parts, scenario, hasFaults);
     if (!failed()) judgeMatches(cluster.running, judge);
     if (!failed()) parts.mergeTruth.judgeEnd();
     if (!failed()) workload.links?.judgeEnd(scenario.breaks > 0);
