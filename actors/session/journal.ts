@@ -34,7 +34,8 @@ const SEGMENT_BYTES_MAX = 16 << 20;
 const SEGMENTS = 8;
 /** Upper bound on the sessions that a new segment names in one batch: naming all of them would block a tick. */
 const NAMED_PER_BATCH = 256;
-const RETRY_MS = 30_000;
+/** Until then a crash loses the sessions; each attempt names them all. */
+const RETRY_MS = 5_000;
 /** Upper bound on the missed dispatches that are written for a session that moves here. */
 const MISSED_BYTES_MAX = 256 << 10;
 
