@@ -102,6 +102,17 @@ describe('the writer of a shard', () => {
     expect(held).toHaveLength(1);
   });
 
+  it('rejects decisions until the last rejected commit before them was answered', async () => {
+    const { fenced, fences, commit, told, held } = arrange();
+    fenced.commit({ ownerId: '1', facts: [], done: () => commit('1', 'between') });
+    commit('1', 'second');
+    fences.set('1', fence(3));
+    await settled();
+    expect([held, told]).toEqual([[], ['second NotServed', 'between NotServed']]);
+    commit('1', 'after all');
+    expect(held).toHaveLength(1);
+  });
+
   it('gives the partition back when a commit of an actor met an unsafe lease, and not for commits of services', async () => {
     const { commit, fences, told, stale, ownership } = arrange();
     const order: string[] = [];
