@@ -334,8 +334,6 @@ export const LIMITS = {
   large_threshold_min: 50,
   large_threshold_max: 250,
   large_threshold_default: 50,
-  /** Ours: above this, users who join a call in a large guild are sent no presences of those who are in it. */
-  call_presences_max: 100,
   guilds_per_shard_max: 2_500,
   identify_concurrency_ms: 5_000,
   session_starts_max: 1_000,

@@ -313,9 +313,7 @@ export class Audiences {
       this.#lists.clear();
     }
     if (to.kind === 'users') {
-      const chosen = this.#sessionsOfUsers(to.userIds, row, d);
-      // Others have received the presences of everyone.
-      const sessions = row.onlyNearInLarge ? chosen.filter((session) => isFarIn(guild, session)) : chosen;
+      const sessions = this.#sessionsOfUsers(to.userIds, row, d);
       return row.contentGated ? this.#deliverContent(d, sessions, null) : deliver(d, sessions);
     }
     // Lists of a missing channel are not cached: its deletion carries the channel, and other dispatches name none.

@@ -7,7 +7,6 @@ import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { channelById, channelPermissions } from '../permissions/permissions.ts';
-import { presencesOnJoining } from '../presence/near.ts';
 import { sameValue } from './auditing.ts';
 import { bitsIn } from './authorize.ts';
 import type { EphemeralFacts, GuildFact } from './facts.ts';
@@ -117,19 +116,16 @@ export const voice: GuildTopic<VoiceCommands, keyof VoiceFacts> = {
     voiceStateChanged: withBefore({
       durable: 'snapshot',
       voiceMembers: ({ userId }) => userId,
-      before: (guild, { userId }) => guild.voiceStates.get(userId)?.channel_id ?? null,
+      // The channel that this change makes the user leave.
+      before: (guild, { userId, voiceState }) => {
+        const channelId = guild.voiceStates.get(userId)?.channel_id ?? null;
+        return channelId === voiceState.channel_id ? null : channelId;
+      },
       apply: (guild, { userId, voiceState }) => {
         if (voiceState.channel_id === null) guild.voiceStates.delete(userId);
         else guild.voiceStates.set(userId, voiceState);
       },
-      dispatches: (guild, fact, before) => {
-        const { channel_id: channelId } = fact.voiceState;
-        const joins = channelId !== null && channelId !== before;
-        return [
-          ...dispatchesOf(guild, fact, before),
-          ...(joins ? presencesOnJoining(guild, fact.userId) : []),
-        ];
-      },
+      dispatches: dispatchesOf,
     }),
     voiceStateRepeated: {
       durable: false,
@@ -197,9 +193,8 @@ function settled(guild: Guild, userId: UserId, nowMs: number): GatewayVoiceState
 function dispatchesOf(
   guild: Guild,
   { userId, voiceState }: VoiceFacts['voiceStateChanged'],
-  before: ChannelId | null,
+  left: ChannelId | null,
 ): Dispatch[] {
-  const left = before === voiceState.channel_id ? null : before;
   const here = voiceState.channel_id ?? left;
   const channel = here === null ? undefined : guild.channels.get(here);
   if (!channel) return [{ t: 'VOICE_STATE_UPDATE', d: voiceState, to: { kind: 'guild' } }];

@@ -32,13 +32,9 @@ const at = (ms: number): string => new Date(ms).toISOString();
 
 const LARGE = 50;
 
-/** Whether the session is shown presences only near its user. */
-const isLimited = ({ memberCount }: GuildWithSessions, { bot, largeThreshold = memberCount }: Recipient) =>
-  !bot && memberCount > largeThreshold;
-
 /** Whether a session of a large guild is neither of the user nor of someone in the same call. */
 function isFar(guild: GuildWithSessions, session: Recipient, subject = ''): boolean {
-  if (!isLimited(guild, session)) return false;
+  if (session.bot || guild.memberCount <= (session.largeThreshold ?? guild.memberCount)) return false;
   const callOf = (userId: string) => guild.voiceStates.get(id<UserId>(userId))?.channel_id ?? null;
   const call = callOf(session.userId);
   return session.userId !== subject && (call === null || call !== callOf(subject));
@@ -62,8 +58,6 @@ function bruteForce(guild: GuildWithSessions, { t, d, to }: Dispatch, nowMs: num
     if (to.kind === 'users' && !to.userIds.includes(userId)) continue;
     if (to.kind !== 'users' && !guild.members.get(userId)) continue;
     if (onlyNearInLarge && to.kind === 'guild' && isFar(guild, session, payload.user?.id)) continue;
-    // Others have received it before.
-    if (onlyNearInLarge && to.kind === 'users' && !isLimited(guild, session)) continue;
     if (own) {
       full.set(session.sessionId, true);
       continue;

@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest';
 import { guildCreatePayload } from '../../../engine/guild/payloads.ts';
 import type { Dispatch } from '../../../engine/kernel/dispatch.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
-import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import {
   buildGuild,
@@ -158,55 +157,6 @@ describe('joining', () => {
     const guild = arrange();
     guild.members.set(uid('12'), fullMember('12', [], { mute: true, deaf: true }));
     expect(join(guild, '12', '52').outcome).toMatchObject({ value: { mute: true, deaf: true } });
-  });
-});
-
-describe('joining a call in a guild above the large threshold', () => {
-  /** The presences that are sent, and to whom. */
-  const shownBy = (dispatches: readonly Dispatch[]) =>
-    dispatches.flatMap(({ t, d, to }) =>
-      t === 'PRESENCE_UPDATE' && to.kind === 'users'
-        ? [`${(d as { user: { id: string } }).user.id} to ${to.userIds}`]
-        : [],
-    );
-
-  function large(memberCount = LIMITS.large_threshold_min + 1): GuildWithSessions {
-    const guild = arrange();
-    guild.memberCount = memberCount;
-    for (const userId of ['10', '11', '12'])
-      guild.presences.set(uid(userId), { user: { id: userId }, status: 'online' } as never);
-    return guild;
-  }
-
-  it('shows the presences of those who are in it and of the one who joins to each other, once', () => {
-    const guild = large();
-    expect(shownBy(join(guild, '10', '52').dispatches)).toEqual([]);
-    expect(shownBy(join(guild, '11', '52').dispatches)).toEqual(['11 to 10', '10 to 11']);
-    expect(shownBy(join(guild, '12', '53').dispatches)).toEqual([]);
-    expect(shownBy(join(guild, '12', '52').dispatches)).toEqual(['12 to 10,11', '10 to 12', '11 to 12']);
-    expect(shownBy(join(guild, '12', '52', { selfMute: true }).dispatches)).toEqual([]);
-    expect(shownBy(join(guild, '12', null).dispatches)).toEqual([]);
-  });
-
-  it('shows nothing of users who are offline', () => {
-    const guild = large();
-    join(guild, '13', '52');
-    expect(shownBy(join(guild, '10', '52').dispatches)).toEqual(['10 to 13']);
-    expect(shownBy(join(guild, '14', '52').dispatches)).toEqual(['10 to 14']);
-  });
-
-  it('shows no presences in smaller guilds, where all have received them, and in calls of very many', () => {
-    const small = large(LIMITS.large_threshold_min);
-    join(small, '10', '52');
-    expect(shownBy(join(small, '11', '52').dispatches)).toEqual([]);
-    const crowded = large();
-    const fill = (count: number) => {
-      for (let n = 0; n < count; n += 1) crowded.voiceStates.set(uid(`9${n}`), { channel_id: '52' } as never);
-    };
-    fill(LIMITS.call_presences_max - 1);
-    expect(shownBy(join(crowded, '10', '52').dispatches)).toHaveLength(1);
-    fill(LIMITS.call_presences_max);
-    expect(shownBy(join(crowded, '11', '52').dispatches)).toEqual([]);
   });
 });
 

@@ -349,6 +349,35 @@ describe('a followed guild', () => {
     expect(instance.heard(entered)).toEqual([]);
   });
 
+  it('continues after the last position of an actor that was leaving when the user joined once more', async () => {
+    const instance = followedGuild();
+    const { entered } = await live(instance);
+    await instance.own('self', 2);
+    const question = await instance.asked();
+    await instance.own(null);
+    question.wanted[0]?.caughtUp?.(numberOf(2, 3));
+    void instance.followed.subscribe(entered, GUILD, null);
+    instance.followed.guildReleased(GUILD, numberOf(2, 4));
+    await question.answer('member');
+    await instance.own('b', 3);
+    expect((await instance.asked()).wanted[0]?.after).toBe(numberOf(2, 4));
+  });
+
+  it('continues after the last position of an actor that was leaving when the session was resumed', async () => {
+    const instance = followedGuild();
+    await instance.own('self');
+    const entered = instance.enter('one');
+    void instance.followed.subscribe(entered, GUILD, null);
+    await (await instance.asked()).answer('member');
+    void instance.followed.subscribe(entered, GUILD, numberOf(1, 5), true);
+    const question = await instance.asked();
+    await instance.own(null);
+    instance.followed.guildReleased(GUILD, numberOf(1, 77));
+    await question.answer('member');
+    await instance.own('b', 2);
+    expect((await instance.asked()).wanted[0]?.after).toBe(numberOf(1, 77));
+  });
+
   it('sends GUILD_DELETE to sessions that have not caught up when their user leaves', async () => {
     const instance = followedGuild();
     const [away, back] = [await live(instance, 'away'), await live(instance, 'back')];

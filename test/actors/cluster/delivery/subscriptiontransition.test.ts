@@ -377,6 +377,12 @@ const REQUESTED: Record<string, readonly [Partial<PendingSubscription>, Partial<
   ],
 };
 
+test('a subscription that is answered keeps who delivers to it when the user joins once more', () => {
+  const state = arrange('answered', { deliveredUnder: 1 });
+  expect(answerOf(state, 'again')).toEqual(['answeredAgain current 1:10 for second under 1']);
+  expect(answerOf(state, 'againUnowned')).toEqual([AGAIN_UNDER, 'request']);
+});
+
 describe.each(Object.entries(REQUESTED))(
   'a subscription that is requested with %s',
   (text, [change, row]) => {
