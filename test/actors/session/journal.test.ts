@@ -472,24 +472,6 @@ describe('the journal', () => {
     expect([outcome.kind, texts(sink)]).toEqual(['open', ['kept', 'RESUMED']]);
   });
 
-  it('has nothing of what was said while the disk was full', async () => {
-    const server = new Server();
-    const { session } = await server.open();
-    server.tick();
-    const { bytes } = server.journal;
-    server.store.full = true;
-    server.say('x'.repeat(2 * bytes), session);
-    server.tick();
-    server.store.full = false;
-    server.clock.advance(5_000);
-    server.tick();
-    expect(server.journal.bytes).toBeGreaterThan(0);
-    expect(server.journal.bytes).toBeLessThan(2 * bytes);
-    server.start();
-    const { outcome } = await server.resume(session.id, session.seq - 1);
-    expect(outcome.kind).not.toBe('open');
-  });
-
   it('is deleted when its run is too old', async () => {
     const server = new Server();
     await server.open();
