@@ -14,6 +14,7 @@ type Doors = (client: WireEnd) => Wire | null;
 
 /** Close codes after which a session cannot be resumed, and after which the client must not reconnect. */
 const BEGIN_ANEW: ReadonlySet<number> = new Set([4007, 4009]);
+const UNAUTHORIZED = 4004;
 const FATAL: ReadonlySet<number> = new Set([4001, 4002, 4003, 4004, 4005, 4010, 4011, 4012, 4013, 4014]);
 
 interface ClientPorts {
@@ -23,6 +24,8 @@ interface ClientPorts {
   /** Set for the clients of games, which receive lobby events. */
   readonly lobbies?: LobbyTruth;
   readonly doors: Doors;
+  /** Whether the token still stands: that of a client of a game ends with the grant, when the account is parted from the game. */
+  readonly isAuthorized: (userId: string) => boolean;
   /** Called when a session of the invoker or the bot receives an interaction. */
   readonly interacted: (interaction: ReceivedInteraction) => void;
   /** How long a session without a connection can be resumed; 0: it may be lost at any time. */
@@ -40,6 +43,8 @@ export class SimClient implements WireEnd {
   readonly past: Life[] = [];
   /** Whether READY or RESUMED was received on this connection. */
   up = false;
+  /** Whether its token was revoked, so that it does not return. */
+  revoked = false;
   /** Sessions that ended by op 9, or by a close code that says so. */
   lost = 0;
   resumed = 0;
@@ -151,6 +156,10 @@ export class SimClient implements WireEnd {
     this.#down();
     this.#wire = null;
     this.#beat += 1;
+    if (code === UNAUTHORIZED && !this.#ports.isAuthorized(this.userId)) {
+      this.revoked = true;
+      return;
+    }
     judge.expect(!FATAL.has(code), 'close code', () => `${this.name} is closed with ${code}`);
     if (BEGIN_ANEW.has(code)) this.#lose();
     this.#later(world.between(50, 600));

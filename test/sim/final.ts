@@ -31,7 +31,7 @@ export function judgeEnd(
   const isDirectWhole = !faults.includes('skew');
   const { judge, clients, cluster, workload } = ports;
   for (const client of clients) {
-    judge.expect(client.up, 'served again', () => `${client.name} is not connected`);
+    judge.expect(client.up || client.revoked, 'served again', () => `${client.name} is not connected`);
     if (client.up && client.life.lobbies)
       judgePlayer(client, client.life.lobbies, ports, { isDirectWhole, hasFaults });
     else if (client.up) {

@@ -100,14 +100,16 @@ function build(
   for (let at = 0; at < scenario.shards; at += 1) cluster.add();
   const interacted = (interaction: ReceivedInteraction) => workload.heard(interaction);
   const doors = (end: SimClient) => cluster.connect(end);
-  const ports = { world, judge, truth, interacted, doors, resumableMs: resumableMs(scenario) };
+  const common = { world, judge, truth, interacted, doors, resumableMs: resumableMs(scenario) };
+  const ports = { ...common, isAuthorized: () => true };
+  const isAuthorized = (userId: string) => (database.holdings.get(userId)?.grants.length ?? 0) > 0;
   const second = users.slice(0, scenario.seconds).map((user) => ({ ...user, name: `${user.name}b` }));
   const clients = [...users, ...second].map(
     ({ id, name, token }) => new SimClient(name, id, token, ports as never),
   );
   if (PLAYED.some((feature) => features.includes(feature)))
     for (const { id, name, token } of foundPlayers(world, database, users))
-      clients.push(new SimClient(name, id, token, { ...ports, lobbies: lobbyTruth } as never));
+      clients.push(new SimClient(name, id, token, { ...common, lobbies: lobbyTruth, isAuthorized } as never));
   const shard = () => cluster.pick();
   const workload: Workload = new Workload({
     ...{ world, judge, database, shard, users, guilds, clients, features, truth, lobbyTruth, mergeTruth },

@@ -5,7 +5,7 @@ import { NotServed } from '../../../protocol/faults.ts';
 import type { ChannelId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { OWNER_ID } from '../../support/guild.ts';
-import { ANN, FollowingSession, OwnedGuild, SQUARE, settleAll } from '../../support/ownedguild.ts';
+import { ANN, FollowingSession, LOUNGE, OwnedGuild, SQUARE, settleAll } from '../../support/ownedguild.ts';
 
 let guild: OwnedGuild;
 beforeEach(() => {
@@ -65,5 +65,21 @@ describe('an owner whose commit is refused because another shard has the guild',
     guild.owner.settle();
     await expect(late).rejects.toBeInstanceOf(NotServed);
     expect([guild.owner.lost, guild.owner.departedAt]).toEqual([[], ann.cursor]);
+  });
+});
+
+describe('the snapshot of who is in voice', () => {
+  it('is written again every minute while one member is in voice, as an old one is ignored', async () => {
+    await guild.enter([new FollowingSession('a1', ANN)]);
+    const self = { selfMute: false, selfDeaf: false, selfVideo: false };
+    await guild.call('setVoiceState', { channelId: LOUNGE as ChannelId, sessionId: 'a1', ...self }, ANN);
+    const writtenMs = async (afterMs: number) => {
+      guild.clock.advance(afterMs);
+      await settleAll();
+      return guild.rows.snapshot?.atMs ?? 0;
+    };
+    const first = await writtenMs(1_000);
+    expect(first).toBeGreaterThan(0);
+    expect((await writtenMs(61_000)) - first).toBeGreaterThan(59_000);
   });
 });

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { createNotifier, type NotifierPorts } from '../../../../actors/cluster/delivery/notify.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
+import { ALL_SESSIONS } from '../../../../engine/fanout/direct.ts';
 import type { UserId } from '../../../../protocol/ids.ts';
 
 const ANN = '10' as UserId;
@@ -9,23 +10,35 @@ const ANN = '10' as UserId;
 /** The notifier of a shard that owns a user whose session is not open yet. */
 function arrange() {
   const clock = new VirtualClock();
-  const state = { owns: true, isOpen: false, delivered: [] as string[], forwarded: [] as string[] };
+  const state = {
+    ...{ owns: true, isOpen: false, delivered: [] as string[], forwarded: [] as string[] },
+    /** The users of each message to another shard. */
+    sentTo: [] as string[],
+    shardOf: (_userId: string): string | null => 'b',
+    sessions: [] as object[],
+  };
   const listeners = new Set<(change: { readonly moved: readonly number[] }) => void>();
   const ports = {
     clock,
-    users: { sessions: () => [], listeners: () => [] },
+    users: { sessions: () => state.sessions, listeners: () => [] },
     cluster: {
       ownership: {
         owns: () => state.owns,
-        ownerOf: () => ({ shardId: 'b' }),
+        ownerOf: (userId: string) => {
+          const shardId = state.shardOf(userId);
+          return shardId === null ? null : { shardId };
+        },
         onChange: (run: (change: { readonly moved: readonly number[] }) => void) => {
           listeners.add(run);
           return () => listeners.delete(run);
         },
       },
       routing: {
-        tell: () => (_to: unknown, t: string) => state.forwarded.push(t),
-        ask: () => () => Promise.resolve(),
+        tell: () => (to: readonly (readonly [string])[], t: string) => {
+          state.forwarded.push(t);
+          state.sentTo.push(to.map(([userId]) => userId).join());
+        },
+        ask: (_name: string, run: unknown) => run,
       },
       router: { serve: () => undefined },
     },
@@ -70,5 +83,36 @@ describe('a dispatch for a session that is not open', () => {
     state.isOpen = true;
     notifier.sessionOpened({ sessionId: 's1' });
     expect([state.forwarded, state.delivered]).toEqual([[], []]);
+  });
+});
+
+describe('a dispatch for users of other shards', () => {
+  it('is sent to each shard once, and by itself to each user without a shard', () => {
+    const { clock, state, notifier } = arrange();
+    state.owns = false;
+    const shards = new Map([
+      ['10', 'b'],
+      ['11', 'c'],
+      ['12', 'b'],
+    ]);
+    state.shardOf = (userId) => shards.get(userId) ?? null;
+    const to = ['10', '13', '11', '12', '14'].map((userId) => [userId as UserId, ALL_SESSIONS] as const);
+    notifier.notifyEach(to, 'USER_UPDATE', {});
+    clock.settle();
+    expect(state.sentTo).toEqual(['10,12', '13', '14', '11']);
+  });
+});
+
+describe('a session', () => {
+  it('is kept by its user whoever acts in it, and is one of the person only without an application', async () => {
+    const { state, notifier } = arrange();
+    state.sessions = [
+      { sessionId: 's1', authorization: null },
+      { sessionId: 's2', authorization: { applicationId: '77' } },
+    ];
+    const has = ['s1', 's2', 's3'].map((sessionId) => notifier.hasSession(ANN, sessionId));
+    expect(await Promise.all(has)).toEqual([true, false, false]);
+    const keeps = ['s1', 's2', 's3'].map((sessionId) => notifier.keepsSession(ANN, sessionId));
+    expect(await Promise.all(keeps)).toEqual([true, true, false]);
   });
 });
