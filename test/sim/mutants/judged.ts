@@ -149,6 +149,28 @@ const EQUIVALENT: readonly Row[] = [
     ...(['engine/session/starts.ts', 'this.#bots.size * 2', '(this.#bots.size) + (2)'] as const),
     'How often expired records are looked for.',
   ],
+  [
+    ...(['actors/cluster/delivery/commitandnotify.ts', '0', '0 + 1'] as const),
+    ...(['The numbers of a stream begin far above.', 'last.byUser.get(userId)'] as const),
+  ],
+  ['actors/session/journal.ts', '0', '0 + 1', 'Set before it is read.', '#naming: {'],
+  ['actors/session/journal.ts', '20', '20 + 1', 'A bound of mebibytes.', 'BYTES_MAX ='],
+  [
+    ...(['actors/runtime/faults.ts', 'known?.omitted ?? 0', 'known?.omitted'] as const),
+    'A place whose time is over is known.',
+  ],
+  ['actors/session/persistence.ts', '64', '64 + 1', 'One more at once.', 'MIGRATIONS_MAX'],
+  ['actors/runtime/snowflakes.ts', '0', '0 + 1', 'The clock is far beyond.', 'let lastMs'],
+  [
+    ...(['actors/cluster/routing/statesync.ts', 'true', 'false'] as const),
+    ...(['The second flush of a tick finds nothing.', 'this.#flushing'] as const),
+  ],
+  [
+    ...(['actors/guild/guild.subscription.ts', 'stale.length > 0', '(stale.length) >= (0)'] as const),
+    'A dispatch without recipients.',
+  ],
+  ['actors/cluster/membership/membership.ts', '2_000', '2_000 + 1', 'A delay between attempts.'],
+  ['actors/session/rejoin.ts', '0', '0 + 1', 'Each id has a number.', 'seqs[at]'],
 ];
 
 /** By file: the tests that cover it instead. */
@@ -183,6 +205,14 @@ const ELSEWHERE_ALONE: readonly (readonly [file: string, from: string, to: strin
     'this.#flushLater()',
     'undefined',
     'More than 256 sessions: test/actors/session.',
+  ],
+  [
+    ...([
+      'actors/session/persistence.ts',
+      'replication && { tap: replication.tap }',
+      '(replication) || ({ tap: replication.tap })',
+    ] as const),
+    'A process alone, which would not start: test/e2e.',
   ],
   ['actors/session/bearers.ts', '16', '16 + 1', 'The digits of an id: test/actors/session/bearers.test.ts.'],
 ];
