@@ -170,7 +170,7 @@ const network = (state: NetworkState, what: string): Fault => ({
   },
 });
 
-/** Its connections are left open at the other ends, which it never tells. */
+/** Its connections stay open at the other ends. */
 const powerLost: Fault = {
   name: 'its machine lost power',
   async run(_ground, shard, random) {

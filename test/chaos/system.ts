@@ -106,7 +106,6 @@ export class Machine {
   /** Each process has a network of its own, and what was its predecessor's may take a moment to go. */
   #starts = 0;
   #pid = 0;
-  #offsetS = 0;
 
   /** @param folder For the file by which its clock is stepped. */
   constructor(number: number, folder: string) {
@@ -153,18 +152,10 @@ export class Machine {
     await this.#queue(true, state === 'mute' ? LOST : narrow);
   }
 
-  /** Loses what it sends to these addresses, or sends it again. */
-  async setReach(addresses: readonly string[], reached: boolean): Promise<void> {
-    for (const address of addresses)
-      await this.#inside('ip', 'route', reached ? 'del' : 'replace', 'blackhole', `${address}/32`).catch(
-        () => undefined,
-      );
-  }
-
   /** Sets its clock this far from the right time; a process notices within a second. */
   stepClock(offsetMs: number): void {
-    this.#offsetS = offsetMs / 1_000;
-    writeFileSync(this.#clock, `${this.#offsetS < 0 ? '' : '+'}${this.#offsetS}\n`);
+    const offsetS = offsetMs / 1_000;
+    writeFileSync(this.#clock, `${offsetS < 0 ? '' : '+'}${offsetS}\n`);
   }
 
   get #port(): string {
