@@ -30,13 +30,18 @@ const RECENT_MAX = 1_000;
 export const handoverStateOf = (
   guild: Guild,
   { keys, stream, fence: { epoch } }: Pick<OwnerEpoch, 'keys' | 'stream' | 'fence'>,
-): HandoverState => ({
-  ...{ ...voiceHandoverStateOf(guild), epoch, floor: stream.floor },
-  presences: [...guild.presences.values()],
-  slowmode: [...guild.slowmode],
-  replies: [...keys.unrecorded()],
-  told: stream.lastOf((t) => dispatchRow(t).showsUnstored === true, RECENT_MAX),
-});
+): HandoverState => {
+  const told = stream.lastOf((t) => dispatchRow(t).showsUnstored === true, RECENT_MAX);
+  // There may be older ones, which a session below this number has missed.
+  const [oldest] = told.length < RECENT_MAX ? [] : told;
+  return {
+    ...{ ...voiceHandoverStateOf(guild), epoch, told },
+    floor: Math.max(stream.floor, oldest ? oldest.n - 1 : 0),
+    presences: [...guild.presences.values()],
+    slowmode: [...guild.slowmode],
+    replies: [...keys.unrecorded()],
+  };
+};
 
 /** The part of the handover state that must survive a crash. */
 export const voiceHandoverStateOf = (guild: Guild): HandoverState => ({

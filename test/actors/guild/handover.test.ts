@@ -23,12 +23,12 @@ const guildOf = () =>
     members: [fullMember(ANN)],
     channels: [channel(LOUNGE, [], { type: 2 })],
   });
-const epochOf = (epoch: number) =>
+const epochOf = (epoch: number, dispatchesMax = 1) =>
   new OwnerEpoch(
     GUILD_ID,
     { partition: 7, epoch },
     {
-      stream: { dispatchesMax: 1, ageMs: 1e9, bytesMax: 1e9, numbers: { high: 0 } },
+      stream: { dispatchesMax, ageMs: 1e9, bytesMax: 1e9, numbers: { high: 0 } },
       keys: { keysMax: 10, ageMs: 60_000 },
     },
   );
@@ -63,6 +63,24 @@ describe('the next owner of a guild', () => {
     nextEpoch.handedOver(handover.told, handover.floor, handover.replies);
     nextEpoch.restore({ records: [], cut: false });
     expect(handoverStateOf(nextGuild, nextEpoch)).toEqual({ ...handover, epoch: 4 });
+  });
+});
+
+describe('the last owner of a guild', () => {
+  it('hands over the last thousand dispatches of what is not stored, and says that older ones are missing', () => {
+    const epoch = epochOf(3, 2_000);
+    const add = () => epoch.stream.add({ t: 'PRESENCE_UPDATE', d: {}, to: { kind: 'guild' } }, NOW_MS);
+    const [first] = Array.from({ length: 999 }, add);
+    const whole = handoverStateOf(guildOf(), epoch);
+    expect([whole.told?.length, whole.told?.[0]?.n, whole.floor]).toEqual([
+      999,
+      first?.n,
+      epoch.stream.floor,
+    ]);
+    for (let more = 0; more < 11; more += 1) add();
+    const cut = handoverStateOf(guildOf(), epoch);
+    expect([cut.told?.length, cut.floor]).toEqual([1_000, (first?.n ?? 0) + 9]);
+    expect(cut.told?.[0]?.n).toBe((cut.floor ?? 0) + 1);
   });
 });
 
