@@ -32,7 +32,7 @@ export const handoverStateOf = (
   { keys, stream, fence: { epoch } }: Pick<OwnerEpoch, 'keys' | 'stream' | 'fence'>,
 ): HandoverState => {
   const told = stream.lastOf((t) => dispatchRow(t).showsUnstored === true, RECENT_MAX);
-  // There may be older ones, which a session below this number has missed.
+  // Older ones may have been left out: a session behind this number must receive the guild again.
   const [oldest] = told.length < RECENT_MAX ? [] : told;
   return {
     ...{ ...voiceHandoverStateOf(guild), epoch, told },

@@ -160,7 +160,7 @@ export const ANY_PATRONI: readonly Fault[] = [
   ...[primaryLost, kill, late, partedFromDatabase, etcdRestarted],
 ];
 
-/** Nothing of it is refused: whoever waits for an answer has to give up. */
+/** No connection is refused or closed: each end must detect the silence by a time-out. */
 const network = (state: NetworkState, what: string): Fault => ({
   name: `its network ${what}`,
   async run(_ground, { machine }, random) {

@@ -146,7 +146,7 @@ describe('presences in a guild above the large threshold', () => {
     expect(reached(guild, { t: 'GUILD_MEMBER_ADD', d: {}, to: everyone })).toEqual(['13', '14', '15', '16']);
   });
 
-  it('need the intent also when they are meant for some users, whoever they are about', () => {
+  it('need the intent also when they are addressed to the user whom they are about', () => {
     expect(reached(crowd(THRESHOLD), { ...changed('10'), to: only('10', '13') })).toEqual(['13', 'bot']);
   });
 

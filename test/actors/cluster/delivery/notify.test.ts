@@ -87,7 +87,7 @@ describe('a dispatch for a session that is not open', () => {
 });
 
 describe('a dispatch for users of other shards', () => {
-  it('is sent to each shard once, and by itself to each user without a shard', () => {
+  it('is one message for each shard, and one for each user without an owner', () => {
     const { clock, state, notifier } = arrange();
     state.owns = false;
     const shards = new Map([
@@ -104,7 +104,7 @@ describe('a dispatch for users of other shards', () => {
 });
 
 describe('a session', () => {
-  it('is kept by its user whoever acts in it, and is one of the person only without an application', async () => {
+  it("is found at its user, and counts as the person's own only without an application", async () => {
     const { state, notifier } = arrange();
     state.sessions = [
       { sessionId: 's1', authorization: null },
