@@ -24,9 +24,12 @@ WHERE t.guild_id = g.guild_id AND t.user_id = g.user_id
   AND (t.username_search, t.name_search) IS DISTINCT FROM (r.username_search, r.name_search)`;
 
 const NAME = { key: 'text', user_id: 'bigint' };
-/** Not an upsert: when two users take one name at the same time, the second commit must fail. */
+/**
+ * Not an upsert: when two users take one name at the same time, the second commit must fail. The owner is looked up for
+ * each row, because PostgreSQL expects 100 rows and would join them by a scan of a table that is not large.
+ */
 const TAKE_NAME = `INSERT INTO usernames (key, user_id) SELECT DISTINCT r.key, r.user_id FROM ${rows(NAME)}
-WHERE NOT EXISTS (SELECT 1 FROM usernames u WHERE u.key = r.key AND u.user_id = r.user_id)`;
+WHERE r.user_id IS DISTINCT FROM (SELECT u.user_id FROM usernames u WHERE u.key = r.key)`;
 const RELEASE_NAMES = `DELETE FROM usernames t USING ${rows({ user_id: 'bigint', kept: 'text[]' })}
 WHERE t.user_id = r.user_id AND NOT t.key = ANY (r.kept)`;
 
