@@ -104,7 +104,7 @@ export class InboundPeer {
         this.#deps.onBroken();
       }
     }
-    stream.replies.acknowledge(this.#taken);
+    stream.replies.received(this.#taken, payload.length);
   }
 
   /** Handles the end of a stream. */

@@ -1,4 +1,4 @@
-import type { Clock } from '../../actors/runtime/clock.ts';
+import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import type { EncodedReply } from './codec.ts';
 
 /** The part of a gRPC stream that is written to. */
@@ -8,7 +8,7 @@ interface Writable {
 }
 
 interface ReplyQueueOptions {
-  readonly clock: Pick<Clock, 'defer'>;
+  readonly clock: Pick<Clock, 'defer' | 'setTimer'>;
   readonly pack: (taken: number, replies: readonly EncodedReply[]) => Buffer;
   /** Most bytes of replies that wait while the stream is full. */
   readonly bytesMax: number;
@@ -17,9 +17,12 @@ interface ReplyQueueOptions {
 /** The replies of a tick are sent in packets of about this size. */
 const PACKET_BYTES = 1 << 20;
 
+/** How long an acknowledgement may wait for a reply that brings it, and how many received bytes it may wait for. */
+const ACKNOWLEDGE = { ms: 200, bytes: 1 << 16 } as const;
+
 /**
- * The frames sent back on a stream: acknowledgements and replies, combined per tick. It waits while the stream is
- * full.
+ * The frames sent back on a stream: replies, combined per tick, and acknowledgements, which rarely need a packet of their
+ * own. It waits while the stream is full.
  */
 export class ReplyQueue {
   readonly #stream: Writable;
@@ -28,6 +31,8 @@ export class ReplyQueue {
   #bytes = 0;
   #taken = 0;
   #acknowledges = false;
+  #unacknowledgedBytes = 0;
+  #timer: Timer | null = null;
   #isScheduled = false;
   #isFull = false;
   #isClosed = false;
@@ -37,11 +42,19 @@ export class ReplyQueue {
     this.#options = options;
   }
 
-  /** Acknowledges all batches up to this one. */
+  /** Acknowledges all batches up to this one, in this tick. */
   acknowledge(taken: number): void {
     this.#taken = taken;
     this.#acknowledges = true;
     this.#schedule();
+  }
+
+  /** Acknowledges all batches up to this one, of so many bytes, with the next reply or soon. */
+  received(taken: number, bytes: number): void {
+    this.#taken = taken;
+    this.#unacknowledgedBytes += bytes;
+    if (this.#unacknowledgedBytes >= ACKNOWLEDGE.bytes) this.acknowledge(taken);
+    else this.#timer ??= this.#options.clock.setTimer(() => this.#acknowledgeLate(), ACKNOWLEDGE.ms);
   }
 
   /** Queues a reply. @returns false on overflow: the reply is not kept. */
@@ -57,6 +70,13 @@ export class ReplyQueue {
   close(): void {
     this.#isClosed = true;
     this.#replies = [];
+    this.#timer?.cancel();
+  }
+
+  /** The timer is not cancelled when a reply brings the acknowledgement: it would be set again with the next batch. */
+  #acknowledgeLate(): void {
+    this.#timer = null;
+    if (this.#unacknowledgedBytes > 0) this.acknowledge(this.#taken);
   }
 
   #schedule(): void {
@@ -71,6 +91,7 @@ export class ReplyQueue {
   #flush(): void {
     while (!this.#isFull && !this.#isClosed && (this.#acknowledges || this.#replies.length > 0)) {
       this.#acknowledges = false;
+      this.#unacknowledgedBytes = 0;
       if (this.#stream.write(this.#options.pack(this.#taken, this.#next()))) continue;
       this.#isFull = true;
       this.#stream.once('drain', () => {

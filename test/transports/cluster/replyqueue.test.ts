@@ -1,15 +1,16 @@
 // Goal: replies and acknowledgements leave in few packets, in order, and never beyond the bound.
 import { describe, expect, test } from 'vitest';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { ReplyQueue } from '../../../transports/cluster/replyqueue.ts';
 
 const MIB = 1 << 20;
 
-/** A queue, what it has written as `[taken, ids]`, its tick, and the state of its stream. */
+/** A queue, what it has written as `[taken, ids]`, its clock, its tick, and the state of its stream. */
 function opened(bytesMax = 8 * MIB) {
   const written: unknown[] = [];
-  const deferred: (() => void)[] = [];
+  const clock = new VirtualClock();
   let drain: () => void = () => undefined;
-  const stream = { isFull: false, drain: () => drain(), tick: () => deferred.splice(0).map((run) => run()) };
+  const stream = { isFull: false, drain: () => drain(), tick: () => clock.settle() };
   const queue = new ReplyQueue(
     {
       write: () => !stream.isFull,
@@ -18,7 +19,7 @@ function opened(bytesMax = 8 * MIB) {
       },
     },
     {
-      clock: { defer: (run) => deferred.push(run) },
+      clock,
       pack: (taken, replies) => {
         written.push([taken, replies.map(({ id }) => id)]);
         return Buffer.alloc(0);
@@ -27,7 +28,7 @@ function opened(bytesMax = 8 * MIB) {
     },
   );
   const add = (id: number, bytes = 1) => queue.add({ id, answer: Buffer.alloc(bytes) });
-  return { queue, add, written, stream };
+  return { queue, add, written, clock, stream };
 }
 
 describe('a reply queue', () => {
@@ -83,13 +84,60 @@ describe('a reply queue', () => {
     expect([add(3, MIB), add(4)]).toEqual([true, false]);
   });
 
-  test('writes nothing more once it is closed', () => {
-    const { queue, add, written, stream } = opened();
-    add(1);
-    queue.close();
-    queue.acknowledge(3);
-    add(2);
+  test('acknowledges received batches with the next reply, so that they need no packet of their own', () => {
+    const { queue, add, written, clock, stream } = opened();
+    queue.received(1, 500);
+    queue.received(2, 500);
     stream.tick();
+    expect(written).toEqual([]);
+    add(7);
+    stream.tick();
+    expect(written).toEqual([[2, [7]]]);
+    clock.advance(10_000);
+    expect([written.length, clock.timers]).toEqual([1, 0]);
+  });
+
+  test('acknowledges received batches after 200 ms without a reply, all of them at once', () => {
+    const { queue, written, clock } = opened();
+    queue.received(1, 500);
+    clock.advance(150);
+    queue.received(2, 500);
+    expect(written).toEqual([]);
+    clock.advance(50);
+    expect(written).toEqual([[2, []]]);
+    queue.received(3, 500);
+    clock.advance(199);
+    expect(written).toHaveLength(1);
+    clock.advance(1);
+    expect(written.slice(1)).toEqual([[3, []]]);
+  });
+
+  test('acknowledges in the same tick once 64 KiB of received bytes wait for it', () => {
+    const { queue, add, written, stream } = opened();
+    queue.received(1, 65_535);
+    stream.tick();
+    expect(written).toEqual([]);
+    queue.received(2, 1);
+    stream.tick();
+    expect(written).toEqual([[2, []]]);
+    queue.received(3, 65_535);
+    add(7);
+    stream.tick();
+    queue.received(4, 65_535);
+    stream.tick();
+    expect(written.slice(1)).toEqual([[3, [7]]]);
+  });
+
+  test('writes nothing more once it is closed, and leaves no timer', () => {
+    const { queue, add, written, clock } = opened();
+    add(1);
+    queue.received(2, 1);
+    queue.close();
+    expect(clock.timers).toBe(0);
+    queue.acknowledge(3);
+    queue.received(4, 1);
+    add(2);
+    clock.advance(1000);
     expect(written).toEqual([]);
   });
 });
