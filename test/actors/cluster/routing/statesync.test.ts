@@ -108,6 +108,23 @@ describe('a state update for the owner of an id', () => {
     expect([[...taken], post.size]).toEqual([[['2 y', 2]], 0]);
   });
 
+  it('is applied once when this shard becomes the owner while the update waits', async () => {
+    const { post, owners, taken, way, own, pass } = arrange();
+    owners.set('2', 'other');
+    way.lost = true;
+    post.put('2', 'x', 1);
+    await pass(100);
+    own('2', 'self');
+    await pass(50);
+    expect([[...taken], post.size]).toEqual([[['2 x', 1]], 0]);
+    taken.clear();
+    way.lost = false;
+    await pass(3000);
+    own('2', 'other');
+    await pass(3000);
+    expect([...taken]).toEqual([]);
+  });
+
   it('reaches the final owner, over any changes of ownership', async () => {
     const id = fc.constantFrom('1', '2', '3');
     const step = fc.oneof(
