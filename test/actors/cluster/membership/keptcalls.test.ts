@@ -72,6 +72,16 @@ describe('a shard that receives partitions', () => {
     expect(asked).toHaveLength(2);
   });
 
+  it('looks 100 ms after the first change, however many follow', async () => {
+    const { asked, move, pass } = arrange();
+    move(OURS);
+    await pass(99);
+    move(OURS);
+    expect(asked).toEqual([]);
+    await pass(1);
+    expect(asked).toHaveLength(1);
+  });
+
   it('reports a failed look, and looks again at the next change', async () => {
     const { asked, faults, kept, move, pass } = arrange();
     kept.fault = new Error('gone');
