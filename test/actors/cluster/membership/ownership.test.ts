@@ -278,6 +278,31 @@ describe('a shard', () => {
     expect([a.ownership.state, authority.members.has('a#1')]).toEqual(['left', false]);
   });
 
+  it('is drained as soon as other shards serve its partitions', async () => {
+    const { started, pass, serving } = cluster();
+    const [a] = await started('a', 'b');
+    let drained = false;
+    void a.ownership.drain().then(() => {
+      drained = true;
+    });
+    await pass(HANDOVER_MS / 2);
+    expect([drained, serving().every((owners) => owners.join() === 'b')]).toEqual([true, true]);
+  });
+
+  it('is drained after the handover timeout when the other shards cannot take its partitions over', async () => {
+    const { started, pass, serving, epochs } = cluster();
+    const [a] = await started('a', 'b');
+    epochs.down = true;
+    let drained = false;
+    void a.ownership.drain().then(() => {
+      drained = true;
+    });
+    await pass(HANDOVER_MS - 100);
+    expect(drained).toBe(false);
+    await pass(300);
+    expect([drained, serving().some((owners) => owners.length === 0)]).toEqual([true, true]);
+  });
+
   it('drains also when no other shard can take over', async () => {
     const { started, pass, authority } = cluster();
     const [a, b] = await started('a', 'b');
@@ -308,6 +333,31 @@ describe('a shard', () => {
     await pass(100);
     await started;
     expect(a.ownership.state).toBe('left');
+  });
+
+  it('reports each failure to enter the cluster and to take partitions over, and retries', async () => {
+    const { shard, epochs, pass } = cluster();
+    let isUnreachable = true;
+    const a = shard('a', 1, (directory) => ({
+      ...directory,
+      enter: (self, listener) =>
+        isUnreachable ? Promise.reject(new Error('No directory.')) : directory.enter(self, listener),
+    }));
+    const reported = () => a.log.filter((line) => !line.startsWith('worker'));
+    const serving = a.ownership.start();
+    await pass(0);
+    expect(reported()).toEqual(['entering the cluster: No directory.']);
+    isUnreachable = false;
+    epochs.down = true;
+    await pass(200);
+    expect(reported().slice(0, 2)).toEqual([
+      'entering the cluster: No directory.',
+      'handover: The database is gone.',
+    ]);
+    epochs.down = false;
+    await pass(1_000);
+    await serving;
+    expect(a.served()).toHaveLength(PARTITIONS);
   });
 
   it('rejects the start when it is closed before it serves', async () => {
