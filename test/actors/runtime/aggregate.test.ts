@@ -1,15 +1,17 @@
-// Goal: an aggregate of a shard keeps for its next owner what no table holds, keeps no more than it may, and is not read
-// when nothing waits for it any more.
+// Goal: an aggregate of a shard keeps for its next owner what no table holds, keeps no more than it may, is not read
+// when nothing waits for it any more, and answers every command when it ends.
 import { describe, expect, it } from 'vitest';
 import type { AggregatePorts, OutgoingDispatch } from '../../../actors/runtime/aggregate.ports.ts';
 import { AggregateShell } from '../../../actors/runtime/aggregate.ts';
 import type { AggregateOwnership } from '../../../actors/runtime/aggregateownership.ts';
+import { oldestFirst, Window, Windows } from '../../../actors/runtime/cache.ts';
 import { LoadQueue } from '../../../actors/runtime/loadqueue.ts';
 import { Registry, type Send } from '../../../actors/runtime/registry.ts';
 import { residentMachine, type Work } from '../../../actors/runtime/resident.machine.ts';
 import { createSupervisor } from '../../../actors/runtime/supervisor.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+import { rethrow } from '../../../actors/runtime/work.ts';
 import type { DispatchBody } from '../../../engine/fanout/body.ts';
 import { accepted, type Reply } from '../../../engine/kernel/aggregate.ts';
 import { refusal } from '../../../protocol/refusal.ts';
@@ -17,34 +19,44 @@ import type { Commit } from '../../../storage/ports.ts';
 
 interface Tally {
   count: number;
+  /** Every row may be evicted, unless its commit is under way. */
+  readonly rows: Window<string, number>;
 }
 
-/** `shown` is stored nowhere. */
+/** `shown` is stored nowhere; `removed` deletes the tally. */
 interface TallyFact {
-  readonly type: 'counted' | 'shown';
+  readonly type: 'counted' | 'shown' | 'removed';
 }
 
 const RULES = {
   missing: refusal('UNKNOWN_GUILD'),
   applyAndDispatch: (state: Tally, { type }: TallyFact): readonly number[] => {
-    if (type === 'counted') state.count += 1;
+    if (type === 'counted') {
+      state.count += 1;
+      state.rows.set('written', state.count);
+    }
     return [state.count];
   },
-  isDurable: ({ type }: TallyFact) => type === 'counted',
-  ends: () => false,
+  isDurable: ({ type }: TallyFact) => type !== 'shown',
+  ends: ({ type }: TallyFact) => type === 'removed',
 };
 
 /** What the tallies of a test read and sent, in order. */
 interface Log {
   readonly reads: string[];
   readonly sent: string[];
+  /** How each tally ended. */
+  readonly endings: string[];
   /** Rows cannot be read while it is set. */
   isBroken: boolean;
+  /** The next work reads this row first; null: it needs none. */
+  absentRow: string | null;
 }
 
 class TallyShell extends AggregateShell<Tally, TallyFact, number> {
   protected override readonly keptMax: number;
   readonly #log: Log;
+  readonly #windows = new Windows();
 
   constructor(id: string, ports: AggregatePorts, send: Send<Tally>, keptMax: number, log: Log) {
     super(id, RULES, ports, send);
@@ -55,6 +67,10 @@ class TallyShell extends AggregateShell<Tally, TallyFact, number> {
   /** The counts that sessions which were away can still be sent. */
   get kept(): object[] {
     return this.epoch?.stream.lastOf(() => true, 100).map(({ d }) => d) ?? [];
+  }
+
+  get rows(): string[] {
+    return [...(this.state?.rows.keys() ?? [])];
   }
 
   /** Keys of the replies that no record of the database has. */
@@ -80,7 +96,12 @@ class TallyShell extends AggregateShell<Tally, TallyFact, number> {
 
   protected async fetch(): Promise<Tally> {
     this.#log.reads.push(this.id);
-    return { count: 0 };
+    return { count: 0, rows: new Window() };
+  }
+
+  override adopt(state: Tally): void {
+    super.adopt(state);
+    this.#windows.add(state.rows, oldestFirst(0));
   }
 
   protected outgoing(_state: Tally, d: number, _fact: TallyFact, nowMs: number): OutgoingDispatch[] {
@@ -91,22 +112,33 @@ class TallyShell extends AggregateShell<Tally, TallyFact, number> {
     return [{ ...dispatch, to: [{ sessionId, userId: '1' as never, intents: 0, bot: false, deliver }], n }];
   }
 
-  protected read = () => (this.#log.isBroken ? Promise.reject(new Error('The disk is gone.')) : null);
-  protected number = (): void => undefined;
-  protected trim = (): void => undefined;
+  protected read(state: Tally): Promise<void> | null {
+    const { isBroken, absentRow } = this.#log;
+    if (isBroken) return Promise.reject(new Error('The disk is gone.'));
+    if (absentRow === null) return null;
+    this.#log.absentRow = null;
+    return Promise.resolve().then(() => void state.rows.set(absentRow, 0));
+  }
+
+  protected number = (_state: Tally, commit: number): void => this.#windows.number(commit);
+  protected trim = (): void => this.#windows.trim(this.commits.settled);
   protected notify = (): void => void this.#log.sent.push('notification');
   protected occupied = (): boolean => false;
-  protected ended = (): void => undefined;
+  protected ended = (_state: Tally, ending: string): void => void this.#log.endings.push(ending);
 }
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
+const fail = (error: Error): void => {
+  throw error;
+};
+
 /** Tallies of one shard of a cluster, and the commits that the test settles. */
-function arrange(keptMax = Number.POSITIVE_INFINITY) {
+function arrange(keptMax = Number.POSITIVE_INFINITY, onBug = fail) {
   const clock = new VirtualClock();
   const loadQueue = new LoadQueue({ atOnceMax: 1, waitingMax: 100 });
   const commits: Commit[] = [];
-  const log: Log = { reads: [], sent: [], isBroken: false };
+  const log: Log = { reads: [], sent: [], endings: [], isBroken: false, absentRow: null };
   const ownership: AggregateOwnership = {
     fenceOf: () => ({ partition: 1, epoch: 1 }),
     decides: () => true,
@@ -128,9 +160,7 @@ function arrange(keptMax = Number.POSITIVE_INFINITY) {
     machine: residentMachine<Tally>('tally'),
     makeShell: (id, send) => new TallyShell(id, ports, send, keptMax, log),
     ...{ backlogMax: 100, idleMs: 1e9, supervisor: createSupervisor(), clock, wheel: new TimerWheel(clock) },
-    onBug: (_id, error) => {
-      throw error;
-    },
+    onBug: (_id, error) => onBug(error),
   });
   const act = (id: string, types: readonly TallyFact['type'][], commandKey: string | null = null) =>
     new Promise<Reply<number>>((resolve, fault) => {
@@ -217,5 +247,52 @@ describe('a command whose facts are stored', () => {
     await settle();
     await acting;
     expect(log.sent).toEqual(['COUNT', 'reply', 'notification']);
+  });
+});
+
+describe('the rows of an aggregate', () => {
+  it('can be evicted while a commit is under way, except the rows that the commit wrote', async () => {
+    const { registry, log, commits, act, settle } = arrange();
+    const acting = act('1', ['counted']);
+    await turn();
+    log.absentRow = 'read';
+    const reading = act('1', []);
+    await turn();
+    expect([commits.length, registry.peek('1')?.rows]).toEqual([1, ['written']]);
+    await settle();
+    await Promise.all([acting, reading]);
+    expect(registry.peek('1')?.rows).toEqual([]);
+  });
+});
+
+describe('an aggregate whose deletion is decided', () => {
+  it('refuses later commands, commits nothing more and is released when the deletion is durable', async () => {
+    const { registry, log, commits, act, settle } = arrange();
+    const removing = act('1', ['removed']);
+    await turn();
+    const late = act('1', ['counted']);
+    await turn();
+    expect([commits.length, log.sent]).toEqual([1, ['reply']]);
+    expect(await late).toEqual({ ok: false, refusal: RULES.missing });
+    await settle();
+    expect(await removing).toEqual({ ok: true, value: 0 });
+    expect([log.endings, registry.size]).toEqual([['deleted'], 0]);
+  });
+});
+
+describe('an aggregate that a bug ends', () => {
+  it('fails the commands that wait for their commit, once, and releases its dependents', async () => {
+    const bugs: Error[] = [];
+    const { registry, log, act, settle } = arrange(undefined, (error) => bugs.push(error));
+    const failures: string[] = [];
+    for (const key of [null, 'k', 'k'])
+      act('1', ['counted'], key).catch(({ message }: Error) => failures.push(message));
+    await turn();
+    registry.work('1', rethrow(new Error('A planted bug.')));
+    await turn();
+    expect(failures).toEqual(Array(3).fill('A planted bug.'));
+    expect([bugs.length, log.endings, registry.size]).toEqual([1, ['released'], 0]);
+    await settle();
+    expect(log.sent).toEqual([]);
   });
 });
