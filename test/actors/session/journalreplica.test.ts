@@ -21,6 +21,8 @@ class Net {
   /** Shards that do not answer; `losing`: of the next question only the answer is lost. */
   readonly silent = new Set<string>();
   readonly losing = new Set<string>();
+  /** Shards that answer to an append only after this. */
+  readonly held = new Map<string, Promise<void>>();
 
   add(id: string, place: string, host = id) {
     const added = shard(this, { id, instance: `${id}-run`, host } as ShardInfo, place);
@@ -46,7 +48,7 @@ class Net {
   }
 
   async ask(to: string, method: string, args: readonly unknown[]): Promise<unknown> {
-    await Promise.resolve();
+    await (method === 'journals.append' ? this.held.get(to) : undefined);
     if (this.silent.has(to) || this.gone.has(to)) throw new LinkFault('unreachable', 'planted');
     const answer = await this.shards.get(to)?.handlers.get(method)?.(structuredClone(args) as never);
     if (this.losing.delete(to)) throw new LinkFault('lost', 'planted');
@@ -235,11 +237,40 @@ describe('a replica of a journal', () => {
     expect(since).toBeGreaterThan(seq);
   });
 
+  it('moves to a better shard while the previous one still has a request to answer', async () => {
+    const { net, a, session } = await paired();
+    let answer = (): void => undefined;
+    net.held.set('b', new Promise((resolve) => (answer = resolve)));
+    session.deliver(dispatchOf('before', net.clock.monotonic()));
+    await net.pass(500);
+    const c = net.add('c', 'disk-3');
+    await net.pass(3000);
+    expect([a.buddy.shardId, a.buddy.waitingBytes > 0, c.copies.bytes]).toEqual(['c', true, 0]);
+    answer();
+    await net.pass(50);
+    expect([a.buddy.waitingBytes, c.copies.bytes > 0]).toEqual([0, true]);
+    net.kill('a');
+    expect(jsons(await c.take(session, session.seq))).toEqual([]);
+  });
+
   it('does not resume a session whose client has a later sequence number', async () => {
     const { net, b, session } = await paired();
     net.kill('a');
     expect((await b.take(session, session.seq + 1)).kind).toBe('unknown');
     expect((await b.take(session, session.seq)).kind).toBe('taken');
+  });
+
+  it('rejects a chunk that leaves a gap in its segment, and ignores a repeated one of an earlier segment', async () => {
+    const net = new Net();
+    const { store } = net.add('b', 'disk-2');
+    const append = (segment: number, at: number, text: string) =>
+      net.ask('b', 'journals.append', ['a', 'a-run', segment, at, Buffer.from(text)]);
+    const folder = { shardId: 'a', instance: 'a-run', copy: true, writtenMs: 0 };
+    const texts = async () => [String(await store.read(folder, 1)), String(await store.read(folder, 2))];
+    expect([await append(1, 0, 'abcd'), await append(1, 8, 'ijkl')]).toEqual([true, false]);
+    expect(await texts()).toEqual(['abcd', '']);
+    expect([await append(1, 4, 'efgh'), await append(2, 0, 'ij')]).toEqual([true, true]);
+    expect([await append(1, 4, 'efgh'), await texts()]).toEqual([true, ['abcdefgh', 'ij']]);
   });
 
   it('keeps its previous segment beyond the age bound until a later segment has ended', async () => {
