@@ -1,0 +1,112 @@
+// Goal: a journal keeps its segments exactly as long as a session may need them, and a restarted journal holds only what is still true.
+import { describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+import { CrashedJournals } from '../../../actors/session/crashedjournals.ts';
+import type { JournalledSession } from '../../../actors/session/journal.ports.ts';
+import { Journal } from '../../../actors/session/journal.ts';
+import { plainOf } from '../../../actors/session/record.ts';
+import { MemoryJournals } from '../../support/memoryjournals.ts';
+import { BOT } from './harness.ts';
+
+/** The journal rotates every second, and looks for expired segments twice as often. */
+const AGE_MS = 8_000;
+const CHECK_MS = AGE_MS / 16;
+const RESTART_MS = 5_000;
+const STEP_MS = 50;
+
+const sessionOf = (handle: number): JournalledSession => ({
+  ...{ sessionId: `${handle}` as never, userId: BOT.userId, intents: 0, bot: true, principal: BOT },
+  ...{ handle, shard: [0, 1], largeThreshold: 50, seq: 0, over: false },
+  ...{ presence: null, wantsAuthorizeRequests: false },
+  writable: async () => undefined,
+  following: () => undefined,
+});
+
+function arrange() {
+  const clock = new VirtualClock();
+  const wheel = new TimerWheel(clock, STEP_MS);
+  const store = new MemoryJournals(() => clock.now());
+  const writer = store.begin('shard-0', 'run1');
+  const faults: unknown[] = [];
+  const journal = new Journal(writer, {
+    ...{ clock, wheel, settings: { bytesMax: 64 << 20, ageMs: AGE_MS } },
+    onFault: (error) => faults.push(error),
+  });
+  const segments = () => [...store.made.values()].flatMap((folder) => [...folder.segments.keys()]);
+  /** Stops the journal on a full disk; it restarts by itself. */
+  const stop = () => {
+    store.full = true;
+    journal.rotate();
+    store.full = false;
+    expect(faults.splice(0)).toHaveLength(1);
+  };
+  const crashed = new CrashedJournals({
+    ...{ store, clock, settings: { framesMax: 512, ageMs: AGE_MS } },
+    hasCrashed: async () => true,
+    onDamage: (_folder, damages) => faults.push(damages),
+  });
+  const isResumable = async ({ sessionId, seq }: JournalledSession) => {
+    const claim = { sessionId, seq, principal: plainOf(BOT) };
+    return (await crashed.take(claim, '', false)).kind === 'taken';
+  };
+  return { clock, wheel, writer, journal, faults, segments, stop, isResumable };
+}
+
+describe('a segment of a journal', () => {
+  it('is kept for the maximum age after its end, and then deleted', () => {
+    const { clock, writer, journal, segments } = arrange();
+    journal.opened(sessionOf(1));
+    const endedMs = new Map<number, number>();
+    const early = new Set<number>();
+    const late = new Set<number>();
+    while (clock.monotonic() < 4 * AGE_MS) {
+      const before = writer.segment.number;
+      clock.advance(STEP_MS);
+      const nowMs = clock.monotonic();
+      if (writer.segment.number !== before) endedMs.set(before, nowMs);
+      const kept = new Set(segments());
+      for (const [segment, atMs] of endedMs) {
+        if (nowMs - atMs < AGE_MS && !kept.has(segment)) early.add(segment);
+        if (nowMs - atMs > AGE_MS + CHECK_MS && kept.has(segment)) late.add(segment);
+      }
+    }
+    expect(endedMs.size).toBeGreaterThan(24);
+    expect([[...early], [...late]]).toEqual([[], []]);
+  });
+});
+
+describe('a journal that stopped on a full disk', () => {
+  it('keeps the segments from after its restart, although those from before it have expired', () => {
+    const { clock, writer, journal, segments, stop } = arrange();
+    journal.opened(sessionOf(1));
+    clock.advance(2 * AGE_MS);
+    stop();
+    clock.advance(RESTART_MS);
+    const first = writer.segment.number;
+    expect(segments()).toEqual([first]);
+    clock.advance(AGE_MS / 2);
+    expect(segments().slice(0, 2)).toEqual([first, first + 1]);
+  });
+
+  it('restarts without the sessions that ended meanwhile', async () => {
+    const { clock, journal, faults, stop, isResumable } = arrange();
+    const [ended, alive] = [sessionOf(1), sessionOf(2)];
+    for (const session of [ended, alive]) journal.opened(session);
+    stop();
+    journal.ended(ended.handle);
+    clock.advance(RESTART_MS);
+    expect([await isResumable(ended), await isResumable(alive), faults]).toEqual([false, true, []]);
+  });
+
+  it('has one timer before and after its restart, and none after its end', () => {
+    const { clock, wheel, journal, stop } = arrange();
+    expect(wheel.size).toBe(1);
+    stop();
+    expect(wheel.size).toBe(1);
+    clock.advance(RESTART_MS);
+    expect(wheel.size).toBe(1);
+    journal.close();
+    expect(wheel.size).toBe(0);
+  });
+});
