@@ -257,7 +257,7 @@ export class Journal implements SessionJournal {
   #rotate(): void {
     const files = present(this.#files);
     const nowMs = this.#ports.clock.monotonic();
-    if (files.segment.number > 0) this.#endedMs.set(files.segment.number, nowMs);
+    if (files.segments > 0) this.#endedMs.set(files.segment.number, nowMs);
     files.rotate();
     this.#beganMs = nowMs;
     this.#naming.left = [...this.#sessions.values()].values();

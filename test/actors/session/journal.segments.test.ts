@@ -23,14 +23,14 @@ const sessionOf = (handle: number): JournalledSession => ({
   following: () => undefined,
 });
 
-function arrange() {
+function arrange(bytesMax = 64 << 20) {
   const clock = new VirtualClock();
   const wheel = new TimerWheel(clock, STEP_MS);
   const store = new MemoryJournals(() => clock.now());
   const writer = store.begin('shard-0', 'run1');
   const faults: unknown[] = [];
   const journal = new Journal(writer, {
-    ...{ clock, wheel, settings: { bytesMax: 64 << 20, ageMs: AGE_MS } },
+    ...{ clock, wheel, settings: { bytesMax, ageMs: AGE_MS } },
     onFault: (error) => faults.push(error),
   });
   const segments = () => [...store.made.values()].flatMap((folder) => [...folder.segments.keys()]);
@@ -89,6 +89,35 @@ describe('a journal that stopped on a full disk', () => {
     expect(segments()).toEqual([first]);
     clock.advance(AGE_MS / 2);
     expect(segments().slice(0, 2)).toEqual([first, first + 1]);
+  });
+
+  it('keeps the first segment after its restart for the maximum age after its end', () => {
+    const { clock, writer, journal, segments, stop } = arrange();
+    journal.opened(sessionOf(1));
+    clock.advance(AGE_MS / 2);
+    stop();
+    clock.advance(RESTART_MS);
+    const first = writer.segment.number;
+    while (writer.segment.number === first) clock.advance(STEP_MS);
+    clock.advance(AGE_MS - STEP_MS);
+    expect(segments()).toContain(first);
+    clock.advance(STEP_MS + ROTATE_MS);
+    expect(segments()).not.toContain(first);
+  });
+
+  it('keeps its previous segment after a restart until the current one names every session', async () => {
+    const { clock, journal, faults, stop, isResumable } = arrange(4096);
+    stop();
+    clock.advance(RESTART_MS);
+    const sessions = Array.from({ length: 600 }, (_, index) => sessionOf(index + 1));
+    for (const session of sessions) journal.opened(session);
+    clock.settle();
+    journal.rotate();
+    // The process is killed after the first batch of names.
+    journal.flush();
+    const resumable = [];
+    for (const session of sessions) if (await isResumable(session)) resumable.push(session);
+    expect([resumable.length, faults]).toEqual([600, []]);
   });
 
   it('restarts without the sessions that ended meanwhile', async () => {
