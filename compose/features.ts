@@ -12,6 +12,7 @@ import type { LobbyState } from '../engine/lobby/lobby.ts';
 import { createPasswordHasher } from '../media/crypto/passwords.ts';
 import { chancesFrom } from '../protocol/chance.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
+import { isChannelId } from '../protocol/ids.ts';
 import { assembleAccounts } from '../services/accounts/accounts.ts';
 import { withoutBanned } from '../services/accounts/bans.ts';
 import type { Accounts, Mailer, Passwords } from '../services/accounts/ports.ts';
@@ -360,6 +361,13 @@ export function createLobbies(context: ServiceContext): Pick<Features, 'lobbies'
     secretHash: secretHasher({ tokenSecret: config.token_secret, settings: storage.settings, randomBytes }),
     inviteCode: () => inviteCode(randomBytes),
     onFault: (error) => onFault(error, 'lobby'),
+  });
+  context.direct?.userDelivery.onOutdated((ownerId, sessions) => {
+    if (isChannelId(ownerId))
+      assembly.outdated(
+        ownerId,
+        sessions.map(({ sessionId }) => sessionId),
+      );
   });
   context.cluster.participants.set('lobby', registry);
   context.metrics.push(...residentMetrics('lobby', registry), {

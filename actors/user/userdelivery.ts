@@ -1,5 +1,11 @@
 import { DispatchBody } from '../../engine/fanout/body.ts';
-import { directStream, isDirect, type SessionFilter, SINCE } from '../../engine/fanout/direct.ts';
+import {
+  directOwner,
+  directStream,
+  isDirect,
+  type SessionFilter,
+  SINCE,
+} from '../../engine/fanout/direct.ts';
 import type { Cursor } from '../../engine/session/cursors.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';
@@ -95,6 +101,7 @@ export class UserDelivery {
   readonly #pending = new Set<string>();
   #isLookingUp = false;
   #isRecheckDue = false;
+  #onOutdated: ((ownerId: string, sessions: readonly UserSession[]) => void) | null = null;
 
   constructor(ports: UserDeliveryPorts) {
     this.#ports = ports;
@@ -102,6 +109,14 @@ export class UserDelivery {
 
   get size(): number {
     return this.#queues.size;
+  }
+
+  /**
+   * Registers what is called when sessions were not sent a state of this owner, because they have a later change of it: that
+   * change need not show all of the state.
+   */
+  onOutdated(run: (ownerId: string, sessions: readonly UserSession[]) => void): void {
+    this.#onOutdated = run;
   }
 
   /** The user has an open session from now on. */
@@ -201,7 +216,10 @@ export class UserDelivery {
     if (origin) advanceBy(queue, origin.ownerId, origin.n, body.t);
     if (asOf) {
       // The user has received a later change of this state.
-      if ((queue.lastChanged.get(asOf.ownerId) ?? 0) > asOf.n) return true;
+      if ((queue.lastChanged.get(asOf.ownerId) ?? 0) > asOf.n) {
+        this.#onOutdated?.(directOwner(asOf.ownerId), users.sessions(userId));
+        return true;
+      }
       advance(queue.lastDelivered, asOf.ownerId, asOf.after ?? 0);
     }
     if (typeof target === 'string') {

@@ -36,6 +36,9 @@ const MARK = '@';
 
 export const directStream = (ownerId: string): string => MARK + ownerId;
 
+/** The owner whose state a direct stream changes. */
+export const directOwner = (streamId: string): string => streamId.slice(MARK.length);
+
 export const isDirect = (streamId: string): boolean => streamId.startsWith(MARK);
 
 /** Not a stream: its cursor is the session's start, Unix milliseconds. Earlier dispatches are not for the session. */

@@ -64,6 +64,8 @@ export type LobbyFacts = {
     /** These sessions have not received the lobby yet. */
     readonly announce: boolean;
   };
+  /** These sessions were sent the lobby again. */
+  lobbyShown: { readonly sessions: readonly SessionRef[] };
   /** The profile of a member's account changed. */
   lobbyUserChanged: { readonly user: APIUser };
   lobbyHostAway: { readonly sinceMs: number | null };

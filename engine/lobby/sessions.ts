@@ -18,6 +18,8 @@ type SessionCommands = {
       readonly announce: boolean;
       /** The sessions were open before: they are sent the lobby if dispatches of it were not addressed to them. */
       readonly areBack?: boolean;
+      /** The sessions are sent the lobby although they are attached: they have missed a part of its state. */
+      readonly again?: boolean;
     };
     value: object | null;
   };
@@ -37,14 +39,14 @@ const settling = (state: LobbyState, env: Env): LobbyOutcomeFact[] => {
 
 export const sessions: LobbyTopic<
   SessionCommands,
-  'lobbySettled' | 'lobbySessionsAttached' | 'lobbySessionDetached' | 'lobbyUserChanged'
+  'lobbySettled' | 'lobbySessionsAttached' | 'lobbyShown' | 'lobbySessionDetached' | 'lobbyUserChanged'
 > = {
   commands: {
     attachSessions: {
       server: true,
       decide: (
         state,
-        { userId, sessions, announce: wanted, areBack = false },
+        { userId, sessions, announce: wanted, areBack = false, again = false },
         _by,
         { nowMs, unattached },
       ) => {
@@ -57,8 +59,13 @@ export const sessions: LobbyTopic<
         };
         // An announcing caller needs no reply, which would be as large as the lobby.
         const value = announce ? null : shown();
-        if (fresh.length === 0) return accepted(value);
-        return accepted(value, [{ type: 'lobbySessionsAttached', userId, sessions: fresh, announce }]);
+        const known = again ? sessions.flatMap(({ sessionId }) => state.sessions.get(sessionId) ?? []) : [];
+        return accepted(value, [
+          ...(fresh.length > 0
+            ? [{ type: 'lobbySessionsAttached', userId, sessions: fresh, announce } as const]
+            : []),
+          ...(known.length > 0 ? [{ type: 'lobbyShown', sessions: known } as const] : []),
+        ]);
       },
     },
     detachSession: {
@@ -105,6 +112,11 @@ export const sessions: LobbyTopic<
         ...(announce ? [{ t: 'LOBBY_CREATE', d: gatewayLobby(state), to: sessions } as const] : []),
         ...connectionDispatches(state, userId, sessions),
       ],
+    },
+    lobbyShown: {
+      durable: false,
+      apply: () => undefined,
+      dispatches: (state, { sessions }) => [{ t: 'LOBBY_CREATE', d: gatewayLobby(state), to: sessions }],
     },
     lobbySessionDetached: {
       durable: false,

@@ -36,6 +36,8 @@ export type DetachSession = (id: ChannelId, userId: UserId, sessionId: string) =
 
 /** For this long after a user moved here, homes may still reopen sessions of the user. */
 const REOPENING_MS = 10_000;
+/** For this long, what sessions have missed of a lobby is gathered, so that it is sent to them once. */
+const OUTDATED_MS = 50;
 /** With more changes of ownership in that time, every user counts as moved. */
 const LATE_MOVES_MAX = 64;
 
@@ -49,8 +51,11 @@ interface AttachedSession {
 
 type VoiceRequest = Omit<LobbyVoiceRequest, 'lobbyId'>;
 
-/** Whether attached sessions are sent the lobby: `ifMissed` dispatches of it were not addressed to them. */
-type Announce = 'yes' | 'ifMissed' | 'no';
+/**
+ * Whether attached sessions are sent the lobby. `ifMissed`: if dispatches of it were not addressed to them. `again`: also
+ * those that were attached before.
+ */
+type Announce = 'yes' | 'ifMissed' | 'again' | 'no';
 
 /** How a join ended: in a lobby, refused, or with a fault that leaves its outcome unknown. */
 type JoinEnd =
@@ -77,6 +82,8 @@ export class Attachments {
   readonly #byUser = new Map<string, Set<AttachedSession>>();
   /** Reports of lobbies that wait for the end of a join under way, by application and user id: they may be about that join. */
   readonly #joins = new Map<string, (() => void)[]>();
+  /** Sessions that have missed a part of the lobby's state, by lobby. */
+  #outdated = new Map<ChannelId, Set<string>>();
   /** Number of changes of ownership. */
   #lateTakeovers = 0;
   /** The latest changes of ownership, with the time until which sessions of the moved users may be reopened, monotonic. */
@@ -324,6 +331,25 @@ export class Attachments {
     });
   }
 
+  /** Sends the lobby again to these sessions, which have missed a part of its state. */
+  outdated(lobbyId: ChannelId, sessionIds: readonly string[]): void {
+    if (this.#outdated.size === 0) this.#ports.wheel.after(() => this.#showAgain(), OUTDATED_MS);
+    const known = this.#outdated.get(lobbyId) ?? new Set();
+    for (const sessionId of sessionIds)
+      if (this.#byId.get(sessionId)?.lobbies.has(lobbyId)) known.add(sessionId);
+    this.#outdated.set(lobbyId, known);
+  }
+
+  #showAgain(): void {
+    const outdated = this.#outdated;
+    this.#outdated = new Map();
+    for (const [id, sessionIds] of outdated)
+      for (const sessionId of sessionIds) {
+        const attached = this.#byId.get(sessionId);
+        if (attached) this.#ports.repeat(id, () => this.#attach(id, [attached], 'again'));
+      }
+  }
+
   /** Op 17 lists every lobby in which the session is in voice; others are left. */
   voiceStates(session: LiveSession, wanted: readonly LobbyVoiceRequest[]): void {
     const attached = this.#byId.get(session.sessionId);
@@ -366,7 +392,10 @@ export class Attachments {
     for (const { lobbies } of open) lobbies.add(id);
     const sessions = open.map(({ session }) => refOf(session));
     const userId = first.session.userId;
-    const input = { userId, sessions, announce: announce === 'yes', areBack: announce === 'ifMissed' };
+    const input = {
+      ...{ userId, sessions, announce: announce === 'yes' || announce === 'again' },
+      ...{ areBack: announce === 'ifMissed', again: announce === 'again' },
+    };
     const reply = served(await this.#ports.call(id, 'attachSessions', input, SYSTEM));
     return reply.ok ? reply.value : null;
   }

@@ -127,8 +127,14 @@ export class Links {
     const { linked_by, linked_at } = link;
     const half: LobbyLink = { guild_id: guildId, channel: agreed.value, linked_by, linked_at };
     const linked = await call(lobbyId, 'linkLobby', { link: half }, SYSTEM);
-    if (!linked.ok) await this.#free(guildId, channelId, lobbyId);
-    return linked;
+    if (!linked.ok) {
+      await this.#free(guildId, channelId, lobbyId);
+      return linked;
+    }
+    // The channel was unlinked, deleted or linked to another lobby before this lobby's half was stored.
+    if ((await this.#owners.named(guildId, channelId)) === lobbyId) return linked;
+    await call(lobbyId, 'unlinkLobby', { channelId }, SYSTEM);
+    return refused(refusal('CONFLICT'));
   }
 
   /** Updates the copy of the lobby's settings in its channel. */

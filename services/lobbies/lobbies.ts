@@ -52,6 +52,8 @@ export interface LobbyAssembly {
   readonly lobbies: Lobbies;
   /** Called by the actors of lobbies. */
   readonly listener: LobbyListener;
+  /** These sessions have missed a part of a lobby's state. */
+  outdated(lobbyId: ChannelId, sessionIds: readonly string[]): void;
   /** Number of members with an open session. */
   membersConnected(): number;
 }
@@ -125,7 +127,11 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
     channelNews: (news) => links.news(news),
     applicationChanged: (id) => applications.forget(id),
   };
-  return { lobbies, listener: listenerOf(context, sweep), membersConnected: () => attachments.members };
+  return {
+    ...{ lobbies, listener: listenerOf(context, sweep) },
+    outdated: (lobbyId, sessionIds) => attachments.outdated(lobbyId, sessionIds),
+    membersConnected: () => attachments.members,
+  };
 }
 
 function checkSessions({ registry }: LobbiesPorts, moved: (id: string) => boolean): void {

@@ -135,6 +135,7 @@ export const lobbyStatements: StatementTable<LobbyFacts> = {
   lobbyHostAway: none,
   lobbyReadyChanged: none,
   lobbySessionsAttached: none,
+  lobbyShown: none,
   lobbySessionDetached: none,
   lobbyUserChanged: none,
   lobbyVoiceChanged: none,

@@ -79,6 +79,8 @@ export class Stale extends Error {
  * caller receives the outcome later or never. Guilds are kept by the engine's own `apply`, with all members and messages.
  */
 export class Database {
+  /** Share of the messages to it and from it that take long. */
+  readonly lateShare: number;
   readonly guilds = new Map<string, Guild>();
   readonly users = new Map<string, APIUser>();
   readonly tokens = new Map<string, StoredToken[]>();
@@ -107,6 +109,10 @@ export class Database {
   refused = 0;
   /** Called with each accepted commit. */
   onAccepted: (accepted: Accepted) => void = () => undefined;
+
+  constructor(lateShare: number) {
+    this.lateShare = lateShare;
+  }
 
   /** @throws Stale when the partition has a new owner, and StorageFault when a unique key is violated. */
   commit({ ownerId, facts, fence, record }: Row, shard: string, atMs: number): void {

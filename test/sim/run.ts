@@ -64,7 +64,7 @@ function build(
   features: readonly Feature[],
   isUntroubled: boolean,
 ) {
-  const database = new Database();
+  const database = new Database(scenario.lateShare);
   const truth = new Truth(database);
   const lobbyTruth = new LobbyTruth(judge);
   const mergeTruth = new MergeTruth(database, lobbyTruth, judge);
@@ -132,7 +132,7 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
   const judge = new Judge(world);
   current = judge;
   const features = variant.features ?? featuresOf(seed);
-  const scenario = scenarioOf(world, features);
+  const scenario = scenarioOf(world, features, seed);
   const hasFaults = scenario.faults.length > 0 || scenario.breaks > 0 || variant.preempted === true;
   const parts = build(world, judge, scenario, features, !hasFaults);
   if (features.includes('merges')) await foundSigningKey(parts.database, STARTED_MS);

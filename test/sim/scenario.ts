@@ -1,4 +1,5 @@
 import { type Config, DEFAULTS } from '../../config/config.ts';
+import { Random } from '../fuzz/random.ts';
 import { FAULT_NAMES, type FaultName } from './faults.ts';
 import type { Feature } from './features.ts';
 import type { World } from './world.ts';
@@ -18,25 +19,32 @@ export interface Scenario {
   readonly doubles: number;
   /** The most frames that a link queues. */
   readonly framesMax: number;
+  /** Share of the messages to and from the database that take long. */
+  readonly lateShare: number;
   readonly config: SimConfig;
 }
 
 type SimConfig = ReturnType<typeof boundsOf>;
 
-export function scenarioOf(world: World, features: readonly Feature[]): Scenario {
-  const drawn = calmed(drawnOf(world), features);
+export function scenarioOf(world: World, features: readonly Feature[], seed: number): Scenario {
+  const drawn = calmed({ ...drawnOf(world), lateShare: lateShareOf(seed, LATE_SEEDS.most) }, features, seed);
   // Missed lobby and direct message dispatches are sent at once: a link without room for them never catches up.
   const hasDirect = features.some((feature) => feature !== 'reads' && feature !== 'slow');
   return !hasDirect ? drawn : { ...drawn, framesMax: Math.max(drawn.framesMax, CATCHING_UP) };
 }
 
-/** A third of the runs with links have no faults: there, nothing excuses a lobby or channel whose link is one-sided. */
-function calmed(drawn: Scenario, features: readonly Feature[]): Scenario {
+/**
+ * A third of the runs with links have no faults: there, nothing excuses a lobby or channel whose link is one-sided. Changes
+ * overlap when the database is slow.
+ */
+function calmed(drawn: Scenario, features: readonly Feature[], seed: number): Scenario {
   const isCalm = features.includes('links') && drawn.seconds === 0;
-  return isCalm ? { ...drawn, faults: [], breaks: 0 } : drawn;
+  return isCalm
+    ? { ...drawn, faults: [], breaks: 0, lateShare: lateShareOf(seed, LATE_SEEDS.linked) }
+    : drawn;
 }
 
-function drawnOf(world: World): Scenario {
+function drawnOf(world: World): Omit<Scenario, 'lateShare'> {
   const { random } = world;
   const some = FAULT_NAMES.filter(() => world.chance(0.35));
   return {
@@ -59,6 +67,18 @@ const FRAMES_MAX = 2_000;
 const CATCHING_UP = 200;
 /** The share of seeds that draw each bound small. */
 const SMALL = 0.2;
+
+/** Share of the seeds whose database is slow. */
+const LATE_SEEDS = { most: 0.25, linked: 0.8 };
+/** Share of messages that are late, with a fast database and with a slow one. */
+const LATE_SHARE = { fast: 0.01, from: 0.05, to: 0.4 };
+
+/** Drawn from a separate random sequence, so that a seed is the same world with a fast database. */
+function lateShareOf(seed: number, slow: number): number {
+  const random = new Random(seed ^ 0x1a7e_5a1e);
+  const { fast, from, to } = LATE_SHARE;
+  return random.next() < slow ? from + random.next() * (to - from) : fast;
+}
 
 /** Every bound of the configuration: most as they are by default, some so small that the run meets them. */
 function boundsOf(world: World) {

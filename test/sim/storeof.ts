@@ -10,8 +10,8 @@ export interface DatabaseWay {
 
 /** Latency in one direction, milliseconds. */
 const WAY_MS = { from: 0.2, to: 2 };
-/** Now and then the database is slow. */
-const SLOW = { chance: 0.01, fromMs: 20, toMs: 300 };
+/** Messages that are late. */
+const LATE = { fromMs: 20, toMs: 300 };
 /** Time-out of a connection without answers. */
 const LOST_MS = { from: 2_000, to: 4_000 };
 
@@ -97,8 +97,8 @@ export class DatabaseLine {
 
   #wayMs(): number {
     const world = this.#world;
-    return world.chance(SLOW.chance)
-      ? world.between(SLOW.fromMs, SLOW.toMs)
+    return world.chance(this.database.lateShare)
+      ? world.between(LATE.fromMs, LATE.toMs)
       : world.between(WAY_MS.from, WAY_MS.to);
   }
 }

@@ -156,6 +156,22 @@ test('an unnumbered state is delivered after all stored dispatches before it, an
   expect(heard.get('first')).toEqual([1, 1 + SHOWN, 2, 3, 3 + SHOWN, 4, 4 + SHOWN]);
 });
 
+test('an unnumbered state that is not delivered is reported with the sessions that miss it', async () => {
+  const { inboxes, open, show, tell } = arrange();
+  const outdated: unknown[] = [];
+  inboxes.onOutdated((ownerId, sessions) =>
+    outdated.push([ownerId, sessions.map(({ sessionId }) => sessionId)]),
+  );
+  open('first');
+  open('second');
+  tell(1);
+  show(1);
+  tell(2);
+  expect(outdated).toEqual([]);
+  show(1);
+  expect(outdated).toEqual([[CHANNEL, ['first', 'second']]]);
+});
+
 test('an unnumbered state is delivered after a later message, which does not change it', async () => {
   const { heard, open, show, tell } = arrange();
   open('first');

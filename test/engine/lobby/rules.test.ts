@@ -268,6 +268,26 @@ describe('being connected', () => {
     expect(back('missed none', new Map([[userId, Number.POSITIVE_INFINITY]]))).toEqual([]);
   });
 
+  test('sends the lobby again, when it is to, to the named sessions that are attached, and to no others', () => {
+    const state = lobbyWith([member('11'), member('12')], {}, [session('12'), session('11', 'other')]);
+    attach(state, 'known');
+    const again = (...sessionIds: string[]) =>
+      run(
+        state,
+        'attachSessions',
+        { userId, sessions: sessionIds.map((id) => session('11', id)), announce: true, again: true },
+        SYSTEM,
+      ).told;
+    expect(again('known')).toMatchObject([
+      { t: 'LOBBY_CREATE', d: { id: LOBBY_ID, members: [{}, { connected: true }] }, to: ['known'] },
+    ]);
+    expect(again('known', 'new').map(({ t, to }) => [t, to])).toEqual([
+      ['LOBBY_CREATE', ['new']],
+      ['LOBBY_CREATE', ['known']],
+    ]);
+    expect([...state.sessions.keys()]).toEqual(['s12', 'other', 'known', 'new']);
+  });
+
   test('is dispatched to the other members on the first session and after the last one', () => {
     const state = lobbyWith([member('11'), member('12')], {}, [session('12')]);
     const first = attach(state, 'a');

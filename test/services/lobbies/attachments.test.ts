@@ -90,6 +90,27 @@ it('attaches nothing of a session that was opened twice and has ended', async ()
   expect(attachments.entering(lobbyId, applicationId, userId)).toEqual([]);
 });
 
+it('sends a lobby again, once for many causes, to the attached sessions that have missed a part of it', async () => {
+  const { attachments, inputs, lobby, pass } = arrange();
+  for (const sessionId of ['s', 'other']) await attachments.opened({ ...session, sessionId } as LiveSession);
+  await attachments.opened({ ...session, sessionId: 'ended' } as LiveSession);
+  inputs.length = 0;
+  for (let times = 0; times < 3; times += 1)
+    attachments.outdated(lobbyId, ['s', 'ended', 'of another shard']);
+  attachments.outdated('60' as ChannelId, ['s']);
+  attachments.ended({ ...session, sessionId: 'ended' } as LiveSession);
+  lobby.isFull = true;
+  expect(inputs).toEqual([]);
+  await pass(100);
+  lobby.isFull = false;
+  await pass(60_000);
+  const again = { userId, sessions: [{ sessionId: 's' }], announce: true, again: true };
+  expect(inputs).toMatchObject([again, again]);
+  attachments.outdated(lobbyId, ['other']);
+  await pass(100);
+  expect(inputs.slice(2)).toMatchObject([{ ...again, sessions: [{ sessionId: 'other' }] }]);
+});
+
 it('reattaches nothing once the server is closing', async () => {
   const { attachments, asked, lobby, pass, scope } = arrange();
   await attachments.opened(session);
