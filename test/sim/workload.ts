@@ -292,7 +292,9 @@ export class Workload {
     const attempt = command.tries;
     const settle = (fate: Fate, why: string, value: unknown = null) => {
       if (command.fate !== 'open' || command.tries !== attempt) return;
-      const repeated = fate === 'unknown' && command.again && command.tries < TRIES_MAX;
+      // With a full queue nothing was written, so any command may be repeated.
+      const mayRepeat = command.again || why.endsWith('The commit queue is full.');
+      const repeated = fate === 'unknown' && mayRepeat && command.tries < TRIES_MAX;
       world.note(`${command.what}: ${fate} ${why}${repeated ? ', tries again' : ''}`);
       if (repeated) world.after(world.between(300, 1_500), () => this.#send(command));
       else {
