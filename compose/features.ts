@@ -12,7 +12,6 @@ import type { LobbyState } from '../engine/lobby/lobby.ts';
 import { createPasswordHasher } from '../media/crypto/passwords.ts';
 import { chancesFrom } from '../protocol/chance.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
-import { isChannelId } from '../protocol/ids.ts';
 import { assembleAccounts } from '../services/accounts/accounts.ts';
 import { withoutBanned } from '../services/accounts/bans.ts';
 import type { Accounts, Mailer, Passwords } from '../services/accounts/ports.ts';
@@ -362,13 +361,7 @@ export function createLobbies(context: ServiceContext): Pick<Features, 'lobbies'
     inviteCode: () => inviteCode(randomBytes),
     onFault: (error) => onFault(error, 'lobby'),
   });
-  context.direct?.userDelivery.onOutdated((ownerId, sessions) => {
-    if (isChannelId(ownerId))
-      assembly.outdated(
-        ownerId,
-        sessions.map(({ sessionId }) => sessionId),
-      );
-  });
+  context.direct?.userDelivery.onOutdated(assembly.outdated);
   context.cluster.participants.set('lobby', registry);
   context.metrics.push(...residentMetrics('lobby', registry), {
     name: 'guildhall_lobby_members_connected',

@@ -8,7 +8,7 @@ import { DispatchBody } from '../../engine/fanout/body.ts';
 import { refOf, type SessionRef } from '../../engine/fanout/direct.ts';
 import { authorityOf, SYSTEM } from '../../engine/kernel/authority.ts';
 import { NotServed } from '../../protocol/faults.ts';
-import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
+import { type ApplicationId, type ChannelId, isChannelId, type UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { LobbyVoiceRequest } from '../../protocol/sessionrequests.ts';
 import type { LobbyStore } from '../../storage/lobby/port.ts';
@@ -36,8 +36,6 @@ export type DetachSession = (id: ChannelId, userId: UserId, sessionId: string) =
 
 /** For this long after a user moved here, homes may still reopen sessions of the user. */
 const REOPENING_MS = 10_000;
-/** For this long, what sessions have missed of a lobby is gathered, so that it is sent to them once. */
-const OUTDATED_MS = 50;
 /** With more changes of ownership in that time, every user counts as moved. */
 const LATE_MOVES_MAX = 64;
 
@@ -331,14 +329,16 @@ export class Attachments {
     });
   }
 
-  /** Sends the lobby again to these sessions, which have missed a part of its state. */
-  outdated(lobbyId: ChannelId, sessionIds: readonly string[]): void {
-    if (this.#outdated.size === 0) this.#ports.wheel.after(() => this.#showAgain(), OUTDATED_MS);
+  /** Sends the lobby, if it is one, again to these sessions, which have missed a part of its state. */
+  readonly outdated = (lobbyId: string, sessions: readonly Pick<LiveSession, 'sessionId'>[]): void => {
+    if (!isChannelId(lobbyId)) return;
+    // Many states may be outdated in one turn: the lobby is sent once.
+    if (this.#outdated.size === 0) queueMicrotask(() => this.#showAgain());
     const known = this.#outdated.get(lobbyId) ?? new Set();
-    for (const sessionId of sessionIds)
+    for (const { sessionId } of sessions)
       if (this.#byId.get(sessionId)?.lobbies.has(lobbyId)) known.add(sessionId);
     this.#outdated.set(lobbyId, known);
-  }
+  };
 
   #showAgain(): void {
     const outdated = this.#outdated;

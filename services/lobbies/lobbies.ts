@@ -8,6 +8,7 @@ import { foundingRefusal, type Person } from '../../engine/lobby/members.ts';
 import { type LobbyObject, messageObject } from '../../engine/lobby/objects.ts';
 import { type ApplicationId, type ChannelId, snowflakeAt, type UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Mergeable } from '../players/ports.ts';
 import { createReadCache } from '../readcache.ts';
@@ -52,8 +53,8 @@ export interface LobbyAssembly {
   readonly lobbies: Lobbies;
   /** Called by the actors of lobbies. */
   readonly listener: LobbyListener;
-  /** These sessions have missed a part of a lobby's state. */
-  outdated(lobbyId: ChannelId, sessionIds: readonly string[]): void;
+  /** These sessions have missed a part of the lobby's state. */
+  readonly outdated: Attachments['outdated'];
   /** Number of members with an open session. */
   membersConnected(): number;
 }
@@ -118,20 +119,20 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
     drop: ({ callId, userId, sessionId }) => {
       call(callId, 'dropVoice', { userId, sessionId }, SYSTEM).catch(fault);
     },
-    userChanged(user) {
-      const change = async (): Promise<void> => {
-        for (const id of await storage.lobbies.all(user.id)) owners.changeUser(id, user);
-      };
-      change().catch(fault);
-    },
+    userChanged: (user) => void changeUser(context, user).catch(fault),
     channelNews: (news) => links.news(news),
     applicationChanged: (id) => applications.forget(id),
   };
   return {
-    ...{ lobbies, listener: listenerOf(context, sweep) },
-    outdated: (lobbyId, sessionIds) => attachments.outdated(lobbyId, sessionIds),
+    lobbies,
+    listener: listenerOf(context, sweep),
+    outdated: attachments.outdated,
     membersConnected: () => attachments.members,
   };
+}
+
+async function changeUser({ storage, owners }: LobbyContext, user: APIUser): Promise<void> {
+  for (const id of await storage.lobbies.all(user.id)) owners.changeUser(id, user);
 }
 
 function checkSessions({ registry }: LobbiesPorts, moved: (id: string) => boolean): void {

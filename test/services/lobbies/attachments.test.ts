@@ -95,9 +95,10 @@ it('sends a lobby again, once for many causes, to the attached sessions that hav
   for (const sessionId of ['s', 'other']) await attachments.opened({ ...session, sessionId } as LiveSession);
   await attachments.opened({ ...session, sessionId: 'ended' } as LiveSession);
   inputs.length = 0;
+  const named = (...sessionIds: string[]) => sessionIds.map((sessionId) => ({ sessionId }));
   for (let times = 0; times < 3; times += 1)
-    attachments.outdated(lobbyId, ['s', 'ended', 'of another shard']);
-  attachments.outdated('60' as ChannelId, ['s']);
+    attachments.outdated(lobbyId, named('s', 'ended', 'of another shard'));
+  attachments.outdated('60', named('s'));
   attachments.ended({ ...session, sessionId: 'ended' } as LiveSession);
   lobby.isFull = true;
   expect(inputs).toEqual([]);
@@ -106,7 +107,7 @@ it('sends a lobby again, once for many causes, to the attached sessions that hav
   await pass(60_000);
   const again = { userId, sessions: [{ sessionId: 's' }], announce: true, again: true };
   expect(inputs).toMatchObject([again, again]);
-  attachments.outdated(lobbyId, ['other']);
+  attachments.outdated(lobbyId, named('other'));
   await pass(100);
   expect(inputs.slice(2)).toMatchObject([{ ...again, sessions: [{ sessionId: 'other' }] }]);
 });
