@@ -211,26 +211,27 @@ export class UserDelivery {
   }
 
   #deliver(userId: string, queue: UserQueue, target: SessionTarget, body: DispatchBody): boolean {
-    const { users, deliver } = this.#ports;
     const { origin, asOf } = body;
+    const sessions = this.#addressed(userId, target, body.t as DispatchName);
+    const isReceived = typeof target !== 'string' || sessions.length > 0;
     if (origin) advanceBy(queue, origin.ownerId, origin.n, body.t);
     if (asOf) {
       // The user has received a later change of this state.
       if ((queue.lastChanged.get(asOf.ownerId) ?? 0) > asOf.n) {
-        this.#onOutdated?.(directOwner(asOf.ownerId), users.sessions(userId));
-        return true;
+        if (sessions.length > 0) this.#onOutdated?.(directOwner(asOf.ownerId), sessions);
+        return isReceived;
       }
       advance(queue.lastDelivered, asOf.ownerId, asOf.after ?? 0);
     }
-    if (typeof target === 'string') {
-      const session = users.sessions(userId).find(({ sessionId }) => sessionId === target);
-      if (!session || session.away) return false;
-      deliver(session, body);
-      return true;
-    }
-    for (const session of matchingSessions(users.listeners(userId), body.t as DispatchName, target))
-      deliver(session, body);
-    return true;
+    for (const session of sessions) this.#ports.deliver(session, body);
+    return isReceived;
+  }
+
+  #addressed(userId: string, target: SessionTarget, t: DispatchName): readonly UserSession[] {
+    const { users } = this.#ports;
+    if (typeof target !== 'string') return matchingSessions(users.listeners(userId), t, target);
+    const session = users.sessions(userId).find(({ sessionId }) => sessionId === target);
+    return !session || session.away ? [] : [session];
   }
 
   #requestLookup(userId: string): void {

@@ -81,7 +81,7 @@ export class Attachments {
   /** Reports of lobbies that wait for the end of a join under way, by application and user id: they may be about that join. */
   readonly #joins = new Map<string, (() => void)[]>();
   /** Sessions that have missed a part of the lobby's state, by lobby. */
-  #outdated = new Map<ChannelId, Set<string>>();
+  readonly #outdated = new Map<ChannelId, Set<string>>();
   /** Number of changes of ownership. */
   #lateTakeovers = 0;
   /** The latest changes of ownership, with the time until which sessions of the moved users may be reopened, monotonic. */
@@ -332,22 +332,37 @@ export class Attachments {
   /** Sends the lobby, if it is one, again to these sessions, which have missed a part of its state. */
   readonly outdated = (lobbyId: string, sessions: readonly Pick<LiveSession, 'sessionId'>[]): void => {
     if (!isChannelId(lobbyId)) return;
-    // Many states may be outdated in one turn: the lobby is sent once.
-    if (this.#outdated.size === 0) queueMicrotask(() => this.#showAgain());
+    const isUnderWay = this.#outdated.has(lobbyId);
     const known = this.#outdated.get(lobbyId) ?? new Set();
     for (const { sessionId } of sessions)
       if (this.#byId.get(sessionId)?.lobbies.has(lobbyId)) known.add(sessionId);
+    if (isUnderWay || known.size === 0) return;
     this.#outdated.set(lobbyId, known);
+    this.#ports.repeat(lobbyId, () => this.#showAgain(lobbyId, known));
   };
 
-  #showAgain(): void {
-    const outdated = this.#outdated;
-    this.#outdated = new Map();
-    for (const [id, sessionIds] of outdated)
-      for (const sessionId of sessionIds) {
-        const attached = this.#byId.get(sessionId);
-        if (attached) this.#ports.repeat(id, () => this.#attach(id, [attached], 'again'));
+  /**
+   * Takes sessions from the set until none is left: one user after another, because each of them is sent the whole lobby.
+   * A session that misses more meanwhile is added again.
+   */
+  async #showAgain(id: ChannelId, sessionIds: Set<string>): Promise<void> {
+    // The other states that are outdated in this turn are known then.
+    await Promise.resolve();
+    for (const sessionId of sessionIds) {
+      const attached = this.#byId.get(sessionId);
+      const userId = attached?.session.userId;
+      const ofUser = [...sessionIds].flatMap((each) => this.#byId.get(each) ?? []);
+      const due = ofUser.filter(({ session, lobbies }) => session.userId === userId && lobbies.has(id));
+      for (const { session } of due) sessionIds.delete(session.sessionId);
+      sessionIds.delete(sessionId);
+      try {
+        await this.#attach(id, due, 'again');
+      } catch (fault) {
+        for (const { session } of due) sessionIds.add(session.sessionId);
+        throw fault;
       }
+    }
+    this.#outdated.delete(id);
   }
 
   /** Op 17 lists every lobby in which the session is in voice; others are left. */

@@ -9,6 +9,7 @@ import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import { LOBBY_FLAGS, type LobbyLink, type LobbyMessage } from '../../engine/lobby/lobby.ts';
 import type { LobbyObject } from '../../engine/lobby/objects.ts';
 import type { Application } from '../../engine/user/facts.ts';
+import { NotServed } from '../../protocol/faults.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { splitInvites } from '../../protocol/invites.ts';
 import { LIMITS } from '../../protocol/limits.ts';
@@ -70,6 +71,9 @@ export class Links {
             guildId,
             (guild) => guild.channels.get(channelId)?.linked_lobby,
           );
+          // Without an answer nothing is known of the channel.
+          if (link && 'refusal' in link && link.refusal.status >= 500)
+            throw new NotServed(`The guild is overloaded: ${link.refusal.message}`);
           return link && 'lobby_id' in link ? link.lobby_id : null;
         },
       ),
@@ -92,7 +96,12 @@ export class Links {
       if (!may.ok) return may;
       const before = may.value;
       const asItIs = before ? before.channel.id === channelId : channelId === null;
-      if (asItIs) return call(lobbyId, 'getLobby', {}, authority);
+      if (asItIs && (!before || (await this.#isNamed(lobbyId, before))))
+        return call(lobbyId, 'getLobby', {}, authority);
+      if (asItIs && before) {
+        await this.#unlink(lobbyId, before);
+        return this.#link(lobbyId, before.channel.id, null, authority);
+      }
       return channelId === null
         ? this.#unlink(lobbyId, before as LobbyLink)
         : this.#link(lobbyId, channelId, before, authority);
@@ -132,9 +141,14 @@ export class Links {
       return linked;
     }
     // The channel was unlinked, deleted or linked to another lobby before this lobby's half was stored.
-    if ((await this.#owners.named(guildId, channelId)) === lobbyId) return linked;
-    await call(lobbyId, 'unlinkLobby', { channelId }, SYSTEM);
+    if (await this.#isNamed(lobbyId, half)) return linked;
+    await this.#unlink(lobbyId, half);
     return refused(refusal('CONFLICT'));
+  }
+
+  /** Whether the channel of the lobby's half names the lobby. @throws NotServed when its guild does not answer. */
+  async #isNamed(lobbyId: ChannelId, { guild_id, channel }: LobbyLink): Promise<boolean> {
+    return (await this.#owners.named(guild_id, channel.id)) === lobbyId;
   }
 
   /** Updates the copy of the lobby's settings in its channel. */

@@ -51,6 +51,7 @@ export class ReplyQueue {
 
   /** Acknowledges all batches up to this one, of so many bytes, with the next reply or soon. */
   received(taken: number, bytes: number): void {
+    if (this.#isClosed) return;
     this.#taken = taken;
     this.#unacknowledgedBytes += bytes;
     if (this.#unacknowledgedBytes >= ACKNOWLEDGE.bytes) this.acknowledge(taken);

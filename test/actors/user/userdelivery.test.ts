@@ -170,6 +170,11 @@ test('an unnumbered state that is not delivered is reported with the sessions th
   expect(outdated).toEqual([]);
   show(1);
   expect(outdated).toEqual([[CHANNEL, ['first', 'second']]]);
+  const asOf = { ownerId: STREAM, n: 1, after: 1 };
+  const body = new DispatchBody('LOBBY_CREATE', {}, 0, null, asOf);
+  expect(inboxes.deliver(USER, 'second', body)).toBe(true);
+  expect(inboxes.deliver(USER, 'unknown', body)).toBe(false);
+  expect(outdated.slice(1)).toEqual([[CHANNEL, ['second']]]);
 });
 
 test('an unnumbered state is delivered after a later message, which does not change it', async () => {

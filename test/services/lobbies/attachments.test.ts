@@ -112,6 +112,31 @@ it('sends a lobby again, once for many causes, to the attached sessions that hav
   expect(inputs.slice(2)).toMatchObject([{ ...again, sessions: [{ sessionId: 'other' }] }]);
 });
 
+it('sends a lobby again once when it answers, whatever was missed until then, and not to who has left it', async () => {
+  const { attachments, inputs, lobby, pass } = arrange();
+  for (const sessionId of ['s', 'other', 'third'])
+    await attachments.opened({ ...session, sessionId } as LiveSession);
+  const outdated = (...ids: string[]) =>
+    attachments.outdated(
+      lobbyId,
+      ids.map((sessionId) => ({ sessionId })),
+    );
+  lobby.isFull = true;
+  for (let times = 0; times < 10; times += 1) {
+    outdated('s', 'third');
+    await pass(1);
+  }
+  outdated('other');
+  attachments.tell.left(userId, lobbyId, ['third']);
+  lobby.isFull = false;
+  inputs.length = 0;
+  await pass(60_000);
+  expect(inputs).toMatchObject([{ sessions: [{ sessionId: 's' }, { sessionId: 'other' }], again: true }]);
+  outdated('third');
+  await pass(60_000);
+  expect(inputs).toHaveLength(1);
+});
+
 it('reattaches nothing once the server is closing', async () => {
   const { attachments, asked, lobby, pass, scope } = arrange();
   await attachments.opened(session);

@@ -26,7 +26,7 @@ export const LINKS: readonly Patch[] = [
     about: 'A lobby stays linked to a channel that was linked to another lobby, or parted, meanwhile.',
     file: 'services/lobbies/links.ts',
     kind: 'expression',
-    from: '(await this.#owners.named(guildId, channelId)) === lobbyId',
+    from: 'await this.#isNamed(lobbyId, half)',
     to: 'true',
   },
   {

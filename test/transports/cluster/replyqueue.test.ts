@@ -133,9 +133,12 @@ describe('a reply queue', () => {
     add(1);
     queue.received(2, 1);
     queue.close();
-    expect(clock.timers).toBe(0);
     queue.acknowledge(3);
-    queue.received(4, 1);
+    expect(clock.timers).toBe(0);
+    const closed = opened();
+    closed.queue.close();
+    closed.queue.received(4, 1);
+    expect(closed.clock.timers).toBe(0);
     add(2);
     clock.advance(1000);
     expect(written).toEqual([]);

@@ -1,0 +1,119 @@
+// Goal: a lobby and a channel name each other or neither names the other, also when changes overlap or a part fails.
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { GuildChannel } from '../../engine/guild/guild.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
+import { SYSTEM } from '../../engine/kernel/authority.ts';
+import type { GuildId } from '../../protocol/ids.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import { type LobbyInstance, openLobbyInstance } from '../support/lobbyinstance.ts';
+
+const must = <T>(reply: Reply<T>): T => {
+  if (!reply.ok) throw new Error(`refused: ${JSON.stringify(reply.refusal)}`);
+  return reply.value;
+};
+
+let setup: LobbyInstance;
+let restore: () => void = () => undefined;
+
+// Opening a database takes its time on a busy machine.
+beforeAll(async () => {
+  setup = await openLobbyInstance();
+  const { call, look } = setup.guilds;
+  restore = () => void Object.assign(setup.guilds, { call, look });
+}, 60_000);
+afterEach(() => restore());
+afterAll(() => setup.close());
+
+/** A lobby and a channel whose owner is its member, and what each of them names. */
+async function arrange(name: string) {
+  const owner = await setup.player();
+  const guild = await setup.operator.createGuild({ name, ownerId: owner.userId });
+  const guildId = guild.id as GuildId;
+  const asOwner = { ...SYSTEM, by: owner.authority.by };
+  const channels = must(await setup.guilds.call(guildId, 'listChannels', {}, asOwner));
+  const channel = channels.find(({ type }) => type === 0) as GuildChannel;
+  const create = async () => {
+    const members = [{ userId: owner.userId, draft: { flags: 1 } }];
+    return must(await setup.lobbies.create({ change: {}, members }, setup.bot)).id;
+  };
+  const lobbyId = await create();
+  const look = setup.guilds.look.bind(setup.guilds);
+  return {
+    ...{ channel, lobbyId, create },
+    link: (id = lobbyId) => setup.lobbies.link(id, channel.id, owner.authority),
+    unlinkChannel: () => setup.lobbies.unlinkChannel(channel.id, owner.authority),
+    /** The lobby that the channel names, and the channel that the lobby names. */
+    async halves(id = lobbyId) {
+      const found = await look(guildId, ({ channels: known }) => known.get(channel.id)?.linked_lobby);
+      const stored = await setup.storage.lobbies.load(id);
+      const named = found && 'lobby_id' in found ? found.lobby_id : null;
+      return [named, stored?.lobby.linked?.channel.id ?? null];
+    },
+  };
+}
+
+/** Runs `meanwhile` once, after a lobby was written to the channel and before the channel is written to the lobby. */
+function whileLinking(meanwhile: () => Promise<unknown>): void {
+  const call = setup.guilds.call.bind(setup.guilds);
+  let left = 1;
+  Object.assign(setup.guilds, {
+    call: async (...args: Parameters<typeof call>) => {
+      const reply = await call(...args);
+      if (args[1] === 'linkChannel' && left-- === 1) await meanwhile();
+      return reply;
+    },
+  });
+}
+
+/** As `whileLinking`; the next look at a guild ends like this. */
+function failingLook(end: () => unknown, meanwhile: () => Promise<unknown> = async () => null): void {
+  const look = setup.guilds.look.bind(setup.guilds);
+  whileLinking(async () => {
+    await meanwhile();
+    let left = 1;
+    Object.assign(setup.guilds, {
+      look: async (...args: Parameters<typeof look>) => (left-- === 1 ? end() : look(...args)),
+    });
+  });
+}
+
+const CONFLICT = { ok: false, refusal: { status: 409 } };
+
+describe('a lobby that is being linked to a channel', () => {
+  test('is not linked when the channel is unlinked meanwhile', async () => {
+    const { link, unlinkChannel, halves, channel, lobbyId } = await arrange('unlinked');
+    whileLinking(unlinkChannel);
+    expect(await link()).toMatchObject(CONFLICT);
+    expect(await halves()).toEqual([null, null]);
+    expect((await link()).ok).toBe(true);
+    expect(await halves()).toEqual([lobbyId, channel.id]);
+  });
+
+  test('is not linked when another lobby takes the channel meanwhile', async () => {
+    const { link, halves, create, channel } = await arrange('taken');
+    const other = await create();
+    whileLinking(() => link(other));
+    // The database lets a channel have one lobby.
+    await expect(link()).rejects.toThrow('refused a commit');
+    expect(await halves()).toEqual([other, null]);
+    expect(await halves(other)).toEqual([other, channel.id]);
+  });
+
+  test('stays linked when its guild is too busy to say what the channel names', async () => {
+    const { link, halves, channel, lobbyId } = await arrange('busy');
+    failingLook(() => ({ refusal: refusal('API_OVERLOADED') }));
+    await expect(link()).rejects.toThrow('overloaded');
+    expect(await halves()).toEqual([lobbyId, channel.id]);
+    expect((await link()).ok).toBe(true);
+    expect(await halves()).toEqual([lobbyId, channel.id]);
+  });
+
+  test('is linked by a second attempt when the first failed and left half a link', async () => {
+    const { link, unlinkChannel, halves, channel, lobbyId } = await arrange('half');
+    failingLook(() => Promise.reject(new Error('The guild was lost.')), unlinkChannel);
+    await expect(link()).rejects.toThrow('lost');
+    expect(await halves()).toEqual([null, channel.id]);
+    expect(must(await link())).toMatchObject({ linked_channel: { id: channel.id } });
+    expect(await halves()).toEqual([lobbyId, channel.id]);
+  });
+});
