@@ -47,7 +47,7 @@ const requiresAuthorization = ({ flags }: Pick<LobbyObject, 'flags'>): boolean =
 
 /**
  * Links lobbies to channels. Lobby and guild each store one half of a link; the guild's half is written first and its
- * channel names the lobby. A half without the other, left by a crash, is detected at its next use and removed.
+ * channel names the lobby. A half without the other, left by a crash, is removed at the next message or attempt to link.
  */
 export class Links {
   readonly #ports: LinkPorts;
