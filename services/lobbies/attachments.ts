@@ -332,11 +332,11 @@ export class Attachments {
   /** Sends the lobby, if it is one, again to these sessions, which have missed a part of its state. */
   readonly outdated = (lobbyId: string, sessions: readonly Pick<LiveSession, 'sessionId'>[]): void => {
     if (!isChannelId(lobbyId)) return;
-    const isUnderWay = this.#outdated.has(lobbyId);
-    const known = this.#outdated.get(lobbyId) ?? new Set();
+    const underWay = this.#outdated.get(lobbyId);
+    const known = underWay ?? new Set();
     for (const { sessionId } of sessions)
       if (this.#byId.get(sessionId)?.lobbies.has(lobbyId)) known.add(sessionId);
-    if (isUnderWay || known.size === 0) return;
+    if (underWay || known.size === 0) return;
     this.#outdated.set(lobbyId, known);
     this.#ports.repeat(lobbyId, () => this.#showAgain(lobbyId, known));
   };

@@ -95,16 +95,14 @@ export class Links {
       const may = await call(lobbyId, 'authorizeLink', { linking }, authority);
       if (!may.ok) return may;
       const before = may.value;
-      const asItIs = before ? before.channel.id === channelId : channelId === null;
-      if (asItIs && (!before || (await this.#isNamed(lobbyId, before))))
-        return call(lobbyId, 'getLobby', {}, authority);
-      if (asItIs && before) {
+      const asItIs = () => call(lobbyId, 'getLobby', {}, authority);
+      if (channelId === null) return before ? this.#unlink(lobbyId, before) : asItIs();
+      if (before?.channel.id === channelId) {
+        if (await this.#isNamed(lobbyId, before)) return asItIs();
         await this.#unlink(lobbyId, before);
-        return this.#link(lobbyId, before.channel.id, null, authority);
+        return this.#link(lobbyId, channelId, null, authority);
       }
-      return channelId === null
-        ? this.#unlink(lobbyId, before as LobbyLink)
-        : this.#link(lobbyId, channelId, before, authority);
+      return this.#link(lobbyId, channelId, before, authority);
     });
   }
 

@@ -53,7 +53,7 @@ export interface LobbyAssembly {
   readonly lobbies: Lobbies;
   /** Called by the actors of lobbies. */
   readonly listener: LobbyListener;
-  /** These sessions have missed a part of the lobby's state. */
+  /** Sends a lobby again to sessions that have missed a part of its state. */
   readonly outdated: Attachments['outdated'];
   /** Number of members with an open session. */
   membersConnected(): number;

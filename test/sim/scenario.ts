@@ -28,23 +28,21 @@ type SimConfig = ReturnType<typeof boundsOf>;
 
 export function scenarioOf(world: World, features: readonly Feature[], seed: number): Scenario {
   const usual = drawnOf(world);
-  // A slow database that is lost too commits joins of lobbies long after their decision, which is known and not mended.
-  const slow = usual.faults.includes('loseDatabase') ? 0 : LATE_SEEDS.most;
-  const drawn = calmed({ ...usual, lateShare: lateShareOf(seed, slow) }, features, seed);
+  // A third of the runs with links have no faults: there, nothing excuses a lobby or channel whose link is one-sided.
+  const isCalm = features.includes('links') && usual.seconds === 0;
+  const calmed = isCalm ? { ...usual, faults: [], breaks: 0 } : usual;
+  const drawn = { ...calmed, lateShare: lateShareOf(seed, slowSeeds(isCalm, calmed.faults)) };
   // Missed lobby and direct message dispatches are sent at once: a link without room for them never catches up.
   const hasDirect = features.some((feature) => feature !== 'reads' && feature !== 'slow');
   return !hasDirect ? drawn : { ...drawn, framesMax: Math.max(drawn.framesMax, CATCHING_UP) };
 }
 
-/**
- * A third of the runs with links have no faults: there, nothing excuses a lobby or channel whose link is one-sided. Changes
- * overlap when the database is slow.
- */
-function calmed(drawn: Scenario, features: readonly Feature[], seed: number): Scenario {
-  const isCalm = features.includes('links') && drawn.seconds === 0;
-  return isCalm
-    ? { ...drawn, faults: [], breaks: 0, lateShare: lateShareOf(seed, LATE_SEEDS.linked) }
-    : drawn;
+/** The share of seeds with a slow database among those with these faults. */
+function slowSeeds(isCalm: boolean, faults: readonly FaultName[]): number {
+  // Changes overlap when the database is slow.
+  if (isCalm) return LATE_SEEDS.linked;
+  // A slow database that is lost too commits joins of lobbies long after their decision, which is known and not mended.
+  return faults.includes('loseDatabase') ? 0 : LATE_SEEDS.most;
 }
 
 function drawnOf(world: World): Omit<Scenario, 'lateShare'> {
@@ -77,10 +75,10 @@ const LATE_SEEDS = { most: 0.25, linked: 0.8 };
 const LATE_SHARE = { fast: 0.01, from: 0.05, to: 0.4 };
 
 /** Drawn from a separate random sequence, so that a seed is the same world with a fast database. */
-function lateShareOf(seed: number, slow: number): number {
+function lateShareOf(seed: number, slowShare: number): number {
   const random = new Random(seed ^ 0x1a7e_5a1e);
   const { fast, from, to } = LATE_SHARE;
-  return random.next() < slow ? from + random.next() * (to - from) : fast;
+  return random.next() < slowShare ? from + random.next() * (to - from) : fast;
 }
 
 /** Every bound of the configuration: most as they are by default, some so small that the run meets them. */

@@ -13,6 +13,9 @@ import { commandOf } from './founding.ts';
 import { lobbyStore } from './storage.lobbies.ts';
 import { type DatabaseLine, storeOf } from './storeof.ts';
 
+/** Why a commit is refused before anything of it is written. */
+export const QUEUE_FULL = 'The commit queue is full.';
+
 type WriterBounds = Pick<Config, 'commit_batch_max' | 'commit_depth_max'>;
 
 interface Entry {
@@ -53,9 +56,7 @@ class SimWriter implements Writer {
     if (isFull) hits.add('commit_depth_max');
     const fault =
       faulted || isFull
-        ? new StorageFault(
-            isFull ? 'The commit queue is full.' : 'An earlier commit of the same owner failed.',
-          )
+        ? new StorageFault(isFull ? QUEUE_FULL : 'An earlier commit of the same owner failed.')
         : null;
     this.#handedIn += 1;
     this.#queue.push({ commit, row, fault });

@@ -20,6 +20,7 @@ import { MergeWork } from './merges.ts';
 import type { MergeTruth } from './mergetruth.ts';
 import { ReadWork } from './reads.ts';
 import type { SimShard } from './shard.ts';
+import { QUEUE_FULL } from './storage.ts';
 import type { Truth } from './truth.ts';
 import type { ReceivedInteraction } from './wire.ts';
 import type { World } from './world.ts';
@@ -293,7 +294,7 @@ export class Workload {
     const settle = (fate: Fate, why: string, value: unknown = null) => {
       if (command.fate !== 'open' || command.tries !== attempt) return;
       // With a full queue nothing was written, so any command may be repeated.
-      const mayRepeat = command.again || why.endsWith('The commit queue is full.');
+      const mayRepeat = command.again || why.endsWith(QUEUE_FULL);
       const repeated = fate === 'unknown' && mayRepeat && command.tries < TRIES_MAX;
       world.note(`${command.what}: ${fate} ${why}${repeated ? ', tries again' : ''}`);
       if (repeated) world.after(world.between(300, 1_500), () => this.#send(command));

@@ -14,7 +14,7 @@ const CASTS: Counts = {
   protocol: 25,
   root: 1,
   sdk: 26,
-  services: 18,
+  services: 17,
   storage: 12,
   transports: 68,
   web: 1,
