@@ -17,6 +17,8 @@ interface Format {
    * transfer the whole pool, and a replay buffer that keeps the frame would keep the pool alive.
    */
   frame(body: DispatchBody): Uint8Array;
+  /** Encodes a dispatch without its tail. The bytes may be overwritten by the next call. */
+  prefix(body: DispatchBody): Uint8Array;
   /** Writes `seq` into the tail that starts at `tailAt`. */
   stamp(frame: Uint8Array, tailAt: number, seq: number): void;
   /** Encodes a complete payload that is not a dispatch. */
@@ -55,8 +57,20 @@ const JSON_TAIL_TEXT = `${' '.repeat(SEQ_DIGITS)}}`;
 /** The bytes after the prefix of a dispatch in JSON. */
 export const JSON_TAIL: Uint8Array = Buffer.from(JSON_TAIL_TEXT);
 
-function jsonFrame({ t, json }: DispatchBody): Uint8Array {
-  const text = `{"t":"${t}","op":0,"d":${json},"s":${JSON_TAIL_TEXT}`;
+const jsonText = ({ t, json }: DispatchBody): string => `{"t":"${t}","op":0,"d":${json},"s":`;
+
+/** For payloads that are compressed at once: with memory of its own for each, V8 collects the heap more often. */
+const scratch = Buffer.allocUnsafeSlow(64 * 1024);
+const UTF8_BYTES_PER_UNIT_MAX = 3;
+
+function jsonPrefix(body: DispatchBody): Uint8Array {
+  const text = jsonText(body);
+  const fits = text.length * UTF8_BYTES_PER_UNIT_MAX <= scratch.length;
+  return fits ? scratch.subarray(0, scratch.write(text)) : Buffer.from(text);
+}
+
+function jsonFrame(body: DispatchBody): Uint8Array {
+  const text = jsonText(body) + JSON_TAIL_TEXT;
   const frame = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
   frame.write(text);
   return frame;
@@ -66,6 +80,7 @@ const JSON_FORMAT: Format = {
   name: 'json',
   tail: JSON_TAIL,
   frame: jsonFrame,
+  prefix: jsonPrefix,
   stamp: stampDigits,
   control: (op, d) => Buffer.from(JSON.stringify({ op, d, s: null, t: null })),
 };
@@ -76,6 +91,7 @@ const ETF_FORMAT: Format = {
   name: 'etf',
   tail: ETF_TAIL,
   frame: (body) => concat(encodeEtfDispatch(body.t, body.d), ETF_TAIL),
+  prefix: (body) => encodeEtfDispatch(body.t, body.d),
   stamp: stampInt32,
   control: (op, d) => encodeEtf({ op, d, s: null, t: null }),
 };
@@ -151,13 +167,16 @@ class StreamLane implements Lane {
   leave(): void {}
 
   #encode(body: DispatchBody): Uint8Array {
-    const plain = body.lanes[this.#plainIndex] ?? this.#format.frame(body);
-    const { tail } = this.#format;
     const frame = this.#splice
-      ? this.#splice.splice(plain.subarray(0, plain.length - tail.length), tail, !body.isForOne)
-      : plain;
+      ? this.#splice.splice(this.#prefix(body), this.#format.tail, !body.isForOne)
+      : this.#format.frame(body);
     body.lanes[this.#index] = frame;
     return frame;
+  }
+
+  #prefix(body: DispatchBody): Uint8Array {
+    const plain = body.lanes[this.#plainIndex];
+    return plain?.subarray(0, plain.length - this.#format.tail.length) ?? this.#format.prefix(body);
   }
 }
 
