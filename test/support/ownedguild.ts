@@ -30,6 +30,9 @@ import type { Commit, Writer } from '../../storage/ports.ts';
 import { channel, GUILD_ID, id, member, OWNER_ID, overwrite, RecordingSession, role } from './guild.ts';
 import { messageEnv } from './messages.ts';
 
+/** After which a guild that nobody uses leaves memory. */
+export const IDLE_MS = 1e8;
+
 /** Everyone sees it. */
 export const SQUARE = '30';
 /** Only those with the role see it. */
@@ -236,7 +239,7 @@ class Owner {
       machine: guildMachine,
       makeShell: (guildId, send) => new GuildShell(guildId, ports, send),
       backlogMax: 1_000,
-      idleMs: 1e9,
+      idleMs: IDLE_MS,
       supervisor: createSupervisor(),
       clock,
       wheel,

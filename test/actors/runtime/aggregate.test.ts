@@ -250,6 +250,21 @@ describe('a command whose facts are stored', () => {
   });
 });
 
+describe('a command without facts', () => {
+  it('is answered after the commit of the state that it shows', async () => {
+    const { log, act, settle } = arrange();
+    const both = [act('1', ['counted']), act('1', [])];
+    await turn();
+    expect(log.sent).toEqual([]);
+    await settle();
+    expect(await Promise.all(both)).toEqual([
+      { ok: true, value: 0 },
+      { ok: true, value: 1 },
+    ]);
+    expect(log.sent).toEqual(['COUNT', 'reply', 'notification', 'reply']);
+  });
+});
+
 describe('the rows of an aggregate', () => {
   it('can be evicted while a commit is under way, except the rows that the commit wrote', async () => {
     const { registry, log, commits, act, settle } = arrange();
