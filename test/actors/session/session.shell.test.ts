@@ -25,6 +25,17 @@ describe('a session', () => {
     expect(session.over).toBe(true);
   });
 
+  it('has its whole resume window again after a refused RESUME without a connection', async () => {
+    const { session, sink, clock } = await open();
+    session.detach(sink, true);
+    clock.advance(SETTINGS.resumeWindowMs / 2);
+    session.extendWindow();
+    clock.advance(SETTINGS.resumeWindowMs - 1000);
+    expect(session.over).toBe(false);
+    clock.advance(2000);
+    expect(session.over).toBe(true);
+  });
+
   it('replays one large dispatch at a time, each when the connection has room', async () => {
     const { session, sink } = await open();
     const { seq } = session;

@@ -160,13 +160,18 @@ describe('session starts', () => {
 
   it('stay counted for more than 1,024 bots of one day, and their records are at most doubled by earlier ones', () => {
     const starts = new SessionStarts({ maxConcurrency: 1, perDayMax: 1 });
+    let mostRecords = 0;
     const takeAll = (day: number) =>
-      Array.from({ length: 1100 }, (_, bot) => starts.take(`${day}.${bot}`, null, day * 86_400_000));
+      Array.from({ length: 1100 }, (_, bot) => {
+        const verdict = starts.take(`${day}.${bot}`, null, day * 86_400_000);
+        mostRecords = Math.max(mostRecords, starts.size);
+        return verdict;
+      });
     for (let day = 0; day < 4; day += 1) {
       expect(new Set(takeAll(day))).toEqual(new Set(['ok']));
       expect(new Set(takeAll(day))).toEqual(new Set(['tooMany']));
-      expect(starts.size).toBeLessThanOrEqual(2200);
     }
+    expect(mostRecords).toBeLessThanOrEqual(2200);
   });
 
   it('are reported as the greatest values of their settings by a server that does not limit them', () => {

@@ -171,6 +171,77 @@ const EQUIVALENT: readonly Row[] = [
   ],
   ['actors/cluster/membership/membership.ts', '2_000', '2_000 + 1', 'A delay between attempts.'],
   ['actors/session/rejoin.ts', '0', '0 + 1', 'Each id has a number.', 'seqs[at]'],
+  [
+    ...(['actors/guild/guild.subscription.ts', '0', '0 + 1'] as const),
+    ...(['The filter of a single dispatch decides the same.', 'POSITIVE_INFINITY, 0'] as const),
+  ],
+  [
+    ...(['actors/guild/guild.subscription.ts', 'stream?.last ?? 0', 'stream?.last'] as const),
+    ...(['Without a stream no session is given a position.', 'upTo ='] as const),
+  ],
+  [
+    ...(['actors/guild/guild.reader.ts', 'keys.length > 0', '(keys.length) >= (0)'] as const),
+    'A read of no rows is never started.',
+  ],
+  [
+    ...([
+      'actors/guild/guild.shell.ts',
+      'this.epoch?.number(dispatch, nowMs) ?? 0',
+      'this.epoch?.number(dispatch, nowMs)',
+    ] as const),
+    'Without an epoch no dispatch has a number.',
+  ],
+  [
+    ...(['actors/session/journalreplica.ts', '2', '2 + 1'] as const),
+    ...(['A delay between attempts.', '2 * RETRY_MS'] as const),
+  ],
+  [
+    ...(['actors/session/journalreplica.ts', '0', '0 + 1'] as const),
+    ...(['A batch has more than one byte.', 'REQUEST_BYTES_MAX)) break'] as const),
+  ],
+  [
+    ...(['actors/session/journal.ts', 'false', 'true'] as const),
+    ...(['A segment whose end is known is there to be dropped.', '.drop()) return'] as const),
+  ],
+  [
+    ...(['engine/session/journal.ts', 'words[at + 3] ?? 0', 'words[at + 3]'] as const),
+    ...(['The header is whole.', 'listWords < 0'] as const),
+  ],
+  [
+    ...([
+      'engine/session/journal.ts',
+      'this.#words.length * 4 > bytesMax',
+      '(this.#words.length * 4) >= (bytesMax)',
+    ] as const),
+    'A buffer of exactly the bound is allocated again.',
+  ],
+  ['engine/session/journal.ts', '4', '4 + 1', 'A buffer is a byte larger.', 'Buffer.alloc(Math.max('],
+  ['engine/session/journal.ts', '0', '0 + 1', 'No reader looks at the padding.', '#content.fill('],
+  ['engine/session/journal.ts', '0', '0 + 1', 'The start of an empty list.', 'words.subarray(0, 0)'],
+  [
+    ...([
+      'engine/session/cursors.ts',
+      'this.cursor(handle, ownerId) ?? 0',
+      'this.cursor(handle, ownerId)',
+    ] as const),
+    'A session has a position in each stream that it follows.',
+  ],
+  [
+    ...([
+      'actors/session/sessions.ts',
+      'this.journal?.cursors.of(session.handle) ?? []',
+      'this.journal?.cursors.of(session.handle)',
+    ] as const),
+    'A shard that can hand over sessions has a journal.',
+  ],
+  ['actors/session/sessions.ts', '1', '1 + 1', 'A number that no other session has.', '#handles +='],
+  ['actors/session/archive.ts', '1', '1 + 1', 'A number that no other claim has.', '#claims +='],
+  ['engine/session/allowance.ts', '0', '0 + 1', 'Set before it is read.', ' #presences ='],
+  ['engine/fanout/body.ts', '0', '0 + 1', 'A single recipient is no group either.', ' recipients ='],
+  [
+    ...(['engine/fanout/body.ts', 'index < this.#count', '(index) <= (this.#count)'] as const),
+    ...(['The dispatch that is pushed takes the slot after the last.', 'slots[index] ='] as const),
+  ],
 ];
 
 /** By file: the tests that cover it instead. */
