@@ -236,6 +236,33 @@ describe('a revoked authorization', () => {
   });
 });
 
+describe('the sessions of a grant', () => {
+  it('are ended by its revocation also after another session of it has ended', async () => {
+    const all = arranged();
+    const [first, second, third] = [
+      await open(all, { token: 'game' }),
+      await open(all, { token: 'game' }),
+      await open(all, { token: 'game' }),
+    ];
+    first.session.end(CLOSE);
+    second.session.end(CLOSE);
+    all.sessions.closeSessionsOfGrant(USER, GAME, CLOSE);
+    expect(third.sink.names).toEqual(['READY', 'OAUTH2_TOKEN_REVOKE']);
+    expect(all.sessions.size).toBe(0);
+  });
+});
+
+describe('the number of sessions', () => {
+  it('is counted by kind', async () => {
+    const all = arranged();
+    for (const token of ['game', 'bot', 'human', 'other', 'newer', 'bot']) await open(all, { token });
+    const { sessions } = all;
+    expect([sessions.sizeOf('bot'), sessions.sizeOf('person'), sessions.sizeOf('application')]).toEqual([
+      3, 1, 2,
+    ]);
+  });
+});
+
 describe('a revoked token of the user', () => {
   it('ends the sessions that it opened, not those of applications', async () => {
     const all = arranged();

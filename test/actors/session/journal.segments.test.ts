@@ -46,11 +46,10 @@ function arrange(bytesMax = 64 << 20) {
     hasCrashed: async () => true,
     onDamage: (_folder, damages) => faults.push(damages),
   });
-  const isResumable = async ({ sessionId, seq }: JournalledSession) => {
-    const claim = { sessionId, seq, principal: plainOf(BOT) };
-    return (await crashed.take(claim, '', false)).kind === 'taken';
-  };
-  return { clock, wheel, writer, journal, faults, segments, stop, isResumable };
+  const take = ({ sessionId, seq }: JournalledSession) =>
+    crashed.take({ sessionId, seq, principal: plainOf(BOT) }, '', false);
+  const isResumable = async (session: JournalledSession) => (await take(session)).kind === 'taken';
+  return { clock, wheel, store, writer, journal, faults, segments, stop, take, isResumable };
 }
 
 describe('a segment of a journal', () => {
@@ -78,7 +77,61 @@ describe('a segment of a journal', () => {
   });
 });
 
+describe('a new segment of a journal', () => {
+  it('names a session with the streams that it follows, and without those that it has left', async () => {
+    const { clock, journal, take } = arrange();
+    const session = sessionOf(1);
+    journal.opened(session);
+    for (const [ownerId, n] of [
+      ['7', 70],
+      ['8', 80],
+    ] as const)
+      journal.following(session.handle, ownerId, n);
+    journal.left(session.handle, '7');
+    journal.rotate();
+    clock.settle();
+    expect(await take(session)).toMatchObject({ kind: 'taken', record: { cursors: [['8', 80]] } });
+    expect(journal.cursors.of(session.handle)).toEqual([['8', 80]]);
+  });
+
+  it('replaces all but the previous one, while it names sessions, when the journal exceeds its size bound', () => {
+    const sessions = Array.from({ length: 600 }, (_, index) => sessionOf(index + 1));
+    const sizes = arrange();
+    for (const session of sessions) sizes.journal.opened(session);
+    sizes.clock.settle();
+    const { clock, writer, journal, segments } = arrange(sizes.writer.bytes * 2.2);
+    for (const session of sessions) journal.opened(session);
+    clock.settle();
+    const first = writer.segment.number;
+    journal.rotate();
+    clock.settle();
+    expect(segments()).toEqual([first, first + 1]);
+    journal.rotate();
+    // Writes the first batch of names only.
+    journal.flush();
+    expect(segments()).toEqual([first + 1, first + 2]);
+  });
+});
+
 describe('a journal that stopped on a full disk', () => {
+  it('reports the full disk once and writes nothing, until its restart', () => {
+    const { clock, store, journal, faults, segments } = arrange();
+    store.full = true;
+    journal.opened(sessionOf(1));
+    clock.settle();
+    for (const end of [() => journal.opened(sessionOf(2)), () => journal.rotate()]) {
+      end();
+      clock.settle();
+    }
+    expect(faults).toHaveLength(1);
+    store.full = false;
+    journal.rotate();
+    clock.advance(RESTART_MS - STEP_MS);
+    expect([segments(), faults.length]).toEqual([[], 1]);
+    clock.advance(STEP_MS);
+    expect(segments()).toHaveLength(1);
+  });
+
   it('keeps the segments from after its restart, although those from before it have expired', () => {
     const { clock, writer, journal, segments, stop } = arrange();
     journal.opened(sessionOf(1));
