@@ -5,10 +5,12 @@ import { Window } from '../../../actors/runtime/cache.ts';
 import type { Guild, Member } from '../../../engine/guild/guild.ts';
 import type { UserId } from '../../../protocol/ids.ts';
 
-it('does not bring back a member who was removed and evicted while all members are read', async () => {
+const memberOf = (userId: string) => ({ user: { id: userId as UserId }, roles: [] }) as unknown as Member;
+
+/** A guild of which no rows are loaded. */
+function unread(memberCount: number) {
   const members = new Window<UserId, Member | null>();
-  const member = { user: { id: '7' as UserId }, roles: [] } as unknown as Member;
-  const guild = { id: '1', members, memberCount: 1, roles: new Map() } as unknown as Guild;
+  const guild = { id: '1', members, memberCount, roles: new Map() } as unknown as Guild;
   for (const rows of [
     'bans',
     'users',
@@ -22,6 +24,12 @@ it('does not bring back a member who was removed and evicted while all members a
     'presences',
   ])
     Object.assign(guild, { [rows]: new Map() });
+  return { guild, members };
+}
+
+it('does not bring back a member who was removed and evicted while all members are read', async () => {
+  const { guild, members } = unread(1);
+  const member = memberOf('7');
   let answer = (_: Member[]): void => undefined;
   const stores = {
     guilds: {
@@ -39,4 +47,18 @@ it('does not bring back a member who was removed and evicted while all members a
   answer([member]);
   await reading;
   expect(members.has(member.user.id)).toBe(false);
+});
+
+it('reads all members as long as one of them is unknown, and keeps them', async () => {
+  const { guild, members } = unread(3);
+  const all = ['7', '8', '9'].map(memberOf);
+  const stores = { guilds: { membersAfter: async () => all } };
+  const reads = () => [...guildReads(guild, { everyoneUpTo: 10 }, stores as never)];
+  for (const member of all.slice(1)) members.set(member.user.id, member);
+  // A user who is known not to be a member does not count.
+  members.set('10' as UserId, null);
+  const [read] = reads();
+  await read?.fetch([]);
+  expect(all.map(({ user }) => members.get(user.id))).toEqual(all);
+  expect(reads()).toEqual([]);
 });

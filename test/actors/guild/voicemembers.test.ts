@@ -21,9 +21,14 @@ function arrange() {
     channels: [channel(LOUNGE, [overwrite(BOB, 1, { deny: P.SPEAK })], { type: 2 })],
   });
   const settled: number[] = [];
+  const reports: string[] = [];
   const members = new GuildVoiceMembers({
     guildId: GUILD_ID,
-    listener: { voiceJoined: () => undefined, voiceLeft: () => undefined, callEnded: () => undefined },
+    listener: {
+      voiceJoined: (_, { userId, callId }) => void reports.push(`${userId} is in ${callId}`),
+      voiceLeft: (_, userId) => void reports.push(`${userId} left`),
+      callEnded: (_, channelId, moved) => void reports.push(`${channelId} ${moved ? 'moved' : 'ended'}`),
+    },
     ...{ clock, wheel: new TimerWheel(clock) },
     settle: () => {
       settled.push(clock.now() - NOW_MS);
@@ -34,12 +39,15 @@ function arrange() {
     const { facts } = ruled(guild, command, input, userId, clock.now());
     members.after(guild, facts, clock.now())?.();
   }
-  for (const userId of [ANN, BOB]) {
+  const setChannel = (userId: string, channelId: string | null) => {
     const self = { selfMute: false, selfDeaf: false, selfVideo: false };
-    run('setVoiceState', { channelId: LOUNGE, sessionId: `s${userId}`, ...self }, userId);
-  }
+    run('setVoiceState', { channelId, sessionId: `s${userId}`, ...self }, userId);
+  };
+  for (const userId of [ANN, BOB]) setChannel(userId, LOUNGE);
   return {
     ...{ clock, members },
+    leave: (userId: string) => setChannel(userId, null),
+    reports: () => reports.splice(0),
     timeOut(userId: string, forMs: number) {
       const communicationDisabledUntil = new Date(clock.now() + forMs).toISOString();
       run('updateMember', { userId, communicationDisabledUntil }, OWNER_ID);
@@ -68,6 +76,15 @@ describe('the voice members of a guild', () => {
     settles();
     clock.advance(180_000);
     expect([settles(), isSuppressed(ANN)]).toEqual([[60_000, 120_000], false]);
+  });
+
+  it('are reported to their call when they join and when they leave, and the call at the end of the guild', () => {
+    const { members, leave, reports } = arrange();
+    expect(reports()).toEqual([ANN, BOB].map((userId) => `${userId} is in ${LOUNGE}`));
+    leave(ANN);
+    expect(reports()).toEqual([`${ANN} left`]);
+    members.end(false);
+    expect(reports()).toEqual([`${LOUNGE} ended`]);
   });
 
   it('are not settled after their guild has left memory', () => {

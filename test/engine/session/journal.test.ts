@@ -273,6 +273,30 @@ describe('a journal', () => {
     expect(sizeOf([many, many.toReversed()]) - sizeOf([many])).toBeGreaterThan(2000);
   });
 
+  it.each<[what: string, handles: readonly number[], at: number, word: number]>([
+    ['has more sessions than its list holds', [9], 10, 2],
+    ['has fewer than no sessions', [9], 10, -1],
+    ['is of an unknown kind', [9], 8, 99],
+    ['has more content than the batch', [9], 9, 1000],
+  ])('has no batch with an entry that %s, although its checksum is right', (_what, handles, at, word) => {
+    const batch = new BatchWriter();
+    batch.dispatch('MESSAGE_CREATE', JSON.stringify({ content: 'private' }), null);
+    for (const own of handles) batch.add(own);
+    const words = wordsOf(batch.finish(1, 0));
+    expect(readBatch(words, 0).kind).toBe('whole');
+    words[at] = word;
+    expect(readBatch(resummed(words), 0)).toEqual({ kind: 'lost', nextWord: null, torn: false });
+  });
+
+  it('has no batch whose first entry has the sessions of an entry before it, although its checksum is right', () => {
+    const batch = new BatchWriter();
+    batch.dispatch('MESSAGE_CREATE', '{}', null);
+    const words = wordsOf(batch.finish(1, 0));
+    words[8] = ENTRY.dispatch | 0x100;
+    words[10] = 1;
+    expect(readBatch(resummed(words), 0).kind).toBe('lost');
+  });
+
   it('is never anything from arbitrary bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 400 }), (bytes) => {
@@ -281,6 +305,13 @@ describe('a journal', () => {
     );
   });
 });
+
+/** The batch with the checksum of its header and lists computed again. */
+function resummed(words: Int32Array): Int32Array {
+  const [magic = 0, , listWords = 0] = words;
+  words[7] = checksum(words, 8, 8 + listWords, checksum(words, 0, 7, magic));
+  return words;
+}
 
 /** Each session that is found was sent exactly that, under those numbers. */
 function expectTrue(index: JournalIndex, segments: readonly Buffer[], live: ReadonlyMap<number, Sent>): void {

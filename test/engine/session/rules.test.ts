@@ -295,6 +295,10 @@ describe('READY', () => {
     );
   });
 
+  it('has empty lists of relations for a bot, because stock libraries iterate them', () => {
+    expect(readyPayload(facts)).toMatchObject({ relationships: [], presences: [] });
+  });
+
   it('gives direct messages to shard 0 alone', () => {
     expect(readyPayload({ ...facts, shard: [1, 2] })).toMatchObject({ private_channels: [] });
   });
