@@ -194,7 +194,7 @@ class Owner {
       },
       voiceJoined: (_: string, seat: VoiceMember) => void this.seats.push(`+${seat.userId}`),
       voiceLeft: (_: string, userId: string) => void this.seats.push(`-${userId}`),
-      callEnded: () => void this.seats.push('ended'),
+      callEnded: (_: string, __: string, moved?: boolean) => void this.seats.push(moved ? 'moved' : 'ended'),
     };
     const ports = {
       writer: this.#writer(),

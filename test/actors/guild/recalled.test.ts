@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { NotServed } from '../../../protocol/faults.ts';
-import type { ChannelId } from '../../../protocol/ids.ts';
+import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { OWNER_ID } from '../../support/guild.ts';
 import { ANN, FollowingSession, LOUNGE, OwnedGuild, SQUARE, settleAll } from '../../support/ownedguild.ts';
@@ -68,18 +68,50 @@ describe('an owner whose commit is refused because another shard has the guild',
   });
 });
 
+const joinVoice = async () => {
+  await guild.enter([new FollowingSession('a1', ANN)]);
+  const self = { selfMute: false, selfDeaf: false, selfVideo: false };
+  await guild.call('setVoiceState', { channelId: LOUNGE as ChannelId, sessionId: 'a1', ...self }, ANN);
+};
+
+describe('an owner that hands its guild over', () => {
+  it('leaves the calls of the guild to the next owner', async () => {
+    await joinVoice();
+    const { owner } = guild;
+    await guild.handOver();
+    expect(owner.seats).toEqual([`+${ANN}`, 'moved']);
+  });
+});
+
 describe('the snapshot of who is in voice', () => {
+  const writtenMs = async (afterMs: number) => {
+    guild.clock.advance(afterMs);
+    await settleAll();
+    return guild.rows.snapshot?.atMs ?? 0;
+  };
+
   it('is written again every minute while one member is in voice, as an old one is ignored', async () => {
-    await guild.enter([new FollowingSession('a1', ANN)]);
-    const self = { selfMute: false, selfDeaf: false, selfVideo: false };
-    await guild.call('setVoiceState', { channelId: LOUNGE as ChannelId, sessionId: 'a1', ...self }, ANN);
-    const writtenMs = async (afterMs: number) => {
-      guild.clock.advance(afterMs);
-      await settleAll();
-      return guild.rows.snapshot?.atMs ?? 0;
-    };
+    await joinVoice();
     const first = await writtenMs(1_000);
     expect(first).toBeGreaterThan(0);
     expect((await writtenMs(61_000)) - first).toBeGreaterThan(59_000);
+  });
+
+  it('is written again by the next owner, although nothing has changed in voice', async () => {
+    await joinVoice();
+    await guild.handOver();
+    const handed = await writtenMs(0);
+    await guild.enter([new FollowingSession('a1', ANN)]);
+    expect(await writtenMs(1_000)).toBeGreaterThan(handed);
+  });
+
+  it('is deleted by the next owner when nobody is in voice, as the rest of it is soon outdated', async () => {
+    const presence = { status: 'online', activities: [], client_status: {} } as never;
+    await guild.enter([new FollowingSession('a1', ANN)]);
+    await guild.call('setPresence', { userId: ANN as UserId, presence }, '0');
+    await guild.handOver();
+    expect(guild.rows.snapshot).not.toBeNull();
+    await guild.enter([new FollowingSession('a1', ANN)]);
+    expect(guild.rows.snapshot).toBeNull();
   });
 });
