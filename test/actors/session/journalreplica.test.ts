@@ -23,6 +23,11 @@ class Net {
   readonly losing = new Set<string>();
   /** Shards that answer to an append only after this. */
   readonly held = new Map<string, Promise<void>>();
+  readonly bytesMax: number;
+
+  constructor(bytesMax = 64 << 20) {
+    this.bytesMax = bytesMax;
+  }
 
   add(id: string, place: string, host = id) {
     const added = shard(this, { id, instance: `${id}-run`, host } as ShardInfo, place);
@@ -87,7 +92,7 @@ function shard(net: Net, self: ShardInfo, place: string) {
       serve: (method, run) => void handlers.set(method, run as (args: never, ...rest: never[]) => unknown),
     } satisfies Pick<Router, 'askShard' | 'serve'>,
     ...{ store, clock, wheel },
-    settings: { bytesMax: 64 << 20, ageMs: AGE_MS },
+    settings: { bytesMax: net.bytesMax, ageMs: AGE_MS },
     onFault: (error: unknown) => faults.push(error),
   };
   const buddy = new JournalReplication({
@@ -253,6 +258,15 @@ describe('a replica of a journal', () => {
     expect(jsons(await c.take(session, session.seq))).toEqual([]);
   });
 
+  it('does not restart when a shard joins that is no better', async () => {
+    const { net, a, b } = await paired();
+    const segments = () => a.store.segments({ shardId: 'a', instance: 'a-run', copy: false, writtenMs: 0 });
+    const before = await segments();
+    net.add('x', 'disk-1');
+    await net.pass(3000);
+    expect([a.buddy.shardId, await segments(), b.faults]).toEqual(['b', before, []]);
+  });
+
   it('does not resume a session whose client has a later sequence number', async () => {
     const { net, b, session } = await paired();
     net.kill('a');
@@ -284,6 +298,22 @@ describe('a replica of a journal', () => {
     await append(2, 1);
     expect(await segments()).toEqual([1, 2]);
     await append(3, 0);
+    expect(await segments()).toEqual([2, 3]);
+  });
+
+  it('grows up to its size bound, and then drops its oldest segments but not the previous one', async () => {
+    const net = new Net(100);
+    const { store } = net.add('b', 'disk-2');
+    const append = (segment: number, at: number, size: number) =>
+      net.ask('b', 'journals.append', ['a', 'a-run', segment, at, Buffer.alloc(size)]);
+    const segments = () => store.segments({ shardId: 'a', instance: 'a-run', copy: true, writtenMs: 0 });
+    await append(1, 0, 40);
+    await append(2, 0, 40);
+    await append(3, 0, 20);
+    expect(await segments()).toEqual([1, 2, 3]);
+    await append(3, 20, 1);
+    expect(await segments()).toEqual([2, 3]);
+    await append(3, 21, 100);
     expect(await segments()).toEqual([2, 3]);
   });
 
