@@ -61,9 +61,13 @@ export class Journal implements SessionJournal {
   readonly #endedMs = new Map<number, number>();
   /**
    * Progress of the current segment: `left` iterates over the sessions that it has not named yet and is null when it has named
-   * all; `bytes` is its size at that moment.
+   * all; `bytes` is its size at that moment; `needed` counts the ended segments that a reader needs until then.
    */
-  readonly #naming: { left: Iterator<EncodedSession> | null; bytes: number } = { left: null, bytes: 0 };
+  readonly #naming: { left: Iterator<EncodedSession> | null; bytes: number; needed: number } = {
+    left: null,
+    bytes: 0,
+    needed: 0,
+  };
   /** The dispatch whose record is open, and the sessions with a stream position of their own (`StreamCursors.advance`). */
   #body: DispatchBody | null = null;
   #laggards: Map<number, number> | null = null;
@@ -207,6 +211,7 @@ export class Journal implements SessionJournal {
       const { value, done } = unnamed.next();
       if (done) {
         this.#naming.left = null;
+        this.#naming.needed = 0;
         this.#naming.bytes = present(this.#files).segment.bytes + this.#batch.bytes;
         return;
       }
@@ -238,9 +243,7 @@ export class Journal implements SessionJournal {
       // The names alone may exceed the share of a segment: it has room for as many records as names at least.
       const segmentMax = Math.max(Math.min(SEGMENT_BYTES_MAX, bytesMax / SEGMENTS), this.#naming.bytes * 2);
       if (!this.#naming.left && files.segment.bytes >= segmentMax) this.#rotate();
-      // Until the current segment has named every session, the one before it is the only place to start reading.
-      const keptMin = this.#naming.left ? 1 : 0;
-      while (files.bytes > bytesMax && this.#endedMs.size > keptMin && this.#drop());
+      while (files.bytes > bytesMax && this.#endedMs.size > this.#naming.needed && this.#drop());
     });
   }
 
@@ -260,6 +263,8 @@ export class Journal implements SessionJournal {
     if (files.segments > 0) this.#endedMs.set(files.segment.number, nowMs);
     files.rotate();
     this.#beganMs = nowMs;
+    // Reading starts at a segment that has named every session: at the last one, unless it has ended before.
+    this.#naming.needed = this.#naming.left ? this.#naming.needed + 1 : 1;
     this.#naming.left = [...this.#sessions.values()].values();
     if (!this.#scheduled) this.#flushLater();
   }
@@ -311,6 +316,7 @@ export class Journal implements SessionJournal {
       this.#batch.finish(0, 0);
       this.#endedMs.clear();
       this.#naming.left = null;
+      this.#naming.needed = 0;
       this.#timer?.cancel();
       this.#timer = this.#ports.wheel.add(() => this.#resume(), RETRY_MS);
       this.#ports.onFault(error);

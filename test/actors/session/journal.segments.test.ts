@@ -94,6 +94,20 @@ describe('a new segment of a journal', () => {
     expect(journal.cursors.of(session.handle)).toEqual([['8', 80]]);
   });
 
+  it('leaves those that name all sessions when it begins while the previous one still names them', async () => {
+    const { clock, journal, isResumable } = arrange(4096);
+    const sessions = Array.from({ length: 600 }, (_, index) => sessionOf(index + 1));
+    for (const session of sessions) journal.opened(session);
+    journal.flush();
+    for (let rotations = 0; rotations < 3; rotations += 1) {
+      journal.rotate();
+      journal.flush();
+    }
+    const resumable = await Promise.all(sessions.map(isResumable));
+    expect(resumable).toEqual(sessions.map(() => true));
+    clock.settle();
+  });
+
   it('replaces all but the previous one, while it names sessions, when the journal exceeds its size bound', () => {
     const sessions = Array.from({ length: 600 }, (_, index) => sessionOf(index + 1));
     const sizes = arrange();
