@@ -10,7 +10,7 @@ import { fullMember, NOW_MS } from '../../support/people.ts';
 import { ruled } from '../../support/ruled.ts';
 
 const [ANN, BOB] = ['10', '11'];
-const LOUNGE = '51';
+const [LOUNGE, HALL] = ['51', '52'];
 
 /** Ann and Bob are in voice; Bob may never speak there. */
 function arrange() {
@@ -18,7 +18,10 @@ function arrange() {
   const guild = buildGuild({
     everyone: P.VIEW_CHANNEL | P.CONNECT | P.SPEAK,
     members: [fullMember(ANN), fullMember(BOB)],
-    channels: [channel(LOUNGE, [overwrite(BOB, 1, { deny: P.SPEAK })], { type: 2 })],
+    channels: [
+      channel(LOUNGE, [overwrite(BOB, 1, { deny: P.SPEAK })], { type: 2 }),
+      channel(HALL, [], { type: 2 }),
+    ],
   });
   const settled: number[] = [];
   const reports: string[] = [];
@@ -47,6 +50,8 @@ function arrange() {
   return {
     ...{ clock, members },
     leave: (userId: string) => setChannel(userId, null),
+    move: (userId: string) => setChannel(userId, HALL),
+    deleteChannel: (channelId: string) => run('deleteChannel', { channelId }, OWNER_ID),
     reports: () => reports.splice(0),
     timeOut(userId: string, forMs: number) {
       const communicationDisabledUntil = new Date(clock.now() + forMs).toISOString();
@@ -85,6 +90,16 @@ describe('the voice members of a guild', () => {
     expect(reports()).toEqual([`${ANN} left`]);
     members.end(false);
     expect(reports()).toEqual([`${LOUNGE} ended`]);
+  });
+
+  it('are forgotten with their channel, and those of other channels are not', () => {
+    const { members, move, deleteChannel, reports } = arrange();
+    move(BOB);
+    reports();
+    deleteChannel(LOUNGE);
+    expect(reports()).toEqual([`${LOUNGE} ended`]);
+    members.end(false);
+    expect(reports()).toEqual([`${HALL} ended`]);
   });
 
   it('are not settled after their guild has left memory', () => {

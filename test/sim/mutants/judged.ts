@@ -19,6 +19,26 @@ type Row = readonly [file: string, from: string, to: string, why: string, on?: s
 
 const EQUIVALENT: readonly Row[] = [
   [
+    ...(['actors/runtime/stream.ts', 'this.#head <= 64 || this.#head <= this.size'] as const),
+    ...([
+      '(this.#head <= 64) && (this.#head <= this.size)',
+      'The evicted part is sliced off more often.',
+    ] as const),
+  ],
+  ['actors/cluster/routing/router.ts', '1000', '1000 + 1', 'A delay between attempts.'],
+  [
+    ...(['actors/runtime/registry.ts', 'unusedMs >= intervalMs', '(unusedMs) > (intervalMs)'] as const),
+    'An aggregate rests one sweep later.',
+  ],
+  [
+    ...(['actors/session/journal.ts', '0', '0 + 1'] as const),
+    ...(['The batch is discarded.', 'this.#batch.finish(0, 0)'] as const),
+  ],
+  [
+    ...(['actors/cluster/delivery/remote.ts', '0', '0 + 1'] as const),
+    ...(['The first session of a shard prepares the same.', '?.peerEpoch ?? 0'] as const),
+  ],
+  [
     ...([
       'engine/session/allowance.ts',
       'nowMs >= this.#windowEndsMs',
@@ -255,6 +275,10 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 
 /** One by one, for files that are otherwise part of the simulation. */
 const ELSEWHERE_ALONE: readonly (readonly [file: string, from: string, to: string, why: string])[] = [
+  [
+    ...(['actors/runtime/aggregate.ts', 'this.epoch?.takeNumbered() ?? NOT_DELIVERED'] as const),
+    ...(['this.epoch?.takeNumbered()', 'A process alone, which would answer nothing: test/e2e.'] as const),
+  ],
   [
     ...([
       'actors/cluster/delivery/notify.ts',
