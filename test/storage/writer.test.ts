@@ -311,6 +311,15 @@ describe('group commit', () => {
     expect([answers, bugs]).toEqual([['a', 'b'], [new Error('bug')]]);
   });
 
+  test('the purge is notified of a deleted guild before the owner is answered, and of no other fact', async () => {
+    const order: string[] = [];
+    const { writer, commit } = arrange({ onMessagesLeft: () => order.push('purge') }, () => null);
+    commit('1', 'a', () => order.push('other'));
+    commit('7', 'gone', () => order.push('owner'), [{ type: 'guildDeleted', memberIds: [] }]);
+    await writer.flush();
+    expect(order).toEqual(['other', 'purge', 'owner']);
+  });
+
   test('closing settles the accepted commits and rejects later ones', async () => {
     const { writer, answers, commit } = arrange({}, () => null);
     commit('1', 'a');

@@ -90,4 +90,12 @@ describe('an owner', () => {
     expect(next.stream.since(0)).toMatchObject([{ n: origin.n, filter }]);
     expect(epoch.takeNumbered()).toEqual([]);
   });
+
+  it('gives each notification the number of the last one for everyone before it', () => {
+    const epoch = epochOf(2);
+    const [first, some, last] = [true, false, false].map((isForAll) =>
+      epoch.direct({ t: 'LOBBY_CREATE', d: {} }, ['10' as UserId], NOW_MS, isForAll),
+    );
+    expect([first?.after, some?.after, last?.after]).toEqual([0, first?.n, first?.n]);
+  });
 });

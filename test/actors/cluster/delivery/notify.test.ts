@@ -8,7 +8,7 @@ import type { UserId } from '../../../../protocol/ids.ts';
 const ANN = '10' as UserId;
 
 /** The notifier of a shard that owns a user whose session is not open yet. */
-function arrange() {
+function arrange(isAlone = false) {
   const clock = new VirtualClock();
   const state = {
     ...{ owns: true, isOpen: false, delivered: [] as string[], forwarded: [] as string[] },
@@ -42,12 +42,14 @@ function arrange() {
       },
       router: { serve: () => undefined },
     },
-    userDelivery: {
-      deliver: (_userId: string, _which: string, { t }: { readonly t: string }) => {
-        if (state.isOpen) state.delivered.push(t);
-        return state.isOpen;
-      },
-    },
+    userDelivery: isAlone
+      ? null
+      : {
+          deliver: (_userId: string, _which: string, { t }: { readonly t: string }) => {
+            if (state.isOpen) state.delivered.push(t);
+            return state.isOpen;
+          },
+        },
   } as unknown as NotifierPorts;
   const notifier = createNotifier(ports);
   const moved = (): void => {
@@ -83,6 +85,43 @@ describe('a dispatch for a session that is not open', () => {
     state.isOpen = true;
     notifier.sessionOpened({ sessionId: 's1' });
     expect([state.forwarded, state.delivered]).toEqual([[], []]);
+  });
+
+  it('waits its own 30 seconds when an earlier dispatch for the session was delivered meanwhile', () => {
+    const { clock, state, notifier } = arrange();
+    const open = () => {
+      state.isOpen = true;
+      notifier.sessionOpened({ sessionId: 's1' });
+      state.isOpen = false;
+    };
+    notifier.notifySession(ANN, 's1', 'CALL_CREATE', {});
+    open();
+    clock.advance(10_000);
+    notifier.notifySession(ANN, 's1', 'CALL_UPDATE', {});
+    clock.advance(29_999);
+    open();
+    expect([state.delivered, clock.timers]).toEqual([['CALL_CREATE', 'CALL_UPDATE'], 0]);
+  });
+
+  it('is dropped when 10,000 others wait already', () => {
+    const { state, notifier } = arrange();
+    for (let count = 0; count <= 10_000; count += 1) notifier.notifySession(ANN, 's1', 'CALL_CREATE', {});
+    state.isOpen = true;
+    notifier.sessionOpened({ sessionId: 's1' });
+    expect(state.delivered).toHaveLength(10_000);
+  });
+});
+
+describe('a dispatch for a session of a process alone', () => {
+  it('is delivered to that session and to no other of its user', () => {
+    const { state, notifier } = arrange(true);
+    const sessionOf = (sessionId: string) => ({
+      sessionId,
+      deliver: ({ t }: { readonly t: string }) => state.delivered.push(`${sessionId} ${t}`),
+    });
+    state.sessions = ['s1', 's2'].map(sessionOf);
+    notifier.notifySession(ANN, 's2', 'CALL_CREATE', {});
+    expect(state.delivered).toEqual(['s2 CALL_CREATE']);
   });
 });
 

@@ -168,11 +168,12 @@ describe('sessions of other shards', () => {
   });
 
   it('are kept as long when their shard is lost', async () => {
-    const { clock, session, news, ended, lose } = arrange('a', 'b');
+    const { clock, session, remote, news, ended, lose } = arrange('a', 'b');
     const [one, other] = [session('a', 1), session('b', 1)];
     const room = one.writable();
     expect(news()).toEqual([{ to: 'a', method: 'localSessions.whenWritable', args: [1, 1, 1] }]);
     lose('a');
+    expect(remote.size).toBe(1);
     await expect(room).rejects.toThrow('has left the cluster');
     await expect(one.writable()).rejects.toThrow('has left the cluster');
     for (const each of [one, other]) each.deliver(body('MEANWHILE'));

@@ -177,16 +177,24 @@ describe('a commit for any id', () => {
     expect(hearers.size).toBe(0);
   });
 
-  it('is given up after a few times, and at once for any other fault', async () => {
+  it('is given up after three retries, and at once for any other fault', async () => {
     const { fenced, ownership, fences, settle } = arrange();
     const clock = new VirtualClock();
-    const commit = committing(fenced, ownership, clock);
+    let tries = 0;
+    const counting: Writer = {
+      ...{ depth: 0, flush: () => Promise.resolve() },
+      commit(each) {
+        tries += 1;
+        fenced.commit(each);
+      },
+    };
+    const commit = committing(counting, ownership, clock);
     const outcome = commit('1', []).catch((fault) => fault);
     for (let turn = 0; turn < 5; turn += 1) {
       await settled();
       clock.advance(500);
     }
-    expect(await outcome).toBeInstanceOf(NotServed);
+    expect([await outcome, tries]).toEqual([expect.any(NotServed), 4]);
     fences.set('1', fence(5));
     const failing = commit('1', []);
     settle(new StorageFault('gone'));
@@ -254,6 +262,30 @@ describe('the handover state between owners', () => {
     expect(await aggregateOwnership.snapshot('1')).toEqual({ a: 1 });
     clock.advance(1);
     expect(await aggregateOwnership.snapshot('1')).toBeNull();
+  });
+
+  it('counts again once an outdated one is deleted and another shard has written a new one', async () => {
+    const dropped: string[] = [];
+    let deleted = (): void => undefined;
+    const deletion = new Promise<void>((resolve) => (deleted = resolve));
+    const { aggregateOwnership, clock } = ownershipOver({
+      snapshot: async () => ({ atMs: clock.now(), data: { a: 1 } }),
+      dropSnapshots: (ids) => {
+        dropped.push(...ids);
+        return deletion;
+      },
+    });
+    const dropping = aggregateOwnership.dropSnapshot('1', Promise.resolve());
+    await settled();
+    expect([dropped, await aggregateOwnership.snapshot('1')]).toEqual([['1'], null]);
+    deleted();
+    await dropping;
+    expect(await aggregateOwnership.snapshot('1')).toEqual({ a: 1 });
+  });
+
+  it('includes the replies to commands for four deadlines of a command', () => {
+    const { aggregateOwnership } = ownershipOver({});
+    expect(aggregateOwnership.keys.ageMs).toBe(4 * DEFAULTS.command_deadline_ms);
   });
 
   it('is pruned by one shard, every minute', () => {

@@ -143,6 +143,21 @@ describe('a shard', () => {
     }
   });
 
+  it('writes nothing and knows no members from the end of its membership until it is a member again', async () => {
+    const { started, authority, pass } = cluster();
+    const [a] = await started('a', 'b');
+    let enter = (): void => undefined;
+    a.returning.until = new Promise<void>((resolve) => (enter = resolve));
+    const known = () => [a.ownership.fenceOf(a.idOf(0)) !== null, a.ownership.knowsMembers];
+    expect(known()).toEqual([true, true]);
+    authority.end('a#1', 'The lease is over.');
+    await pass(500);
+    expect(known()).toEqual([false, false]);
+    enter();
+    await pass(5_000);
+    expect(known()).toEqual([true, true]);
+  });
+
   it('releases every partition when its membership ends, and joins again', async () => {
     const { started, authority, pass, epochs, clock } = cluster();
     const [a] = await started('a');
@@ -318,7 +333,9 @@ describe('a shard', () => {
     a.handing.until = () => new Promise(() => undefined);
     const b = shard('b');
     const joined = b.ownership.start();
-    await pass(HANDOVER_MS * 2 + 1_000);
+    await pass(HANDOVER_MS * 2 - 100);
+    expect(b.ownership.state).toBe('joining');
+    await pass(500);
     await joined;
     expect([b.ownership.state, b.served().length]).toEqual(['serving', 0]);
   });

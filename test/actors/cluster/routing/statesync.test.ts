@@ -125,6 +125,30 @@ describe('a state update for the owner of an id', () => {
     expect([...taken]).toEqual([]);
   });
 
+  it('is applied in its latest state when this shard becomes the owner and the item changes at once', async () => {
+    const { post, owners, taken, way, own, pass } = arrange();
+    owners.set('2', 'other');
+    way.lost = true;
+    post.put('2', 'x', 1);
+    await pass(100);
+    own('2', 'self');
+    post.put('2', 'x', 2);
+    expect([[...taken], post.size]).toEqual([[['2 x', 2]], 0]);
+    await pass(3000);
+    expect([...taken]).toEqual([['2 x', 2]]);
+  });
+
+  it('is sent again after growing delays, up to two seconds, while the other shard refuses it', async () => {
+    const { post, owners, asked, pass } = arrange();
+    owners.set('2', 'other');
+    post.put('2', 'x', 1);
+    // The other shard has lost the id already, and this shard does not know yet.
+    owners.set('2', 'third');
+    await pass(10_000);
+    expect(asked.length).toBeGreaterThan(5);
+    expect(asked.length).toBeLessThan(12);
+  });
+
   it('reaches the final owner, over any changes of ownership', async () => {
     const id = fc.constantFrom('1', '2', '3');
     const step = fc.oneof(
