@@ -295,6 +295,34 @@ describe('an aggregate whose deletion is decided', () => {
   });
 });
 
+describe('an aggregate that moves to another shard while a command reads rows', () => {
+  it('is handed over when the read and the commit that follows it are done', async () => {
+    const { registry, log, commits, act, settle } = arrange();
+    await act('1', []);
+    log.absentRow = 'read';
+    const acting = act('1', ['counted']);
+    const handing = registry.handOver(() => true, 1_000);
+    await turn();
+    expect([commits.length, registry.size]).toEqual([1, 1]);
+    await settle();
+    expect(await acting).toEqual({ ok: true, value: 0 });
+    await handing;
+    expect([log.endings, registry.size]).toEqual([['moved'], 0]);
+  });
+
+  it('is handed over at once when the read fails', async () => {
+    const { registry, log, act } = arrange();
+    await act('1', []);
+    log.isBroken = true;
+    const failure = act('1', ['counted']).catch(({ message }: Error) => message);
+    const handing = registry.handOver(() => true, 1_000);
+    expect(await failure).toBe('The disk is gone.');
+    await turn();
+    expect(registry.size).toBe(0);
+    await handing;
+  });
+});
+
 describe('an aggregate that a bug ends', () => {
   it('fails the commands that wait for their commit, once, and releases its dependents', async () => {
     const bugs: Error[] = [];
