@@ -4,8 +4,8 @@ import { standaloneControl } from '../../../../actors/cluster/membership/status.
 import { standaloneCluster } from '../../../../actors/cluster/shard.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 
-describe('the status of a process alone', () => {
-  it('is one shard that owns everything, with a journal of no bytes when there is none', async () => {
+describe('a process alone', () => {
+  it('reports one shard that owns everything, and zero bytes for a journal that it does not keep', async () => {
     const clock = new VirtualClock();
     const participants = new Map([['guild', { size: 2 }]]);
     const { status } = standaloneControl({
