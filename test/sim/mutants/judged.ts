@@ -261,6 +261,8 @@ const EQUIVALENT: readonly Row[] = [
   [
     ...(['engine/fanout/body.ts', 'index < this.#count', '(index) <= (this.#count)'] as const),
     ...(['The dispatch that is pushed takes the slot after the last.', 'slots[index] ='] as const),
+  ],
+  [
     'actors/cluster/delivery/sessions.ts',
     "ownership.self?.instance ?? ''",
     'ownership.self?.instance',
