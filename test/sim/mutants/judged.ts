@@ -19,6 +19,10 @@ type Row = readonly [file: string, from: string, to: string, why: string, on?: s
 
 const EQUIVALENT: readonly Row[] = [
   [
+    ...(['actors/guild/guild.shell.ts', '!guild || !ownership', '(!guild) && (!ownership)'] as const),
+    'The writer of snapshots ends with the guild, and only owners have one.',
+  ],
+  [
     ...(['actors/runtime/stream.ts', 'this.#head <= 64 || this.#head <= this.size'] as const),
     ...([
       '(this.#head <= 64) && (this.#head <= this.size)',
@@ -173,7 +177,15 @@ const EQUIVALENT: readonly Row[] = [
     ...(['actors/cluster/delivery/commitandnotify.ts', '0', '0 + 1'] as const),
     ...(['The numbers of a stream begin far above.', 'last.byUser.get(userId)'] as const),
   ],
-  ['actors/session/journal.ts', '0', '0 + 1', 'Set before it is read.', '#naming: {'],
+  ['actors/session/journal.ts', '0', '0 + 1', 'Set before it is read.', 'bytes: 0,'],
+  ['engine/session/starts.ts', '2', '2 + 1', 'Records are swept one bot later.', '#sweepAt ='],
+  ['actors/session/journal.ts', '0', '0 + 1', 'Set when the first segment ends.', 'needed: 0,'],
+  [
+    'actors/session/journalreplica.ts',
+    'bytes + chunk.bytes.length > REQUEST_BYTES_MAX',
+    '(bytes + chunk.bytes.length) >= (REQUEST_BYTES_MAX)',
+    'A request is sent one chunk earlier.',
+  ],
   ['actors/session/journal.ts', '20', '20 + 1', 'A bound of mebibytes.', 'BYTES_MAX ='],
   [
     ...(['actors/runtime/faults.ts', 'known?.omitted ?? 0', 'known?.omitted'] as const),
