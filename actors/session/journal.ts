@@ -155,7 +155,8 @@ export class Journal implements SessionJournal {
     if (!this.#writing) return;
     if (this.#naming.left) this.#nameSome(this.#naming.left);
     if (!this.#batch.isEmpty) this.#append();
-    if (this.#naming.left) this.#flushLater();
+    // Naming has scheduled it already: a second one would double the names of each round.
+    if (this.#naming.left && !this.#scheduled) this.#flushLater();
   }
 
   /** Starts a new segment, which names every session, so that a reader can start there. */
@@ -298,7 +299,11 @@ export class Journal implements SessionJournal {
   #resume(): void {
     this.#writing = true;
     this.#body = null;
-    this.rotate();
+    this.#guarded(() => {
+      // Files that could not be deleted before would stay, because no segment among `#endedMs` is theirs.
+      this.#files?.clear();
+      this.#rotate();
+    });
     this.#tickLater();
   }
 

@@ -125,6 +125,36 @@ describe('a new segment of a journal', () => {
     journal.flush();
     expect(segments()).toEqual([first + 1, first + 2]);
   });
+
+  it('is alone when it has named all sessions and the journal exceeds its size bound', () => {
+    const sessions = Array.from({ length: 600 }, (_, index) => sessionOf(index + 1));
+    const sizes = arrange();
+    for (const session of sessions) sizes.journal.opened(session);
+    sizes.clock.settle();
+    const { clock, writer, journal, segments } = arrange(sizes.writer.bytes * 1.5);
+    for (const session of sessions) journal.opened(session);
+    clock.settle();
+    journal.rotate();
+    clock.settle();
+    expect(segments()).toEqual([writer.segment.number]);
+  });
+
+  it('names at most 256 sessions before other work has its turn', () => {
+    const { clock, writer, journal } = arrange();
+    for (let handle = 1; handle <= 2_000; handle += 1) journal.opened(sessionOf(handle));
+    clock.settle();
+    const deferred: (() => void)[] = [];
+    clock.defer = (run) => void deferred.push(run);
+    journal.rotate();
+    const perTurn: number[] = [];
+    while (deferred.length > 0) {
+      const before = writer.bytes;
+      for (const run of deferred.splice(0)) run();
+      perTurn.push(writer.bytes - before);
+    }
+    expect(perTurn.length).toBeGreaterThanOrEqual(2_000 / 256);
+    expect(Math.max(...perTurn)).toBeLessThan((2 * writer.bytes) / perTurn.length);
+  });
 });
 
 describe('a journal that stopped on a full disk', () => {
@@ -195,6 +225,26 @@ describe('a journal that stopped on a full disk', () => {
     journal.ended(ended.handle);
     clock.advance(RESTART_MS);
     expect([await isResumable(ended), await isResumable(alive), faults]).toEqual([false, true, []]);
+  });
+
+  it('restarts when its files could be deleted, and keeps no more of them than another journal', () => {
+    const { clock, store, writer, journal, faults, segments } = arrange();
+    journal.opened(sessionOf(1));
+    clock.advance(2 * AGE_MS);
+    const kept = segments().length;
+    const clear = writer.clear;
+    writer.clear = () => {
+      throw new Error('The files are in use.');
+    };
+    store.full = true;
+    journal.rotate();
+    store.full = false;
+    expect(faults.splice(0)).toHaveLength(2);
+    clock.advance(RESTART_MS);
+    expect([segments().length, faults.length]).toEqual([kept, 2]);
+    writer.clear = clear;
+    clock.advance(RESTART_MS + 4 * AGE_MS);
+    expect(segments().length).toBeLessThanOrEqual(kept + 1);
   });
 
   it('has one timer before and after its restart, and none after its end', () => {

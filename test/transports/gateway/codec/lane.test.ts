@@ -119,6 +119,16 @@ describe('frames', () => {
     },
   );
 
+  it('carry any number of characters of three bytes through a compressed stream', async () => {
+    for (const length of [1_000, 21_700, 21_845, 30_000, 32_768, 65_536]) {
+      const on = lane('json', 'zlib-stream');
+      const inflate = new StreamInflate();
+      const body = new DispatchBody('MESSAGE_CREATE', { content: '\u20ac'.repeat(length) }, 0);
+      const frame = Buffer.concat([on.header, on.dispatch(body, 7)]);
+      expect(parse(await inflate.message(frame))).toEqual({ t: 'MESSAGE_CREATE', op: 0, d: body.d, s: 7 });
+    }
+  });
+
   it('are encoded once per lane and stamped in place', () => {
     const body = new DispatchBody('X', { a: 'b' }, 0);
     for (const each of [lane('json'), lane('etf'), lane('json', 'zlib-stream')]) {
