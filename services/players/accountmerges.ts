@@ -65,7 +65,7 @@ export class AccountMerges {
 
   constructor(ports: AccountMergePorts) {
     this.#ports = ports;
-    ports.routing.onMoved((moved) => void this.#resume(moved).catch(ports.onFault));
+    ports.routing.onMoved((moved) => void this.#takeOver(moved, RETRY_MS));
   }
 
   /** Begins a stored move. Rejects when the first attempt fails, and keeps retrying in the background. */
@@ -85,6 +85,18 @@ export class AccountMerges {
   /** Continues the moves that an earlier process began. */
   resume(): Promise<void> {
     return this.#resume(() => true);
+  }
+
+  /** Repeats a read that fails, because nobody else continues the moves. */
+  async #takeOver(moved: (id: string) => boolean, retryMs: number): Promise<void> {
+    try {
+      await this.#resume(moved);
+    } catch (error) {
+      const { onFault, schedule } = this.#ports;
+      const nextMs = Math.min(retryMs * 2, RETRY_MS_MAX);
+      schedule(() => void this.#takeOver(moved, nextMs), retryMs);
+      onFault(error);
+    }
   }
 
   /** Continues moves of ids that this shard now owns. */

@@ -1,17 +1,28 @@
-// Goal: where other shards serve requests, a merge takes over what they wrote until its grants were revoked everywhere.
+// Goal: where other shards serve requests, a merge takes over what they wrote until its grants were revoked everywhere, and
+// goes on at the next owner of its game.
 import { expect, it } from 'vitest';
 import type { Move } from '../../../engine/provisional/facts.ts';
 import { AccountMerges } from '../../../services/players/accountmerges.ts';
 
 const move = { kind: 'merge', id: '1', applicationId: '7', fromId: '30', toId: '20' } as unknown as Move;
+const OTHER = { ...move, id: '2', fromId: '31', toId: '21' } as unknown as Move;
 const IN_FLIGHT_MS = 15_000;
+const COMPLETED = 'USER_MERGE_OPERATION_COMPLETED';
 
 /** Begins a merge where a request of another shard may be under way for so long. */
 async function begun(inFlightMs: number) {
   const log: unknown[] = [];
   const later: { readonly run: () => void; readonly delayMs: number }[] = [];
+  type Run = (hasMoved: (id: string) => boolean) => void;
+  const moved: { fails: boolean; run: Run } = { fails: false, run: () => undefined };
   const merges = new AccountMerges({
-    routing: { owns: () => true, onMoved: () => undefined, inFlightMs },
+    routing: { owns: () => true, onMoved: (run: Run) => Object.assign(moved, { run }), inFlightMs },
+    identities: {
+      merges: async () => {
+        if (moved.fails) throw new Error('The database is away.');
+        return [OTHER];
+      },
+    },
     familyOf: async () => ['7'],
     oauth: () => ({ deauthorize: async () => log.push('revoke') }),
     mergeables: () => [{ merge: async (from: string, to: string) => log.push(`merge ${from} ${to}`) }],
@@ -23,14 +34,14 @@ async function begun(inFlightMs: number) {
   } as never);
   const ended = merges.run(move);
   await new Promise((resolve) => setImmediate(resolve));
-  return { log, later, ended, merges };
+  return { log, later, ended, merges, moved };
 }
 
 const FIRST = ['revoke', 'merge 30 20'];
 
 it('merges again before it ends, and holds both accounts until then', async () => {
   const { log, later, ended, merges } = await begun(IN_FLIGHT_MS);
-  expect(log).toEqual([...FIRST, '7: provisionalDeleted', 'USER_MERGE_OPERATION_COMPLETED']);
+  expect(log).toEqual([...FIRST, '7: provisionalDeleted', COMPLETED]);
   expect(later.map(({ delayMs }) => delayMs)).toEqual([IN_FLIGHT_MS]);
   expect(merges.claim('20' as never)).toBeNull();
   later[0]?.run();
@@ -42,6 +53,20 @@ it('merges again before it ends, and holds both accounts until then', async () =
 it('ends at once in a single process', async () => {
   const { log, later, ended } = await begun(0);
   await ended;
-  expect(log).toEqual([...FIRST, '7: provisionalDeleted,moveEnded', 'USER_MERGE_OPERATION_COMPLETED']);
+  expect(log).toEqual([...FIRST, '7: provisionalDeleted,moveEnded', COMPLETED]);
   expect(later).toEqual([]);
+});
+
+it('continues the merges of a shard before, although they cannot be read at first', async () => {
+  const { log, later, merges, moved } = await begun(0);
+  log.splice(0);
+  moved.fails = true;
+  moved.run(() => true);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([log, later.map(({ delayMs }) => delayMs)]).toEqual([[new Error('The database is away.')], [1_000]]);
+  moved.fails = false;
+  later[0]?.run();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(log.slice(1)).toEqual(['revoke', 'merge 31 21', '7: provisionalDeleted,moveEnded', COMPLETED]);
+  expect(merges.claim('21' as never)).not.toBeNull();
 });
