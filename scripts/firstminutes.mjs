@@ -115,7 +115,7 @@ async function walk(browser) {
   });
   await step('see in the console who is connected', async () => {
     await page.getByRole('navigation', { name: 'Console' }).getByRole('button', { name: 'Sessions' }).click();
-    // The kind of a session, because a heartbeat lets go of the dispatches that the row lists.
+    // The kind of a session, because a heartbeat removes the dispatches that the row lists.
     await page.getByRole('cell', { name: 'bot', exact: true }).first().waitFor();
   });
   await step('open the documentation', async () => {

@@ -264,7 +264,7 @@ export class Journal implements SessionJournal {
     if (files.segments > 0) this.#endedMs.set(files.segment.number, nowMs);
     files.rotate();
     this.#beganMs = nowMs;
-    // Reading starts at a segment that has named every session: at the last one, unless it has ended before.
+    // The last segment that has named every session is kept, with those after it, until the current one has.
     this.#naming.needed = this.#naming.left ? this.#naming.needed + 1 : 1;
     this.#naming.left = [...this.#sessions.values()].values();
     if (!this.#scheduled) this.#flushLater();
@@ -300,7 +300,7 @@ export class Journal implements SessionJournal {
     this.#writing = true;
     this.#body = null;
     this.#guarded(() => {
-      // Files that could not be deleted before would stay, because no segment among `#endedMs` is theirs.
+      // Files that could not be deleted before are not among `#endedMs`, so nothing else would delete them.
       this.#files?.clear();
       this.#rotate();
     });

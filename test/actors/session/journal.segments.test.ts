@@ -94,7 +94,7 @@ describe('a new segment of a journal', () => {
     expect(journal.cursors.of(session.handle)).toEqual([['8', 80]]);
   });
 
-  it('leaves those that name all sessions when it begins while the previous one still names them', async () => {
+  it('keeps the last one that names all sessions when it begins before the previous one names all', async () => {
     const { clock, journal, isResumable } = arrange(4096);
     const sessions = Array.from({ length: 600 }, (_, index) => sessionOf(index + 1));
     for (const session of sessions) journal.opened(session);
@@ -227,7 +227,7 @@ describe('a journal that stopped on a full disk', () => {
     expect([await isResumable(ended), await isResumable(alive), faults]).toEqual([false, true, []]);
   });
 
-  it('restarts when its files could be deleted, and keeps no more of them than another journal', () => {
+  it('deletes its files when it restarts, although they could not be deleted before', () => {
     const { clock, store, writer, journal, faults, segments } = arrange();
     journal.opened(sessionOf(1));
     clock.advance(2 * AGE_MS);

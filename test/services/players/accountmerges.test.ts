@@ -57,7 +57,7 @@ it('ends at once in a single process', async () => {
   expect(later).toEqual([]);
 });
 
-it('continues the merges of a shard before, although they cannot be read at first', async () => {
+it('continues the merges of the previous owner after a read of them has failed', async () => {
   const { log, later, merges, moved } = await begun(0);
   log.splice(0);
   moved.fails = true;

@@ -40,7 +40,7 @@ const EQUIVALENT: readonly Row[] = [
   ],
   [
     ...(['actors/cluster/delivery/remote.ts', '0', '0 + 1'] as const),
-    ...(['The first session of a shard prepares the same.', '?.peerEpoch ?? 0'] as const),
+    ...(['The first session of a shard creates the outbox too.', '?.peerEpoch ?? 0'] as const),
   ],
   [
     ...([
@@ -83,7 +83,7 @@ const EQUIVALENT: readonly Row[] = [
   [
     ...(['actors/session/journal.ts', 'oldest === undefined || !present(this.#files).drop()'] as const),
     '(oldest === undefined) && (!present(this.#files).drop())',
-    'A segment whose end is known is there to be dropped.',
+    'A segment whose end is known can be dropped.',
   ],
   ['engine/placement/rendezvous.ts', '2', '2 + 1', 'All scores change by the same factor.'],
   ['actors/runtime/stream.ts', '1', '1 + 1', 'The size of a payload is approximate.', 'weigh('],
@@ -233,7 +233,7 @@ const EQUIVALENT: readonly Row[] = [
   ],
   [
     ...(['actors/session/journal.ts', 'false', 'true'] as const),
-    ...(['A segment whose end is known is there to be dropped.', '.drop()) return'] as const),
+    ...(['A segment whose end is known can be dropped.', '.drop()) return'] as const),
   ],
   [
     ...(['engine/session/journal.ts', 'words[at + 3] ?? 0', 'words[at + 3]'] as const),
@@ -305,7 +305,7 @@ const EQUIVALENT: readonly Row[] = [
     'actors/runtime/aggregate.ts',
     'this.epoch?.recording(decided, delivered) ?? NOT_OWNED',
     'this.epoch?.recording(decided, delivered)',
-    'A commit without owner adds nothing by default too.',
+    'A commit without an owner records nothing by default.',
   ],
   [
     'actors/runtime/idleheap.ts',
