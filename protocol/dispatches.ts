@@ -119,6 +119,8 @@ export const DISPATCH = {
     ownWithoutIntent: true,
     changesVisibility: 'own',
   },
+  // To people's sessions that requested the list.
+  GUILD_MEMBER_LIST_UPDATE: { intent: null },
   GUILD_MEMBERS_CHUNK: { intent: null, forOne: true },
   GUILD_ROLE_CREATE: { intent: I.GUILDS },
   GUILD_ROLE_UPDATE: { intent: I.GUILDS, changesVisibility: 'all' },

@@ -327,6 +327,10 @@ export const LIMITS = {
   match_properties_max: 16,
   // Gateway.
   gateway_payload_bytes_max: 4_096,
+  /**
+   * For people's sessions: their clients send subscriptions to many guilds in one payload, of 15 KiB as the platform's own does.
+   */
+  gateway_user_payload_bytes_max: 16_384,
   gateway_events_max: 120,
   gateway_events_ms: 60_000,
   presence_updates_max: 5,
@@ -348,6 +352,24 @@ export const LIMITS = {
   member_request_ms: 30_000,
   /** Waiting member requests of one session; further ones are dropped. Ours. */
   member_requests_waiting_max: 16,
+  /** Rows of one range of a member list. @source https://luna.gitlab.io/discord-unofficial-docs/docs/lazy_guilds */
+  member_list_rows_max: 100,
+  /** A guild with more members does not list those who are offline. The same source. */
+  member_list_offline_max: 1_000,
+  /** Ranges that a session has of one channel's list; further ones are ignored. Ours, as are the others of lists. */
+  member_list_ranges_max: 5,
+  /** The highest index of a row. */
+  member_list_index_max: 100_000,
+  /** Channels of one guild whose lists a session has. */
+  member_list_channels_max: 5,
+  /** Guilds whose lists a session has; of more, the ones that were requested first are ended. */
+  member_list_guilds_max: 20,
+  /** Members of one guild whose presences a session receives because it named them. */
+  member_list_named_max: 100,
+  /** Time within which the changes of a list are sent together. */
+  member_list_update_ms: 500,
+  /** Members in all lists of a guild together (about 100 bytes each): beyond, a list of another channel is not sent. */
+  member_list_members_max: 500_000,
   /** Sessions of one shard that are sent their first guilds at the same time; the others wait. Ours. */
   hydrations_max: 64,
   /** Above this size GUILD_CREATE contains only the session's own member and members in voice. */

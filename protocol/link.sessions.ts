@@ -1,6 +1,15 @@
 import type { GatewayActivity, GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import type { SessionId } from './ids.ts';
-import { applicationId, clientObject, guildId, principal, scope, user, userId } from './link.values.ts';
+import {
+  applicationId,
+  channelId,
+  clientObject,
+  guildId,
+  principal,
+  scope,
+  user,
+  userId,
+} from './link.values.ts';
 import {
   anything,
   fields,
@@ -20,6 +29,7 @@ import {
   text,
   tuple,
   union,
+  type ValueOf,
   variants,
   wireObject,
   word,
@@ -48,7 +58,15 @@ export const session = fields({
   talk: integer,
   session: fields({ handle: integer, sessionId: text, principal, ...sessionShape }),
 });
-export const wantedGuild = fields({ session, after: nullable(number) });
+/** What a session is shown of a guild's members; null where a request leaves it as it is. */
+export const memberList = fields({
+  guildId,
+  channels: nullable(list(fields({ channelId, ranges: list(tuple(integer, integer)) }))),
+  memberIds: nullable(list(userId)),
+});
+/** What a session is shown of a guild's members: ranges of the lists of channels, and members by their ids. */
+export type MemberListRequest = ValueOf<typeof memberList>;
+export const wantedGuild = fields({ session, after: nullable(number), memberList: given(memberList) });
 /** Result of a session's subscription. */
 export const subscribed = oneOf('member', 'gone', 'tooOld');
 
@@ -90,7 +108,11 @@ const sessionRecord = fields({
     principal: plainPrincipal,
     ...sessionShape,
   }),
-  manner: fields({ presence: nullable(presenceUpdate), wantsAuthorizeRequests: flag }),
+  manner: fields({
+    presence: nullable(presenceUpdate),
+    wantsAuthorizeRequests: flag,
+    memberLists: given(list(memberList)),
+  }),
   seq: integer,
   missed: list(fields({ ageMs: number, t: text, json: text, origin: nullable(origin) })),
   cursors,

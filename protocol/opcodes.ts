@@ -16,6 +16,8 @@ export const OP = {
   INVALID_SESSION: 9,
   HELLO: 10,
   HEARTBEAT_ACK: 11,
+  /** Subscriptions to one guild; newer clients send `GUILD_SUBSCRIPTIONS_BULK`. @source https://docs.discord.food/topics/opcodes-and-status-codes */
+  GUILD_SUBSCRIPTIONS: 14,
   LOBBY_VOICE_STATES: 17,
   STREAM_CREATE: 18,
   STREAM_DELETE: 19,
@@ -23,6 +25,7 @@ export const OP = {
   STREAM_PING: 21,
   STREAM_SET_PAUSED: 22,
   REQUEST_SOUNDBOARD_SOUNDS: 31,
+  GUILD_SUBSCRIPTIONS_BULK: 37,
   LOBBY_VOICE_SERVER_PING: 42,
   REQUEST_CHANNEL_INFO: 43,
 } as const satisfies Record<string, number>;

@@ -21,19 +21,29 @@ export const StreamKey = Type.String({ maxLength: 128 });
 /** The canonical string form of an id. */
 export const idOf = (value: string | number | bigint): FreshId => snowflakeOf(BigInt(value));
 
-/** A client's opcode that carries a request. */
+/** A client's opcode that carries requests of one name: most carry one. */
 export interface RequestOpcode<Input> {
   /** Schema of `d`, for the description of the gateway. */
   readonly schema: TSchema;
-  /** The input of the request; null if `d` is invalid (close code 4001). */
-  readonly inputOf: (d: unknown) => Input | null;
+  /** The inputs of the requests, in order; null if `d` is invalid (close code 4001). */
+  readonly inputsOf: (d: unknown) => readonly Input[] | null;
 }
 
 /** @param inputOf Called with a `d` that matches the schema; null if it is invalid nevertheless. */
-export function requestOpcode<S extends TSchema, const Input>(
+export const requestOpcode = <S extends TSchema, const Input>(
   schema: S,
   inputOf: (d: Static<S>) => Input | null,
+): RequestOpcode<Input> =>
+  bulkOpcode(schema, (d) => {
+    const input = inputOf(d);
+    return input === null ? null : [input];
+  });
+
+/** As `requestOpcode`, for an opcode that carries any number of requests. */
+export function bulkOpcode<S extends TSchema, const Input>(
+  schema: S,
+  inputsOf: (d: Static<S>) => readonly Input[] | null,
 ): RequestOpcode<Input> {
   const check = Compile(schema);
-  return { schema, inputOf: (d) => (check.Check(d) ? inputOf(d) : null) };
+  return { schema, inputsOf: (d) => (check.Check(d) ? inputsOf(d) : null) };
 }

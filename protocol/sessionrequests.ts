@@ -1,8 +1,8 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import { type Static, Type } from 'typebox';
-import type { GuildId, UserId } from './ids.ts';
+import { type FreshId, type GuildId, isSnowflake, type UserId } from './ids.ts';
 import { LIMITS } from './limits.ts';
-import { presenceUpdate } from './link.sessions.ts';
+import { type MemberListRequest, memberList, presenceUpdate } from './link.sessions.ts';
 import { channelId, guildId, lobbyId, userId } from './link.values.ts';
 import {
   fields,
@@ -16,7 +16,15 @@ import {
   variants,
 } from './linkschema.ts';
 import type { OP } from './opcodes.ts';
-import { idOf, Nullish, type RequestOpcode, requestOpcode, Snowflake, StreamKey } from './opcodevalues.ts';
+import {
+  bulkOpcode,
+  idOf,
+  Nullish,
+  type RequestOpcode,
+  requestOpcode,
+  Snowflake,
+  StreamKey,
+} from './opcodevalues.ts';
 import type { Scope } from './scopes.ts';
 
 /** The opcodes that carry a request, by name. */
@@ -114,6 +122,33 @@ function wantedMembers(d: RequestMembersData): Pick<MembersRequest, 'query' | 'u
   return { query: d.query, userIds: null, limit: all ? 0 : Math.min(limit === 0 ? max : limit, max) };
 }
 
+/** What clients also send here, such as `typing` and `activities`, changes nothing: people's sessions receive all of it. */
+const subscriptions = {
+  /** Ranges of rows, by channel. */
+  channels: Nullish(
+    Type.Record(
+      Type.String(),
+      Type.Union([Type.Array(Type.Tuple([Type.Integer(), Type.Integer()])), Type.Null()]),
+    ),
+  ),
+  members: Nullish(Type.Array(Snowflake)),
+};
+type Subscriptions = Static<ReturnType<typeof Type.Object<typeof subscriptions>>>;
+
+/** Names that are no ids, and what is beyond the bounds, are left out. */
+function memberListOf(guildId: FreshId, { channels, members }: Subscriptions): MemberListRequest {
+  const named = Object.entries(channels ?? {}).filter(([id]) => isSnowflake(id));
+  const lists = named.map(([id, ranges]) => ({
+    channelId: idOf(id),
+    ranges: (ranges ?? []).slice(0, LIMITS.member_list_ranges_max),
+  }));
+  return {
+    guildId,
+    channels: channels ? lists.slice(0, LIMITS.member_list_channels_max) : null,
+    memberIds: members ? [...new Set(members.slice(0, LIMITS.member_list_named_max).map(idOf))] : null,
+  };
+}
+
 const muting = {
   self_mute: Nullish(Type.Boolean()),
   self_deaf: Nullish(Type.Boolean()),
@@ -148,6 +183,23 @@ export const SESSION_REQUESTS = {
     },
     // A member list is delivered at the pace of the client's socket.
     { answeredBy: 'guild', deadlineMs: 5 * 60_000, scopes: [] },
+  ),
+  /** Null leaves that part of the session's request for the guild as it is. */
+  memberList: row(
+    memberList,
+    {
+      GUILD_SUBSCRIPTIONS: requestOpcode(Type.Object({ guild_id: Snowflake, ...subscriptions }), (d) =>
+        memberListOf(idOf(d.guild_id), d),
+      ),
+      GUILD_SUBSCRIPTIONS_BULK: bulkOpcode(
+        Type.Object({ subscriptions: Type.Record(Type.String(), Type.Object(subscriptions)) }),
+        (d) =>
+          Object.entries(d.subscriptions).flatMap(([id, each]) =>
+            isSnowflake(id) ? [memberListOf(idOf(id), each)] : [],
+          ),
+      ),
+    },
+    { answeredBy: 'guild', scopes: [], only: 'people' },
   ),
   /** `guild_id` is null for calls outside guilds. */
   voiceState: row(

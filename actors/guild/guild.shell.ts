@@ -15,6 +15,7 @@ import type { Needs } from '../../engine/kernel/needs.ts';
 import { scheduledEventsOf } from '../../engine/scheduledevent/event.ts';
 import { dispatchRow } from '../../protocol/dispatches.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { MemberListRequest } from '../../protocol/link.sessions.ts';
 import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { GuildSnapshot, GuildStore } from '../../storage/guild/port.ts';
 import { addMessageWindows, recallNonces } from '../channel/messagereads.ts';
@@ -34,6 +35,7 @@ import {
   VoiceSnapshotWriter,
   voiceHandoverStateOf,
 } from './guild.handover.ts';
+import { GuildMemberLists } from './guild.memberlists.ts';
 import { GUILD_NOTIFICATIONS, type GuildListener } from './guild.notifications.ts';
 import { type GuildReads, guildReads, MessageWindow } from './guild.reader.ts';
 import { dismiss, type Entering, type SubscribedBefore, subscription } from './guild.subscription.ts';
@@ -61,11 +63,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   readonly #voiceMembers: GuildVoiceMembers;
   /** The subscribed sessions. */
   readonly audiences = new Audiences();
-  readonly #subscribed: SubscribedBefore = {
-    arriving: new Set(),
-    shown: new WeakSet(),
-    subscribedAt: new WeakMap(),
-  };
+  readonly #subscribed: SubscribedBefore & { readonly memberLists: GuildMemberLists };
   /** Sessions of removed members, which are notified when the removal is durable; null before the first. */
   #leaving: Map<GuildFact, readonly Recipient[]> | null = null;
   /** Stores voice states for the next owner; null in standalone mode. */
@@ -86,6 +84,14 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     const settle = () =>
       send({ type: 'work', work: this.command('settleVoice', {}, SYSTEM, ignore, ignore) });
     this.#voiceMembers = new GuildVoiceMembers({ guildId: this.id, listener, clock, wheel, settle });
+    this.#subscribed = {
+      ...{ arriving: new Set(), shown: new WeakSet(), subscribedAt: new WeakMap() },
+      memberLists: new GuildMemberLists({
+        ...{ audiences: this.audiences, wheel, commits: this.commits, nowMs: () => clock.now() },
+        body: (t, d) => this.body(t, d, null),
+        send: (work) => send({ type: 'work', work }),
+      }),
+    };
     this.#voice =
       this.ownership &&
       new VoiceSnapshotWriter({ wheel, write: () => this.#voiceSnapshot(), onFault: this.ownership.onFault });
@@ -141,6 +147,11 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       done,
       fault,
     });
+  }
+
+  /** Work that shows a subscribed session rows of member lists; see `GuildMemberLists`. */
+  showMembers(session: Recipient, request: MemberListRequest): Work<Guild> {
+    return this.#subscribed.memberLists.show(session, request);
   }
 
   protected async fetch(): Promise<Guild | null> {
@@ -253,6 +264,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   }
 
   protected override applied(guild: Guild, fact: GuildFact): void {
+    this.#subscribed.memberLists.applied(guild, fact);
     if (fact.type === 'memberRemoved') this.#dismissRemoved(fact, fact.user.id);
     if (fact.type === 'channelDeleted') this.#lobbyUpdates.push(...linkEnded(guild, fact.channel));
     if (fact.type === 'guildDeleted') this.#lobbyUpdates.push(...linksEnded(guild));
@@ -318,6 +330,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   protected ended(_guild: Guild, ending: Ending): void {
     this.#voiceMembers.end(ending === 'moved');
     this.#strandedCheck?.cancel();
+    this.#subscribed.memberLists.end();
     void this.#voice?.end();
     if (ending === 'moved') {
       this.#ports.listener.guildReleased?.(this.id, this.epoch?.shown ?? 0);

@@ -10,15 +10,19 @@ import { dispatchRow } from '../../protocol/dispatches.ts';
 import { NotServed } from '../../protocol/faults.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
+import type { MemberListRequest } from '../../protocol/link.sessions.ts';
 import type { Subscribed } from '../placement/ports.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { DispatchStream, StreamDispatch } from '../runtime/stream.ts';
 import { missingOr } from '../runtime/work.ts';
+import type { GuildMemberLists } from './guild.memberlists.ts';
 
 /** A session that may end while it is being subscribed. */
 export interface Subscribing extends Recipient {
   /** True once the session has ended: nothing would unsubscribe it later. */
   readonly over?: boolean;
+  /** What its client wants to be shown of guilds' members. */
+  readonly memberLists?: readonly MemberListRequest[] | null;
   /** Called on a cluster: the session has this aggregate's stream up to `n`, and later dispatches are delivered to it. */
   following?(ownerId: string, n: number): void;
 }
@@ -30,6 +34,8 @@ export interface Entering {
   readonly largeThreshold: number;
   /** Resume after this stream position instead of sending GUILD_CREATE; null for a session without the guild. */
   readonly after: number | null;
+  /** What the session is shown of the guild's members; absent for nothing. */
+  readonly memberList?: MemberListRequest | null;
   /** Receives the position that `following` receives, before later dispatches are delivered. */
   readonly caughtUp?: (n: number) => void;
 }
@@ -42,6 +48,8 @@ export interface SubscribedBefore {
   readonly shown: WeakSet<Recipient>;
   /** The stream position at which each session was subscribed to this actor, under whichever object. */
   readonly subscribedAt: WeakMap<Recipient, number>;
+  /** What they are shown of the guild's members. */
+  readonly memberLists: Pick<GuildMemberLists, 'arrived'>;
 }
 
 interface Ports extends SubscribedBefore {
@@ -127,6 +135,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
             caughtUp?.(upTo);
           }
         voiceMembers?.();
+        if (!fault) for (const each of arrived) ports.memberLists.arrived(each.subscriber, each.memberList);
         for (const session of displaced) ports.displaced(session, deliveredUpTo);
         ports.done(outcomes);
       });

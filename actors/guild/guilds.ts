@@ -4,7 +4,9 @@ import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
+import { memberListIn } from '../../engine/session/memberlists.ts';
 import { type GuildId, isGuildId } from '../../protocol/ids.ts';
+import type { MemberListRequest } from '../../protocol/link.sessions.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 import type { Subscribed } from '../placement/ports.ts';
 import type { Routing, SendCommand } from '../placement/routing.ts';
@@ -49,7 +51,8 @@ export class Guilds {
 
   /** Subscribes a session; resolves after its GUILD_CREATE, with false when the user is not a member or the session has ended. */
   async subscribe(guildId: GuildId, subscriber: Subscribing, largeThreshold: number): Promise<boolean> {
-    const [outcome] = await this.enter(guildId, [{ subscriber, largeThreshold, after: null }]);
+    const memberList = memberListIn(subscriber, guildId);
+    const [outcome] = await this.enter(guildId, [{ subscriber, largeThreshold, after: null, memberList }]);
     return outcome === 'member';
   }
 
@@ -79,6 +82,12 @@ export class Guilds {
       refuse: () => undefined,
       fault: () => undefined,
     }));
+  }
+
+  /** Shows a session rows of a resident guild's member lists; in other guilds no session is subscribed. */
+  showMembers(session: Recipient, request: MemberListRequest): void {
+    if (this.#registry.peek(request.guildId))
+      this.#registry.workWith(request.guildId, (shell) => shell.showMembers(session, request));
   }
 
   /** Reads from the guild's state on its turn, after `needs` are loaded. */

@@ -4,6 +4,7 @@ import type { Cursor } from '../../engine/session/cursors.ts';
 import type { Shard } from '../../engine/session/identify.ts';
 import type { ReadyApplication, ReadyRelations } from '../../engine/session/ready.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
+import type { MemberListRequest } from '../../protocol/link.sessions.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { RequestName, Requests, SessionRequest } from '../../protocol/sessionrequests.ts';
 import type { Principal } from './ports.ts';
@@ -19,6 +20,8 @@ export interface LiveSession extends Recipient {
   readonly largeThreshold: number;
   /** True once the session has ended; later deliveries are dropped. */
   readonly over: boolean;
+  /** What its client wants to be shown of guilds' members; null for nothing. Absent for a session of another shard. */
+  readonly memberLists?: readonly MemberListRequest[] | null;
   /** Resolves when the session's socket has room, at once without a socket; await it between large dispatches. */
   writable(): Promise<void>;
   /** Subscribes the session to the stream of this aggregate; the session has everything up to `n`. */

@@ -338,7 +338,8 @@ export class Journal implements SessionJournal {
   }
 }
 
-const mannerOf = ({ presence, wantsAuthorizeRequests }: JournalledSession): SessionPreferences => ({
+const mannerOf = ({
   presence,
   wantsAuthorizeRequests,
-});
+  memberLists = null,
+}: JournalledSession): SessionPreferences => ({ presence, wantsAuthorizeRequests, memberLists });

@@ -1,11 +1,15 @@
 import type { Authorization } from '../../engine/oauth/authorization.ts';
+import { memberListIn, withMemberList } from '../../engine/session/memberlists.ts';
 import { LinkFault } from '../../protocol/faults.ts';
+import type { MemberListRequest } from '../../protocol/link.sessions.ts';
 import {
   isRequestName,
   type RequestName,
   requestRow,
   type SessionRequest,
 } from '../../protocol/sessionrequests.ts';
+import type { SessionJournal } from './journal.ports.ts';
+import type { GatewaySessionActor } from './session.shell.ts';
 
 /** A request of a session of another shard. @throws LinkFault when no request has this name and input. */
 export function requestOf(name: string, input: unknown): SessionRequest {
@@ -30,4 +34,19 @@ export function mayAsk(
   if (bot && only === 'people') return false;
   if (!authorization) return only !== 'applications';
   return unixMs < authorization.expiresMs && scopes.some((scope) => authorization.scopes.has(scope));
+}
+
+/** Keeps what a client wants to be shown, for later subscriptions of the session; returns the requests for the guilds' owners. */
+export function requestMemberList(
+  session: GatewaySessionActor,
+  request: MemberListRequest,
+  journal: SessionJournal | null,
+): readonly MemberListRequest[] {
+  const before = session.memberLists ?? [];
+  const { memberLists, ended } = withMemberList(before, request);
+  if (memberLists === before) return [];
+  session.memberLists = memberLists;
+  journal?.changed(session);
+  const { guildId } = request;
+  return [...ended, memberListIn(session, guildId) ?? { guildId, channels: [], memberIds: [] }];
 }

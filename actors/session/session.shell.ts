@@ -7,6 +7,7 @@ import type { MissedFrame, SessionRecord } from '../../engine/session/record.ts'
 import { CLOSE } from '../../protocol/closecodes.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { SessionId, UserId } from '../../protocol/ids.ts';
+import type { MemberListRequest } from '../../protocol/link.sessions.ts';
 import type { SessionRequest } from '../../protocol/sessionrequests.ts';
 import type { Timer } from '../runtime/clock.ts';
 import { type ActorOwner, type RestartState, RestingActor } from '../runtime/resting.ts';
@@ -77,12 +78,14 @@ export class GatewaySessionActor
   presence: GatewayPresenceUpdateData | null = null;
   /** Whether the application receives requests to link the session's user. */
   wantsAuthorizeRequests = false;
+  /** What the client wants to be shown of guilds' members, oldest first; null before it named any. */
+  memberLists: readonly MemberListRequest[] | null = null;
   #principal: Principal;
   readonly #host: SessionHost;
   readonly feed: SessionFeed;
   readonly #actor: RestingActor<SessionEvent, SessionValue, SessionContext>;
-  #window: Timer | null = null;
-  #concealment: Timer | null = null;
+  /** The timers of a session without a connection; null while it has one. */
+  #window: { readonly expiry: Timer; readonly concealment: Timer | null } | null = null;
 
   /** @param sink Null for a session restored from another shard: it waits to be attached. */
   constructor(identity: SessionIdentity, sink: FrameSink | null, host: SessionHost) {
@@ -174,6 +177,7 @@ export class GatewaySessionActor
   restore({ manner, seq, missed }: SessionRecord): readonly DispatchBody[] {
     this.presence = manner.presence;
     this.wantsAuthorizeRequests = manner.wantsAuthorizeRequests;
+    this.memberLists = manner.memberLists ?? null;
     const bodies = this.feed.restore(seq, missed);
     this.#send({ type: 'restore' });
     return bodies;
@@ -181,9 +185,10 @@ export class GatewaySessionActor
 
   /** State that another shard needs to continue the session, except for missed dispatches and cursors. */
   get record(): Omit<SessionRecord, 'missed' | 'cursors'> {
-    const { sessionId, intents, shard, largeThreshold, presence, wantsAuthorizeRequests, seq } = this;
+    const { sessionId, intents, shard, largeThreshold, seq } = this;
+    const { presence, wantsAuthorizeRequests, memberLists } = this;
     const identity = { sessionId, principal: plainOf(this.#principal), intents, shard, largeThreshold };
-    return { identity, manner: { presence, wantsAuthorizeRequests }, seq };
+    return { identity, manner: { presence, wantsAuthorizeRequests, memberLists }, seq };
   }
 
   /** Ends the session here, because another shard or the next run continues it. Closes its connection, if any. */
@@ -235,15 +240,12 @@ export class GatewaySessionActor
   }
 
   startWindow(): void {
-    this.#window = this.#host.wheel.add(
-      () => this.#actor.send({ type: 'expire' }),
-      this.#host.resumeWindowMs,
-    );
-    if (!this.bot) return;
-    this.#concealment = this.#host.wheel.add(
-      () => this.#actor.send({ type: 'conceal' }),
-      CONCEAL_BOT_AFTER_MS,
-    );
+    const { wheel, resumeWindowMs } = this.#host;
+    const expiry = wheel.add(() => this.#actor.send({ type: 'expire' }), resumeWindowMs);
+    const concealment = this.bot
+      ? wheel.add(() => this.#actor.send({ type: 'conceal' }), CONCEAL_BOT_AFTER_MS)
+      : null;
+    this.#window = { expiry, concealment };
   }
 
   /** Restarts the resume window, if it runs: a RESUME was refused that the client will send again. */
@@ -254,10 +256,9 @@ export class GatewaySessionActor
   }
 
   stopWindow(): void {
-    this.#window?.cancel();
+    this.#window?.expiry.cancel();
+    this.#window?.concealment?.cancel();
     this.#window = null;
-    this.#concealment?.cancel();
-    this.#concealment = null;
   }
 
   conceal(): void {

@@ -21,7 +21,7 @@ import type { SessionJournal, TakeResult } from './journal.ports.ts';
 import { Migrations } from './migrations.ts';
 import type { FrameSink, GatewayPort, Identify, OpenOutcome, Principal } from './ports.ts';
 import { frameOf } from './record.ts';
-import { mayAsk } from './requests.ts';
+import { mayAsk, requestMemberList } from './requests.ts';
 import { GatewaySessionActor, type SessionHost, type SessionIdentity } from './session.shell.ts';
 import type { SessionDeps } from './sessions.ports.ts';
 import { startsOf } from './starts.ts';
@@ -312,6 +312,9 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     if (session.over || !mayAsk(request.name, session, this.#deps.unixMs())) return;
     if (request.name === 'presence') this.#present(session, request.input);
     else if (request.name === 'members') this.#requestMembers(session, request.input);
+    else if (request.name === 'memberList')
+      for (const input of requestMemberList(session, request.input, this.journal))
+        this.#pass(session, { name: 'memberList', input });
     else this.#pass(session, request);
   }
 

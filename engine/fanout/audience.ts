@@ -3,21 +3,15 @@ import { DISPATCH, DISPATCH_ROWS, type DispatchName, type DispatchRow } from '..
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { takesLobbyChanges } from '../../protocol/intents.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import { P, QUARANTINE_FLAGS } from '../../protocol/permissions.ts';
 import { present } from '../../protocol/present.ts';
-import type { Guild, GuildChannel, Member, ThreadRecord } from '../guild/guild.ts';
+import type { Guild, GuildChannel, ThreadRecord } from '../guild/guild.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Authorization } from '../oauth/authorization.ts';
-import {
-  channelById,
-  channelIn,
-  channelPermissions,
-  guildPermissions,
-  timedOutUntilMs,
-} from '../permissions/permissions.ts';
+import { channelById, channelIn } from '../permissions/permissions.ts';
 import { isFarIn, nearTo } from '../presence/near.ts';
 import type { Recipient } from './body.ts';
 import { blank, lacksContent, readersOf } from './content.ts';
+import { Gate } from './gate.ts';
 
 /** One payload and the sessions that receive it. The list is shared and never changes: keep it as long as needed. */
 export interface Delivery {
@@ -130,7 +124,7 @@ function admit(
   channel: GuildChannel | null,
   nowMs: number,
 ): AudienceList {
-  const gate = channel || row.permission ? new Gate(guild, row, channel, nowMs) : null;
+  const gate = channel || row.permission ? new Gate(guild, row.permission, channel, nowMs) : null;
   const sessions: Recipient[] = [];
   for (const session of subscribers) {
     if (!receives(session, row.intent)) continue;
@@ -144,69 +138,6 @@ function admit(
 
 const membersOf = (guild: Guild, threadId: ChannelId): AudienceList['threadMembers'] =>
   guild.threads.get(threadId)?.members ?? null;
-
-/**
- * Permission checks of one list. Members with the same roles get the same verdict, so permissions are computed once
- * per set of roles, and individually only for members with overwrites or time-outs of their own.
- */
-class Gate {
-  /** The earliest end of a time-out that a verdict depends on, Unix milliseconds. */
-  untilMs = Number.POSITIVE_INFINITY;
-  private readonly guild: Guild;
-  private readonly row: DispatchRow;
-  private readonly channel: GuildChannel | null;
-  private readonly nowMs: number;
-  private readonly byRoles = new Map<string, boolean>();
-  private readonly named = new Set<string>();
-
-  constructor(guild: Guild, row: DispatchRow, channel: GuildChannel | null, nowMs: number) {
-    this.guild = guild;
-    this.row = row;
-    this.channel = channel;
-    this.nowMs = nowMs;
-    const bearer = channel && THREADS.has(channel.type) ? channelById(guild, channel.parent_id) : channel;
-    for (const { id, type } of bearer?.permission_overwrites ?? []) if (type === 1) this.named.add(id);
-    if (channel?.type === CHANNEL.PRIVATE_THREAD)
-      for (const id of guild.threads.get(channel.id)?.members.keys() ?? []) this.named.add(id);
-  }
-
-  passes(member: Member): boolean {
-    if (this.isSingular(member)) return this.verdict(member);
-    const roles = member.roles.join();
-    let verdict = this.byRoles.get(roles);
-    if (verdict === undefined) {
-      verdict = this.verdict(member);
-      this.byRoles.set(roles, verdict);
-    }
-    return verdict;
-  }
-
-  private isSingular(member: Member): boolean {
-    const untilMs = timedOutUntilMs(member);
-    const timedOut = untilMs > this.nowMs;
-    if (timedOut && this.row.permission) this.untilMs = Math.min(this.untilMs, untilMs);
-    return (
-      timedOut ||
-      member.pending === true ||
-      (member.flags & QUARANTINE_FLAGS) !== 0 ||
-      member.user.id === this.guild.info.owner_id ||
-      this.named.has(member.user.id)
-    );
-  }
-
-  private verdict(member: Member): boolean {
-    const { guild, channel, nowMs } = this;
-    const { permission } = this.row;
-    const userId = member.user.id;
-    const here = channel
-      ? channelPermissions(guild, userId, channel, nowMs)
-      : guildPermissions(guild, userId, nowMs);
-    if (channel && (here & P.VIEW_CHANNEL) === 0n) return false;
-    if (!permission) return true;
-    const there = channel && permission.at === 'guild' ? guildPermissions(guild, userId, nowMs) : here;
-    return (there & permission.anyOf) !== 0n;
-  }
-}
 
 function byUser(list: AudienceList): ReadonlyMap<string, readonly Recipient[]> {
   if (list.byUser) return list.byUser;
@@ -249,6 +180,9 @@ export class Audiences {
   readonly #sessionCounts = new Map<UserId, number>();
   readonly #sessionsByUser = new Map<string, Recipient[]>();
   readonly #lists = new Map<string, AudienceList>();
+  /** Sessions that named members whose presences they want, and these members. */
+  readonly #watched = new Map<Recipient, readonly UserId[]>();
+  readonly #watchers = new Map<string, Set<Recipient>>();
   /** The version of the guild's visibility that the lists were computed for. */
   #visibilityVersion = 0;
 
@@ -285,10 +219,30 @@ export class Audiences {
     const own = present(this.#sessionsByUser.get(userId));
     this.#sessions.delete(sessionId);
     own.splice(own.indexOf(session), 1);
+    this.watch(session, []);
     this.#sessionCounts.set(userId, own.length);
     if (own.length > 0) return;
     this.#sessionCounts.delete(userId);
     this.#sessionsByUser.delete(userId);
+  }
+
+  /** A session receives the presences of these members, however large the guild is; in place of those it named before. */
+  watch(session: Recipient, userIds: readonly UserId[]): void {
+    for (const userId of this.#watched.get(session) ?? []) {
+      const watchers = this.#watchers.get(userId);
+      watchers?.delete(session);
+      if (watchers?.size === 0) this.#watchers.delete(userId);
+    }
+    if (userIds.length === 0) {
+      this.#watched.delete(session);
+      return;
+    }
+    this.#watched.set(session, userIds);
+    for (const userId of userIds) {
+      const watchers = this.#watchers.get(userId);
+      if (watchers) watchers.add(session);
+      else this.#watchers.set(userId, new Set([session]));
+    }
   }
 
   /** How many lists are cached; bounded by `LIMITS.audience_slots_max`. */
@@ -401,12 +355,14 @@ export class Audiences {
     return missed.length === 0 ? sessions : [...sessions, ...missed];
   }
 
-  /** Adds the sessions that are shown only what is near them, of users near the subject. */
+  /** Adds the sessions that are shown only what is near them: of users near the subject, and those that named the subject. */
   #withNear(guild: Guild, sessions: readonly Recipient[], row: DispatchRow, d: object): readonly Recipient[] {
     const subject = userOf(d);
     if (subject === undefined) return sessions;
     const near = nearTo<string>(guild, subject).flatMap((userId) => this.#sessionsOf(userId));
-    const missed = near.filter(
+    const watchers = this.#watchers.get(subject);
+    const named = watchers ? [...new Set([...near, ...watchers])] : near;
+    const missed = named.filter(
       (session) =>
         isFarIn(guild, session) && receives(session, row.intent) && guild.members.get(session.userId),
     );

@@ -2,15 +2,28 @@ import { FOR_ONE } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { Authorization } from '../oauth/authorization.ts';
 
+const MEMBER_LIST = 'GUILD_MEMBER_LIST_UPDATE';
 /** Estimated memory of one list entry: the object and its encoding, for a member with a few roles. */
 const ENTRY_BYTES = 1024;
 
-/** Estimates the memory from the lengths of the payload's top-level lists. O(number of lists). */
+/**
+ * Estimates the memory from the lengths of the payload's lists. O(number of lists). Rows of a member list count for each session, as
+ * if it was the only one that has them: a client may request ranges that no other has.
+ */
 function weigh(t: string, d: unknown): number {
-  if (!FOR_ONE.has(t)) return 0;
+  if (!FOR_ONE.has(t) && t !== MEMBER_LIST) return 0;
   let entries = 1;
-  for (const value of Object.values(d ?? {})) if (Array.isArray(value)) entries += value.length;
+  for (const value of Object.values(d ?? {})) if (Array.isArray(value)) entries += entriesOf(t, value);
   return entries * ENTRY_BYTES;
+}
+
+function entriesOf(t: string, list: readonly unknown[]): number {
+  if (t !== MEMBER_LIST) return list.length;
+  let rows = 0;
+  for (const op of list)
+    if (typeof op === 'object' && op !== null && 'items' in op && Array.isArray(op.items))
+      rows += op.items.length;
+  return rows;
 }
 
 /** The stream of a dispatch: the dispatches of one aggregate have ascending numbers, with gaps. */
@@ -75,7 +88,7 @@ export class DispatchBody {
   ): DispatchBody {
     const body = new DispatchBody(t, undefined, bornMs, origin, asOf);
     body.#json = json;
-    if (body.isForOne) (body as { weightBytes: number }).weightBytes = json.length;
+    if (body.isForOne || t === MEMBER_LIST) (body as { weightBytes: number }).weightBytes = json.length;
     return body;
   }
 

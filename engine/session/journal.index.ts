@@ -166,8 +166,9 @@ export class JournalIndex {
   }
 
   /** Applies the session's entry. For a known session with the same number, its dispatches stay. */
-  #session(handle: number, { identity, presence, wantsAuthorizeRequests, seq, cursors }: SessionEntry): void {
-    const manner = { presence, wantsAuthorizeRequests };
+  #session(handle: number, entry: SessionEntry): void {
+    const { identity, presence, wantsAuthorizeRequests, memberLists = null, seq, cursors } = entry;
+    const manner = { presence, wantsAuthorizeRequests, memberLists };
     const known = this.#byHandle.get(handle);
     if (known && known.seq === seq) {
       known.identity = identity;

@@ -1,5 +1,7 @@
+import type { GuildId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import type { MemberListRequest } from '../../protocol/link.sessions.ts';
 
 /** The parameters of Request Guild Members that its limits depend on. */
 interface Request {
@@ -50,4 +52,33 @@ export function grantedRequest<R extends Request & { readonly presences: boolean
   if (asksForAll(request) && (intents & INTENTS.GUILD_MEMBERS) === 0) return null;
   const presences = request.presences && (intents & INTENTS.GUILD_PRESENCES) !== 0;
   return { ...request, presences };
+}
+
+/** What a session is shown of a guild's members; null for nothing. */
+export const memberListIn = (
+  { memberLists }: { readonly memberLists?: readonly MemberListRequest[] | null },
+  guildId: GuildId,
+): MemberListRequest | null => memberLists?.find((each) => each.guildId === guildId) ?? null;
+
+const isEmpty = ({ channels, memberIds }: MemberListRequest): boolean =>
+  (channels ?? []).length === 0 && (memberIds ?? []).length === 0;
+
+/**
+ * What a session is shown of guilds' members after another request of its client, oldest first; the same list when nothing
+ * changes. `ended`: requests that end what the session is shown of other guilds, because it would have too many.
+ */
+export function withMemberList(
+  shown: readonly MemberListRequest[],
+  request: MemberListRequest,
+): { readonly memberLists: readonly MemberListRequest[]; readonly ended: readonly MemberListRequest[] } {
+  const { guildId } = request;
+  const before = shown.find((each) => each.guildId === guildId);
+  const channels = request.channels ?? before?.channels ?? [];
+  const after = { guildId, channels, memberIds: request.memberIds ?? before?.memberIds ?? [] };
+  if (!before && isEmpty(after)) return { memberLists: shown, ended: [] };
+  const others = shown.filter((each) => each !== before);
+  const all = isEmpty(after) ? others : [...others, after];
+  const cut = Math.max(0, all.length - LIMITS.member_list_guilds_max);
+  const ended = all.slice(0, cut).map((each) => ({ guildId: each.guildId, channels: [], memberIds: [] }));
+  return { memberLists: all.slice(cut), ended };
 }

@@ -1,5 +1,6 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import type { ApplicationId, SessionId, UserId } from '../../protocol/ids.ts';
+import type { MemberListRequest } from '../../protocol/link.sessions.ts';
 import type { Scope } from '../../protocol/scopes.ts';
 import type { Cursor } from './cursors.ts';
 import type { Shard } from './identify.ts';
@@ -35,6 +36,8 @@ export interface SessionPreferences {
   readonly presence: GatewayPresenceUpdateData | null;
   /** Whether its application receives requests to link its user. */
   readonly wantsAuthorizeRequests: boolean;
+  /** What the client wants to be shown of guilds' members; null for nothing. Absent in records of earlier versions. */
+  readonly memberLists?: readonly MemberListRequest[] | null;
 }
 
 /** A dispatch that the client may not have received. */

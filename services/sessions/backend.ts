@@ -123,6 +123,7 @@ function handling(ports: BackendPorts, appear: Appear, note: Note): RequestHandl
   return {
     presence: (session, presence) => appear(session, users.guildIds(session.userId), note(session, presence)),
     members: (session, request) => deliverMembers(session, request, { guilds, store: storage.guilds, clock }),
+    memberList: (session, request) => guilds.showMembers(session, request),
     voiceState: (session, request) => places.ask(session, request),
     soundboard: (session, guildIds) => soundboard(session, guildIds, ports),
     channelInfo: (session, { guildId, fields }) => channelInfo(session, guildId, fields, ports),

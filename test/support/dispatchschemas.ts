@@ -83,6 +83,7 @@ const PARTS: Readonly<Record<string, readonly Part[]>> = {
   GUILD_MEMBER_ADD: [whole('GuildMemberResponse'), GUILD_ID],
   GUILD_MEMBER_UPDATE: [whole('GuildMemberResponse'), GUILD_ID],
   GUILD_MEMBER_REMOVE: [needed('UserResponse', 'user'), GUILD_ID],
+  GUILD_MEMBER_LIST_UPDATE: [GUILD_ID],
   GUILD_MEMBERS_CHUNK: [each('GuildMemberResponse', 'members'), GUILD_ID],
   GUILD_JOIN_REQUEST_CREATE: [needed('GuildJoinRequestResponse', 'request'), GUILD_ID],
   GUILD_JOIN_REQUEST_UPDATE: [needed('GuildJoinRequestResponse', 'request'), GUILD_ID],

@@ -9,6 +9,7 @@ import type {
 import type { DispatchBody } from '../../engine/fanout/body.ts';
 import type { Allowance } from '../../engine/session/allowance.ts';
 import { CLIENT_ENDS, CLOSE } from '../../protocol/closecodes.ts';
+import { LIMITS } from '../../protocol/limits.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import type { Recorder } from '../recording/recorder.ts';
 import { decodePayload, type Payload } from './codec/decode.ts';
@@ -103,6 +104,12 @@ let corked: GatewaySocket | null = null;
 let corkedHead = -1;
 const writeCorked = (): void => corked?.writeChain(corkedHead);
 
+/** Whether a connection has the session of a person. */
+const isPersons = (session: GatewaySession | null): boolean => session?.principal.bot === false;
+
+const payloadBytesMax = (session: GatewaySession | null): number =>
+  isPersons(session) ? LIMITS.gateway_user_payload_bytes_max : LIMITS.gateway_payload_bytes_max;
+
 /**
  * One gateway connection: its protocol phase (HELLO, IDENTIFY or RESUME, then opcodes), its outgoing frames, and its
  * deadlines, which `sweep` checks. It has no timer of its own.
@@ -157,7 +164,7 @@ export class GatewaySocket implements FrameSink, Connection, OutboxSocket {
   received(bytes: Uint8Array, binary: boolean): void {
     if (this.#isShut()) return;
     this.#host.counters.framesReceived += 1;
-    const payload = decodePayload(bytes, binary, this.#encoding);
+    const payload = decodePayload(bytes, binary, this.#encoding, payloadBytesMax(this.#session));
     if (!payload) this.#closeFor(CLOSE.DECODE_ERROR);
     else if (!this.#allowance.take(payload.op, this.#host.nowMs())) this.#closeFor(CLOSE.RATE_LIMITED);
     else {
@@ -367,7 +374,7 @@ export class GatewaySocket implements FrameSink, Connection, OutboxSocket {
       this.#held.push(payload);
       return;
     }
-    const opcode = opcodeOf(op, this.#session?.principal.bot === false);
+    const opcode = opcodeOf(op, isPersons(this.#session));
     if (opcode === 'unknown') this.#closeFor(CLOSE.UNKNOWN_OPCODE);
     else if (opcode !== 'ignored') this.#accept(opcode, d);
     else if (op === QOS_HEARTBEAT) this.heartbeat(null);

@@ -1,5 +1,6 @@
 import type * as wire from 'discord-api-types/v10';
 import type { JoinRequestObject } from '../../engine/guild/joinrequests.ts';
+import type { MemberListUpdate } from '../../engine/guild/memberlist.changes.ts';
 import type { ReadyCheckObject } from '../../engine/lobby/extensions.ts';
 import type { LobbyVoiceState } from '../../engine/lobby/lobby.ts';
 import type { ApplicationId, ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
@@ -145,6 +146,7 @@ export interface DispatchPayloads {
   readonly GUILD_MEMBER_ADD: WithIds<wire.GatewayGuildMemberAddDispatchData>;
   readonly GUILD_MEMBER_REMOVE: WithIds<wire.GatewayGuildMemberRemoveDispatchData>;
   readonly GUILD_MEMBER_UPDATE: WithIds<wire.GatewayGuildMemberUpdateDispatchData>;
+  readonly GUILD_MEMBER_LIST_UPDATE: MemberListUpdate;
   readonly GUILD_MEMBERS_CHUNK: WithIds<wire.GatewayGuildMembersChunkDispatchData>;
   readonly GUILD_ROLE_CREATE: WithIds<wire.GatewayGuildRoleCreateDispatchData>;
   readonly GUILD_ROLE_UPDATE: WithIds<wire.GatewayGuildRoleUpdateDispatchData>;

@@ -1,3 +1,4 @@
+import { memberListIn } from '../../../engine/session/memberlists.ts';
 import { NotServed } from '../../../protocol/faults.ts';
 import type { GuildId } from '../../../protocol/ids.ts';
 import type { Ownership, Router, Subscribed } from '../../placement/ports.ts';
@@ -162,15 +163,18 @@ export class GuildRequests {
       const state = subscriptionOf(stream, local);
       return isPending(state) ? positionOf(state) : null;
     };
+    const memberListOf = ({ session }: LocalSession) => memberListIn(session, stream.guildId);
     if (source.from === 'here') {
       const wanted = locals.map((local) => ({
-        ...{ session: local.session, after: afterOf(local) },
+        ...{ session: local.session, after: afterOf(local), memberList: memberListOf(local) },
         caughtUp: (n: number) => this.#subscriptions.caughtUpHere(stream, local, request, n),
       }));
       return subscribeHere(stream.guildId, wanted);
     }
     const { peer, owner } = source;
-    const wanted = locals.map((local) => ({ session: reference(local, peer), after: afterOf(local) }));
+    const wanted = locals.map((local) => {
+      return { session: reference(local, peer), after: afterOf(local), memberList: memberListOf(local) };
+    });
     // The owner rejects a request that names another epoch: otherwise it would deliver dispatches that this shard still
     // drops, and count them as received.
     const args = [stream.guildId, wanted, owner.epoch] as const;

@@ -1,5 +1,6 @@
 import type { DispatchBody } from '../../../engine/fanout/body.ts';
 import type { GuildId } from '../../../protocol/ids.ts';
+import type { MemberListRequest } from '../../../protocol/link.sessions.ts';
 import type { Owner } from '../../placement/ports.ts';
 import type { Timer } from '../../runtime/clock.ts';
 import type { LocalSession, Peer } from './peer.ts';
@@ -15,6 +16,8 @@ import {
 export interface GuildSubscription<Session> {
   readonly session: Session;
   readonly after: number | null;
+  /** What the session is shown of the guild's members; absent or null for nothing. */
+  readonly memberList?: MemberListRequest | null;
 }
 
 /** The sender of the stream, which delivers under the epoch of `owner`. */

@@ -5,7 +5,7 @@ export const RULES: readonly Patch[] = [
   {
     name: 'rules-view-not-asked',
     about: 'Users without access to a channel receive its messages.',
-    file: 'engine/fanout/audience.ts',
+    file: 'engine/fanout/gate.ts',
     kind: 'expression',
     from: 'channel && (here & P.VIEW_CHANNEL) === 0n',
     to: 'false',
@@ -21,7 +21,7 @@ export const RULES: readonly Patch[] = [
   {
     name: 'rules-nobody-is-singular',
     about: 'Overwrites for single members are not looked at in audiences.',
-    file: 'engine/fanout/audience.ts',
+    file: 'engine/fanout/gate.ts',
     kind: 'expression',
     from: 'this.named.has(member.user.id)',
     to: 'false',

@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { opcodeOf } from '../../../transports/gateway/opcodes/index.ts';
 
 const SERVED = [1, 2, 3, 4, 6, 8, 31, 43];
-const SERVED_TO_USERS = [17, 18, 19, 20, 21, 22, 42];
-const IGNORED = [5, 13, 14, 15, 16, 28, 29, 30, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41];
+const SERVED_TO_USERS = [14, 17, 18, 19, 20, 21, 22, 37, 42];
+const IGNORED = [5, 13, 15, 16, 28, 29, 30, 32, 33, 34, 35, 36, 38, 39, 40, 41];
 const kindOf = (op: unknown, ofUser: boolean): string => {
   const found = opcodeOf(op, ofUser);
   return typeof found === 'string' ? found : 'served';

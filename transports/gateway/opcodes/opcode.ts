@@ -27,17 +27,19 @@ export interface Opcode {
   accept(connection: Connection, d: unknown, session: GatewaySession | null): boolean;
 }
 
-/** An opcode for a connection that has a session, which carries a request of that name. */
-export const sessionOpcode = (name: RequestName, { schema, inputOf }: RequestOpcode<unknown>): Opcode => ({
+/** An opcode for a connection that has a session, which carries requests of that name. */
+export const sessionOpcode = (name: RequestName, { schema, inputsOf }: RequestOpcode<unknown>): Opcode => ({
   moment: 'identified',
   schema,
   accept(connection, d, session) {
-    const input = inputOf(d);
-    if (input === null || session === null) return false;
-    // The opcodes of a row produce the input of its request.
-    const request = { name, input } as SessionRequest;
-    if (request.name === 'presence') connection.updatePresence(request.input);
-    else session.ask(request);
+    const inputs = inputsOf(d);
+    if (inputs === null || session === null) return false;
+    for (const input of inputs) {
+      // The opcodes of a row produce the input of its request.
+      const request = { name, input } as SessionRequest;
+      if (request.name === 'presence') connection.updatePresence(request.input);
+      else session.ask(request);
+    }
     return true;
   },
 });
