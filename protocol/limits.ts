@@ -368,6 +368,8 @@ export const LIMITS = {
   member_list_named_max: 100,
   /** Time within which the changes of a list are sent together. */
   member_list_update_ms: 500,
+  /** How long a list is kept that no session is sent any more. */
+  member_list_kept_ms: 30_000,
   /** Members in all lists of a guild together (about 100 bytes each): beyond, a list of another channel is not sent. */
   member_list_members_max: 500_000,
   /** Sessions of one shard that are sent their first guilds at the same time; the others wait. Ours. */

@@ -63,6 +63,8 @@ export const memberList = fields({
   guildId,
   channels: nullable(list(fields({ channelId, ranges: list(tuple(integer, integer)) }))),
   memberIds: nullable(list(userId)),
+  /** When the session passed it on, by its shard's clock: a request that is overtaken by a later one is ignored. */
+  atMs: number,
 });
 /** What a session is shown of a guild's members: ranges of the lists of channels, and members by their ids. */
 export type MemberListRequest = ValueOf<typeof memberList>;

@@ -146,6 +146,7 @@ function memberListOf(guildId: FreshId, { channels, members }: Subscriptions): M
     guildId,
     channels: channels ? lists.slice(0, LIMITS.member_list_channels_max) : null,
     memberIds: members ? [...new Set(members.slice(0, LIMITS.member_list_named_max).map(idOf))] : null,
+    atMs: 0,
   };
 }
 

@@ -15,7 +15,7 @@ import {
 import { type ListScope, listNeeds, listScope, MemberList } from '../../engine/guild/memberlist.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import { channelPermissions } from '../../engine/permissions/permissions.ts';
-import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import type { UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { MemberListRequest } from '../../protocol/link.sessions.ts';
 import { P } from '../../protocol/permissions.ts';
@@ -26,6 +26,8 @@ import type { Wheel } from '../runtime/wheel.ts';
 interface Ports {
   readonly audiences: Audiences;
   readonly wheel: Wheel;
+  /** Most members in all lists together: beyond it, no list of another channel is made. */
+  readonly membersMax: number;
   nowMs(): number;
   body(t: string, d: object): DispatchBody;
   /** What a list shows must be durable before it is visible. */
@@ -43,20 +45,21 @@ interface View {
   sync: DispatchBody | null;
 }
 
-/** A list that is sent to at least one session. */
 interface ShownList {
   list: MemberList;
   /** By their ranges. */
   readonly views: Map<string, View>;
-  /** The groups as they were last sent. */
-  groups: string;
+  /** The groups and the number of members as they were last sent. */
+  counts: string;
+  /** Removes the list, which no session is sent any more; null while one is. */
+  removal: Timer | null;
 }
 
 interface Viewer {
   readonly session: Recipient;
-  readonly channels: readonly { readonly channelId: ChannelId; readonly ranges: readonly RowRange[] }[];
-  /** By channel. */
-  readonly views: Map<ChannelId, View>;
+  readonly channels: NonNullable<MemberListRequest['channels']>;
+  /** By the key of their scope: clients hold the rows of a list by its id, whichever channels they request it for. */
+  views: ReadonlyMap<string, View>;
 }
 
 /** The member whose row a fact changes; null for other facts. */
@@ -77,6 +80,8 @@ function memberIn(fact: GuildFact): UserId | null {
 /** Roles are the groups of lists. */
 const changesGroups = ({ type }: GuildFact): boolean => type.startsWith('role');
 
+const isSame = (a: readonly string[], b: readonly string[]): boolean => a.join() === b.join();
+
 /**
  * The member lists that sessions have requested by ranges of rows. Changes are gathered for `member_list_update_ms` and then
  * sent to those who have rows that changed; sessions with the same ranges share the rows, the changes and their encoding.
@@ -89,10 +94,13 @@ export class GuildMemberLists {
   readonly #viewers = new Map<string, Viewer>();
   /** By the key of their scope. */
   readonly #lists = new Map<string, ShownList>();
+  /** Members whose rows are not up to date. */
   readonly #changed = new Set<UserId>();
+  /** The latest request of each session under this object. */
+  readonly #requests = new WeakMap<Recipient, MemberListRequest>();
+  /** Whether roles or channels changed, so that lists must be made again. */
+  #isOutdated = false;
   #visibilityVersion = 0;
-  /** Whether members in the lists have a role that was deleted. */
-  #isAnyRoleDeleted = false;
   #timer: Timer | null = null;
 
   constructor(ports: Ports) {
@@ -101,52 +109,74 @@ export class GuildMemberLists {
 
   /** Work that shows a subscribed session what it requests now, in place of what it was shown before. */
   show(session: Recipient, request: MemberListRequest): Work<Guild> {
-    const { audiences } = this.#ports;
     const needed = once(listNeeds);
     const asks = (request.channels?.length ?? 0) > 0;
     return {
       needs: (guild) => (asks ? needed(guild) : {}),
-      run: (guild) => {
-        if (audiences.sessions.get(session.sessionId) !== session) return;
-        this.#leave(session.sessionId);
-        audiences.watch(session, request.memberIds ?? []);
-        this.#sendPresences(guild, session, request.memberIds ?? []);
-        const channels = (request.channels ?? []).map(({ channelId, ranges }) => {
-          return { channelId, ranges: rangesOf(ranges) };
-        });
-        if (!asks) return;
-        const viewer = { session, channels, views: new Map() };
-        this.#viewers.set(session.sessionId, viewer);
-        this.#place(guild, viewer);
-      },
+      run: (guild) => this.#show(guild, session, request),
       refuse: () => undefined,
       fault: () => undefined,
     };
   }
 
-  /** A session was subscribed that wants to be shown this. What it requested since under the same object is newer. */
+  #show(guild: Guild, session: Recipient, request: MemberListRequest): void {
+    const { audiences } = this.#ports;
+    if (audiences.sessions.get(session.sessionId) !== session) return;
+    const known = this.#requests.get(session);
+    if (known && known.atMs > request.atMs) return;
+    this.#requests.set(session, request);
+    const named = request.memberIds ?? [];
+    // A client that scrolls sends the same members again and again.
+    if (!isSame(known?.memberIds ?? [], named)) {
+      audiences.watch(session, named);
+      this.#sendPresences(guild, session, named);
+    }
+    const before = this.#viewers.get(session.sessionId);
+    this.#viewers.delete(session.sessionId);
+    if (request.channels && request.channels.length > 0) {
+      const viewer = { session, channels: request.channels, views: new Map() };
+      this.#viewers.set(session.sessionId, viewer);
+      this.#place(guild, viewer);
+    }
+    if (before) this.#leaveViews(before);
+  }
+
+  /**
+   * A session was subscribed that wants to be shown this, perhaps again: it may have received nothing in between. What it requested
+   * since under the same object is newer.
+   */
   arrived(session: Recipient, request: MemberListRequest | null | undefined): void {
-    if (request && this.#viewers.get(session.sessionId)?.session !== session)
-      this.#ports.send(this.show(session, request));
+    const known = this.#requests.get(session);
+    const latest = known && known.atMs >= (request?.atMs ?? 0) ? known : request;
+    if (!latest) return;
+    this.#requests.delete(session);
+    this.#ports.send(this.show(session, latest));
   }
 
   /** A fact was applied to the guild. */
   applied(guild: Guild, fact: GuildFact): void {
-    if (this.#viewers.size === 0) return;
-    if (fact.type === 'roleDeleted') this.#isAnyRoleDeleted = true;
+    if (this.#lists.size === 0) return;
     const userId = memberIn(fact);
+    const changesSight = guild.visibilityVersion !== this.#visibilityVersion;
+    this.#visibilityVersion = guild.visibilityVersion;
     if (userId !== null) this.#changed.add(userId);
-    else if (!changesGroups(fact) && guild.visibilityVersion === this.#visibilityVersion) return;
-    this.#timer ??= this.#ports.wheel.add(() => {
-      this.#timer = null;
-      this.#ports.send(this.#updating());
-    }, LIMITS.member_list_update_ms);
+    else if (changesSight || changesGroups(fact)) this.#isOutdated = true;
+    else return;
+    this.#updateLater();
   }
 
   end(): void {
     this.#timer?.cancel();
+    for (const { removal } of this.#lists.values()) removal?.cancel();
     this.#viewers.clear();
     this.#lists.clear();
+  }
+
+  #updateLater(): void {
+    this.#timer ??= this.#ports.wheel.add(() => {
+      this.#timer = null;
+      this.#ports.send(this.#updating());
+    }, LIMITS.member_list_update_ms);
   }
 
   /** Work that sends what has changed. */
@@ -154,88 +184,96 @@ export class GuildMemberLists {
     const everyone = once(listNeeds);
     const changed = once((): Needs => ({ members: [...this.#changed] }));
     return {
-      needs: (guild) => (this.#isAnyStale(guild) ? everyone(guild) : changed(guild)),
+      needs: (guild) => (this.#makesLists(guild) ? everyone(guild) : changed(guild)),
       run: (guild) => this.#update(guild),
       refuse: () => undefined,
       fault: () => undefined,
     };
   }
 
-  #isAnyStale(guild: Guild): boolean {
-    return [...this.#lists.values()].some(({ list }) => this.#isStale(guild, list));
-  }
-
-  #isStale(guild: Guild, list: MemberList): boolean {
-    return this.#isAnyRoleDeleted || list.isStale(guild);
+  #makesLists(guild: Guild): boolean {
+    return this.#isOutdated || [...this.#lists.values()].some(({ list }) => list.isStale(guild));
   }
 
   #update(guild: Guild): void {
     const { audiences } = this.#ports;
-    for (const { session } of [...this.#viewers.values()])
-      if (audiences.sessions.get(session.sessionId) !== session) this.#leave(session.sessionId);
-    const changed = [...this.#changed];
-    this.#changed.clear();
+    for (const [sessionId, viewer] of [...this.#viewers]) {
+      if (audiences.sessions.get(sessionId) === viewer.session) continue;
+      this.#viewers.delete(sessionId);
+      this.#leaveViews(viewer);
+    }
+    // A member who was evicted meanwhile is read again for the next update.
+    const changed = [...this.#changed].filter((userId) => guild.members.get(userId) !== undefined);
+    for (const userId of changed) this.#changed.delete(userId);
+    if (this.#changed.size > 0) this.#updateLater();
     for (const shown of this.#lists.values()) {
-      if (this.#isStale(guild, shown.list)) shown.list = this.#make(guild, shown.list.scope);
+      if (this.#isOutdated || shown.list.isStale(guild)) shown.list = this.#make(guild, shown.list.scope);
       else for (const userId of changed) shown.list.update(guild, userId);
     }
-    this.#isAnyRoleDeleted = false;
-    if (this.#visibilityVersion !== guild.visibilityVersion) {
-      this.#visibilityVersion = guild.visibilityVersion;
-      for (const viewer of this.#viewers.values()) this.#place(guild, viewer);
-    }
+    const users = new Set<string>(changed);
+    for (const viewer of this.#viewers.values())
+      if (this.#isOutdated || users.has(viewer.session.userId)) this.#place(guild, viewer);
+    this.#isOutdated = false;
     for (const shown of this.#lists.values()) this.#sendChanges(guild, shown);
   }
 
   #sendChanges(guild: Guild, shown: ShownList): void {
-    const groups = JSON.stringify(shown.list.groups);
-    const isRegrouped = groups !== shown.groups;
-    shown.groups = groups;
+    const counts = countsOf(guild, shown.list);
+    const isRecounted = counts !== shown.counts;
+    shown.counts = counts;
     for (const view of shown.views.values()) {
       const before = view.sections;
       view.sections = sectionsOf(shown.list, view.ranges);
-      view.sync = null;
       const ops = changeOps(view.ranges, before, view.sections);
-      if (ops.length > 0 || isRegrouped) this.#send(this.#bodyOf(guild, shown.list, ops), [...view.sessions]);
+      if (ops.length === 0 && !isRecounted) continue;
+      view.sync = null;
+      this.#send(this.#bodyOf(guild, shown.list, ops), [...view.sessions]);
     }
   }
 
   /** Shows a viewer the lists of the channels that its user may see, and ends the others. */
   #place(guild: Guild, viewer: Viewer): void {
-    const { session, channels, views } = viewer;
+    const { session, channels } = viewer;
+    const wanted = new Map<string, { readonly scope: ListScope; readonly ranges: RowRange[] }>();
     for (const { channelId, ranges } of channels) {
       const scope = listScope(guild, channelId);
-      const isSeen =
-        scope !== null &&
-        (channelPermissions(guild, session.userId, scope.channel, this.#ports.nowMs()) & P.VIEW_CHANNEL) !==
-          0n;
-      const before = views.get(channelId);
-      const after = isSeen ? this.#viewOf(guild, scope, ranges) : null;
-      if (before === after) continue;
-      if (before) this.#leaveView(before, session);
-      if (!after) {
-        views.delete(channelId);
-        continue;
-      }
-      views.set(channelId, after);
-      after.sessions.add(session);
-      after.sync ??= this.#bodyOf(guild, after.shown.list, syncOps(ranges, after.sections));
-      this.#send(after.sync, [session]);
+      if (!scope) continue;
+      const held = channelPermissions(guild, session.userId, scope.channel, this.#ports.nowMs());
+      if ((held & P.VIEW_CHANNEL) === 0n) continue;
+      const same = wanted.get(scope.key);
+      if (same) same.ranges.push(...ranges);
+      else wanted.set(scope.key, { scope, ranges: [...ranges] });
     }
+    const before = viewer.views;
+    const after = new Map<string, View>();
+    for (const [key, { scope, ranges }] of wanted) {
+      const view = this.#viewOf(guild, scope, rangesOf(ranges));
+      if (!view) continue;
+      after.set(key, view);
+      if (before.get(key) === view) continue;
+      view.sessions.add(session);
+      view.sync ??= this.#bodyOf(guild, view.shown.list, syncOps(view.ranges, view.sections));
+      this.#send(view.sync, [session]);
+    }
+    viewer.views = after;
+    for (const [key, view] of before) if (after.get(key) !== view) this.#leaveView(view, session);
   }
 
-  /** The view of these ranges; null where the guild's lists have no room for another one. */
+  /** The view of these ranges; null for none, and where the guild's lists have no room for another one. */
   #viewOf(guild: Guild, scope: ListScope, ranges: readonly RowRange[]): View | null {
+    if (ranges.length === 0) return null;
     let shown = this.#lists.get(scope.key);
     if (!shown) {
       let members = 0;
       for (const { list } of this.#lists.values()) members += list.size;
-      if (members > 0 && members + guild.presences.size > LIMITS.member_list_members_max) return null;
+      if (members > 0 && members + guild.presences.size > this.#ports.membersMax) return null;
+      if (members === 0) this.#visibilityVersion = guild.visibilityVersion;
       const list = this.#make(guild, scope);
-      shown = { list, views: new Map(), groups: JSON.stringify(list.groups) };
+      shown = { list, views: new Map(), counts: countsOf(guild, list), removal: null };
       this.#lists.set(scope.key, shown);
-      this.#visibilityVersion ||= guild.visibilityVersion;
     }
+    shown.removal?.cancel();
+    shown.removal = null;
     const key = JSON.stringify(ranges);
     let view = shown.views.get(key);
     if (!view) {
@@ -247,23 +285,27 @@ export class GuildMemberLists {
 
   #make(guild: Guild, scope: ListScope): MemberList {
     const now = listScope(guild, scope.channelId) ?? scope;
+    for (const userId of guild.presences.keys())
+      if (guild.members.get(userId) === undefined) this.#changed.add(userId);
+    if (this.#changed.size > 0) this.#updateLater();
     return new MemberList(guild, now.key === scope.key ? now : scope, this.#ports.nowMs());
   }
 
-  #leave(sessionId: string): void {
-    const viewer = this.#viewers.get(sessionId);
-    if (!viewer) return;
-    this.#viewers.delete(sessionId);
-    for (const view of viewer.views.values()) this.#leaveView(view, viewer.session);
-    if (this.#viewers.size === 0) this.#changed.clear();
+  /** Ends the views that a viewer had before, but for those that it still has. */
+  #leaveViews({ session, views }: Viewer): void {
+    const now = this.#viewers.get(session.sessionId);
+    const kept = new Set(now?.session === session ? now.views.values() : []);
+    for (const view of views.values()) if (!kept.has(view)) this.#leaveView(view, session);
   }
 
-  #leaveView(view: View, session: Recipient): void {
-    const { shown, ranges, sessions } = view;
+  /** A list without viewers is kept for a while, because the next request may be for it again, and to make one takes long. */
+  #leaveView({ shown, ranges, sessions }: View, session: Recipient): void {
     sessions.delete(session);
     if (sessions.size > 0) return;
     shown.views.delete(JSON.stringify(ranges));
-    if (shown.views.size === 0) this.#lists.delete(shown.list.scope.key);
+    if (shown.views.size > 0) return;
+    const { key } = shown.list.scope;
+    shown.removal ??= this.#ports.wheel.add(() => this.#lists.delete(key), LIMITS.member_list_kept_ms);
   }
 
   #bodyOf(guild: Guild, list: MemberList, ops: readonly ListOp[]): DispatchBody {
@@ -290,6 +332,9 @@ export class GuildMemberLists {
     });
   }
 }
+
+const countsOf = ({ memberCount }: Guild, { groups }: MemberList): string =>
+  JSON.stringify([memberCount, groups]);
 
 /** Needs that are read once: rows that are evicted before the work runs are not read again, which might never end. */
 function once(needs: (guild: Guild) => Needs): (guild: Guild) => Needs {

@@ -15,6 +15,7 @@ import type { Needs } from '../../engine/kernel/needs.ts';
 import { scheduledEventsOf } from '../../engine/scheduledevent/event.ts';
 import { dispatchRow } from '../../protocol/dispatches.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
 import type { MemberListRequest } from '../../protocol/link.sessions.ts';
 import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { GuildSnapshot, GuildStore } from '../../storage/guild/port.ts';
@@ -88,7 +89,9 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       ...{ arriving: new Set(), shown: new WeakSet(), subscribedAt: new WeakMap() },
       memberLists: new GuildMemberLists({
         ...{ audiences: this.audiences, wheel, commits: this.commits, nowMs: () => clock.now() },
-        body: (t, d) => this.body(t, d, null),
+        membersMax: LIMITS.member_list_members_max,
+        // Number 0: it belongs to the guild's stream, so that a late one of an earlier owner is dropped, and has no position in it.
+        body: (t, d) => this.body(t, d, { ownerId: this.id, n: 0 }),
         send: (work) => send({ type: 'work', work }),
       }),
     };

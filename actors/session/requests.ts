@@ -1,5 +1,5 @@
 import type { Authorization } from '../../engine/oauth/authorization.ts';
-import { memberListIn, withMemberList } from '../../engine/session/memberlists.ts';
+import { withMemberList } from '../../engine/session/memberlists.ts';
 import { LinkFault } from '../../protocol/faults.ts';
 import type { MemberListRequest } from '../../protocol/link.sessions.ts';
 import {
@@ -36,17 +36,19 @@ export function mayAsk(
   return unixMs < authorization.expiresMs && scopes.some((scope) => authorization.scopes.has(scope));
 }
 
-/** Keeps what a client wants to be shown, for later subscriptions of the session; returns the requests for the guilds' owners. */
+/**
+ * Keeps what a client wants to be shown, for later subscriptions of the session; returns the requests for the owners of the guilds,
+ * the new one last.
+ */
 export function requestMemberList(
   session: GatewaySessionActor,
   request: MemberListRequest,
   journal: SessionJournal | null,
 ): readonly MemberListRequest[] {
   const before = session.memberLists ?? [];
-  const { memberLists, ended } = withMemberList(before, request);
+  const { memberLists, ended } = withMemberList(before, { ...request, atMs: session.nowMs() });
   if (memberLists === before) return [];
   session.memberLists = memberLists;
   journal?.changed(session);
-  const { guildId } = request;
-  return [...ended, memberListIn(session, guildId) ?? { guildId, channels: [], memberIds: [] }];
+  return [...ended, ...memberLists.slice(-1)];
 }

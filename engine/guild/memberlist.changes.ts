@@ -36,7 +36,6 @@ export function rangesOf(asked: readonly RowRange[]): RowRange[] {
   const ranges: RowRange[] = [];
   const sorted = asked
     .filter(([first, last]) => first >= 0 && last >= first && last <= LIMITS.member_list_index_max)
-    .slice(0, LIMITS.member_list_ranges_max)
     .sort(([a], [b]) => a - b);
   for (const [first, last] of sorted) {
     const from = Math.max(first, (ranges.at(-1)?.[1] ?? -1) + 1);
@@ -63,14 +62,13 @@ export function sectionsOf(list: Pick<MemberList, 'slice'>, ranges: readonly Row
   return joined.map(([first, last]) => ({ first, rows: list.slice(first, last + 1) }));
 }
 
-/** The rows of each range, for a client that holds nothing of the list or has outdated rows up to `heldTo`. */
-export function syncOps(ranges: readonly RowRange[], sections: readonly Section[], heldTo = -1): ListOp[] {
+/** The rows of each range, for a client that may hold outdated rows there. */
+export function syncOps(ranges: readonly RowRange[], sections: readonly Section[]): ListOp[] {
   return ranges.flatMap((range): ListOp[] => {
     const [first, last] = range;
     const items = rowsIn(sections, range).map(wireRow);
-    const end = Math.min(last, heldTo);
-    const gone: ListOp[] =
-      first + items.length <= end ? [{ op: 'INVALIDATE', range: [first + items.length, end] }] : [];
+    const from = first + items.length;
+    const gone: ListOp[] = from <= last ? [{ op: 'INVALIDATE', range: [from, last] }] : [];
     return [{ op: 'SYNC', range, items }, ...gone];
   });
 }
@@ -100,8 +98,7 @@ export function changeOps(
   });
   const ops = isSafe ? after.flatMap((section, at) => sectionOps(before[at]?.rows ?? [], section)) : null;
   if (ops && ops.length <= OPS_MAX) return ops;
-  const heldTo = Math.max(...before.map(({ first, rows }) => first + rows.length - 1));
-  return syncOps(ranges, after, heldTo);
+  return syncOps(ranges, after);
 }
 
 function sectionOps(before: readonly ListRow[], { first, rows: after }: Section): ListOp[] {

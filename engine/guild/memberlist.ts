@@ -95,7 +95,8 @@ const hoistedRoles = (guild: Guild): string[] =>
 
 /**
  * The members who may see a channel, in groups: those online by their highest hoisted role, then the others online, and in
- * a guild of at most `member_list_offline_max` members those offline. The members of `listNeeds` must be in memory when the list is made.
+ * a guild of at most `member_list_offline_max` members those offline. The members of `listNeeds` must be in memory when the list is made. It
+ * must be made again when roles or channels change.
  *
  * Cost: O(members log members) to make; a change of one member costs a search and the move of the rows behind it.
  */
@@ -105,7 +106,6 @@ export class MemberList {
   readonly #ranks: ReadonlyMap<string, number>;
   readonly #rows = new Map<UserId, MemberRow>();
   readonly #withOffline: boolean;
-  readonly #visibilityVersion: number;
   readonly #gate: Gate | null;
 
   constructor(guild: Guild, scope: ListScope, nowMs: number) {
@@ -114,7 +114,6 @@ export class MemberList {
     this.#groups = [...hoisted, 'online', 'offline'].map((id) => ({ id, rows: [] }));
     this.#ranks = new Map(hoisted.map((id, rank) => [id, rank]));
     this.#withOffline = isSmall(guild);
-    this.#visibilityVersion = guild.visibilityVersion;
     this.#gate = scope.key === EVERYONE ? null : new Gate(guild, undefined, scope.channel, nowMs);
     const shown = this.#withOffline ? guild.members.keys() : guild.presences.keys();
     for (const userId of shown) {
@@ -131,15 +130,9 @@ export class MemberList {
     return this.#rows.size;
   }
 
-  /** Whether it must be made again: other members may see the channel, the groups changed, or offline members are no longer listed. */
+  /** Whether it must be made again because of the size of the guild: offline members are listed, or no longer. */
   isStale(guild: Guild): boolean {
-    if (this.#gate && this.#visibilityVersion !== guild.visibilityVersion) return true;
-    const hoisted = hoistedRoles(guild);
-    return (
-      hoisted.length !== this.#ranks.size ||
-      hoisted.some((id, rank) => this.#ranks.get(id) !== rank) ||
-      (this.#withOffline && !isSmall(guild))
-    );
+    return this.#withOffline !== isSmall(guild);
   }
 
   /** Takes over what the guild knows of a user, who may have joined or left. The user must be in the window of members. */

@@ -60,12 +60,15 @@ export const memberListIn = (
   guildId: GuildId,
 ): MemberListRequest | null => memberLists?.find((each) => each.guildId === guildId) ?? null;
 
+/** The least difference between the times of two requests. */
+const ORDER_MS = 1 / 1024;
+
 const isEmpty = ({ channels, memberIds }: MemberListRequest): boolean =>
   (channels ?? []).length === 0 && (memberIds ?? []).length === 0;
 
 /**
  * What a session is shown of guilds' members after another request of its client, oldest first; the same list when nothing
- * changes. `ended`: requests that end what the session is shown of other guilds, because it would have too many.
+ * changes. A guild of which it is shown nothing any more stays in it, for the order of requests. `ended`: requests that end what the session is shown of other guilds, because it would have too many.
  */
 export function withMemberList(
   shown: readonly MemberListRequest[],
@@ -74,11 +77,16 @@ export function withMemberList(
   const { guildId } = request;
   const before = shown.find((each) => each.guildId === guildId);
   const channels = request.channels ?? before?.channels ?? [];
-  const after = { guildId, channels, memberIds: request.memberIds ?? before?.memberIds ?? [] };
+  const memberIds = request.memberIds ?? before?.memberIds ?? [];
+  // Later than any other, also of the same moment: by it the guild's owner tells which request is the latest.
+  const atMs = Math.max(request.atMs, ...shown.map((each) => each.atMs + ORDER_MS));
+  const after = { guildId, channels, memberIds, atMs };
   if (!before && isEmpty(after)) return { memberLists: shown, ended: [] };
   const others = shown.filter((each) => each !== before);
-  const all = isEmpty(after) ? others : [...others, after];
+  const all = [...others, after];
   const cut = Math.max(0, all.length - LIMITS.member_list_guilds_max);
-  const ended = all.slice(0, cut).map((each) => ({ guildId: each.guildId, channels: [], memberIds: [] }));
+  const ended = all
+    .slice(0, cut)
+    .map((each) => ({ guildId: each.guildId, channels: [], memberIds: [], atMs }));
   return { memberLists: all.slice(cut), ended };
 }

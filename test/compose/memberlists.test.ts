@@ -57,7 +57,7 @@ const call = <K extends keyof GuildCommands>(type: K, input: GuildCommands[K]['i
 
 async function ask(client: Client, memberIds: UserId[] = [], ranges: [number, number][] = [[0, 99]]) {
   const channels = ranges.length > 0 ? [{ channelId: await channelId(), ranges }] : [];
-  client.session.ask({ name: 'memberList', input: { guildId: world.guildId, channels, memberIds } });
+  client.session.ask({ name: 'memberList', input: { guildId: world.guildId, channels, memberIds, atMs: 0 } });
 }
 
 const holds = (client: Client, rows: readonly string[]) =>

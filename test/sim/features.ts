@@ -10,6 +10,7 @@ export const FEATURES = [
   'matches',
   'merges',
   'links',
+  'lists',
 ] as const;
 export type Feature = (typeof FEATURES)[number];
 

@@ -5,6 +5,7 @@ import type { Database } from './database.ts';
 import type { SimRegistry } from './directory.ts';
 import { judgeCalls, judgeGroups } from './finalgroups.ts';
 import type { Judge } from './judge.ts';
+import { judgeLists } from './lists.ts';
 import type { LobbyView } from './lobbyview.ts';
 import type { Replica } from './replica.ts';
 import type { Scenario } from './scenario.ts';
@@ -36,6 +37,7 @@ export function judgeEnd(
       judgePlayer(client, client.life.lobbies, ports, { isDirectWhole, hasFaults });
     else if (client.up) {
       judgeClient(client, ports, isDirectWhole);
+      judgeLists(client, { ...ports, statusOf: (userId) => statusOf(userId, clients) });
       if (isDirectWhole && client.life.groups) judgeGroups(client, client.life.groups, ports, hasFaults);
     }
   }

@@ -1,5 +1,6 @@
 import { GroupView } from './groupview.ts';
 import type { Judge } from './judge.ts';
+import { ListView } from './listview.ts';
 import type { LobbyTruth } from './lobbytruth.ts';
 import { LobbyView } from './lobbyview.ts';
 import { Replica } from './replica.ts';
@@ -63,6 +64,7 @@ export class Life {
   readonly lobbies: LobbyView | null;
   /** Null for a client of a game. */
   readonly groups: GroupView | null;
+  readonly lists = new ListView();
 
   constructor(name: string, userId: string, truth: Truth, judge: Judge, lobbies: LobbyTruth | null = null) {
     this.name = name;
@@ -83,6 +85,7 @@ export class Life {
     this.seq = s;
     this.#judge.note(`${this.name} hears ${t} ${(d as { id?: string }).id ?? ''}, s ${s}`);
     if (t !== null) (this.lobbies ?? this.groups)?.heard(t, d as object);
+    if (t !== null) this.lists.heard(t, d as object);
     const act = t === null ? undefined : this.#acts[t];
     if (act) act(d as never);
     // What a lobby shows of the channel linked to it names the guild, which the player need not have.

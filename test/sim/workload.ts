@@ -13,6 +13,7 @@ import { GroupWork } from './groups.ts';
 import { answer, interact } from './interacting.ts';
 import type { Judge } from './judge.ts';
 import { LinkWork } from './links.ts';
+import { ListWork } from './lists.ts';
 import { LobbyWork } from './lobbies.ts';
 import type { LobbyTruth } from './lobbytruth.ts';
 import { MatchWork } from './matches.ts';
@@ -54,6 +55,7 @@ const WORK = {
   matches: MatchWork,
   merges: MergeWork,
   links: LinkWork,
+  lists: ListWork,
 } as const;
 
 /** The activity of users and bots: calls as REST makes them, and payloads on gateway connections. */

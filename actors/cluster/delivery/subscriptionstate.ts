@@ -84,6 +84,8 @@ export const positionOf = ({ client }: Pick<Pending, 'client'>): number | null =
  */
 export function receives(state: Subscription, n: number, t: string): boolean {
   if (!isPending(state)) return true;
+  // It shows the guild as it is now, and is sent again once the session is subscribed.
+  if (n === 0) return false;
   const { client } = state;
   if ('n' in client) {
     if (n <= client.n) return false;

@@ -80,7 +80,7 @@ describe('a client', () => {
     const many = Array.from({ length: 60 }, (_, at) => at);
     const ops = changeOps(ranges, sections(many), sections(many.slice(0, 30).map((at) => at + 100)));
     expect(ops.map(({ op }) => op)).toEqual(['SYNC', 'INVALIDATE']);
-    expect(ops[1]).toEqual({ op: 'INVALIDATE', range: [30, 59] });
+    expect(ops[1]).toEqual({ op: 'INVALIDATE', range: [30, 99] });
   });
 });
 
@@ -114,7 +114,7 @@ describe('the ranges of a request', () => {
     ).toEqual([[0, 10]]);
   });
 
-  it('are left out where they are none, and beyond the number of five', () => {
+  it('are left out where they are none', () => {
     expect(
       rangesOf([
         [-1, 5],
@@ -122,6 +122,5 @@ describe('the ranges of a request', () => {
         [0, LIMITS.member_list_index_max + 1],
       ]),
     ).toEqual([]);
-    expect(rangesOf(Array.from({ length: 9 }, (_, at): RowRange => [at * 10, at * 10 + 1]))).toHaveLength(5);
   });
 });

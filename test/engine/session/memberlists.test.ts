@@ -8,17 +8,19 @@ import { id } from '../../support/guild.ts';
 
 const channels = [{ channelId: id<ChannelId>('30'), ranges: [[0, 99] as const] }];
 const request = (guildId: string, more: Partial<MemberListRequest> = {}): MemberListRequest => ({
-  ...{ guildId: id<GuildId>(guildId), channels: null, memberIds: null },
+  ...{ guildId: id<GuildId>(guildId), channels: null, memberIds: null, atMs: 5 },
   ...more,
 });
 
 it('a part that a request leaves out stays as it was', () => {
   const { memberLists: first } = withMemberList([], request('1', { channels }));
   const { memberLists: second } = withMemberList(first, request('1', { memberIds: [id<UserId>('9')] }));
-  expect(second).toEqual([{ guildId: '1', channels, memberIds: ['9'] }]);
+  expect(second).toMatchObject([{ guildId: '1', channels, memberIds: ['9'] }]);
   const { memberLists: third } = withMemberList(second, request('1', { channels: [] }));
-  expect(third).toEqual([{ guildId: '1', channels: [], memberIds: ['9'] }]);
-  expect(withMemberList(third, request('1', { memberIds: [] }))).toEqual({ memberLists: [], ended: [] });
+  expect(third).toMatchObject([{ guildId: '1', channels: [], memberIds: ['9'] }]);
+  expect(withMemberList(third, request('1', { memberIds: [] }))).toMatchObject({
+    ...{ memberLists: [{ channels: [], memberIds: [] }], ended: [] },
+  });
 });
 
 it('a request for nothing changes nothing for a session that is shown nothing', () => {
@@ -35,11 +37,18 @@ it('the guild that was named first is ended beyond the bound', () => {
     ended.push(...next.ended);
   }
   expect(shown).toHaveLength(LIMITS.member_list_guilds_max);
-  expect(ended).toEqual([{ guildId: '100', channels: [], memberIds: [] }]);
+  expect(ended).toMatchObject([{ guildId: '100', channels: [], memberIds: [] }]);
   expect(memberListIn({ memberLists: shown }, id('100'))).toBeNull();
-  expect(memberListIn({ memberLists: shown }, id('101'))).toEqual({
-    guildId: '101',
-    channels,
-    memberIds: [],
-  });
+  expect(memberListIn({ memberLists: shown }, id('101'))).toMatchObject({ guildId: '101', channels });
+});
+
+it('requests of one moment are in order by their times, also after the guild was left out', () => {
+  let shown: readonly MemberListRequest[] = [];
+  const times: number[] = [];
+  for (const next of [{ channels }, { channels: [] }, { channels }]) {
+    shown = withMemberList(shown, request('1', next)).memberLists;
+    times.push(shown.at(-1)?.atMs ?? 0);
+  }
+  expect(times).toEqual([...new Set(times)].sort((a, b) => a - b));
+  expect(times).toHaveLength(3);
 });
