@@ -284,11 +284,10 @@ export class GuildMemberLists {
   }
 
   #make(guild: Guild, scope: ListScope): MemberList {
-    const now = listScope(guild, scope.channelId) ?? scope;
     for (const userId of guild.presences.keys())
       if (guild.members.get(userId) === undefined) this.#changed.add(userId);
     if (this.#changed.size > 0) this.#updateLater();
-    return new MemberList(guild, now.key === scope.key ? now : scope, this.#ports.nowMs());
+    return new MemberList(guild, scope, this.#ports.nowMs());
   }
 
   /** Ends the views that a viewer had before, but for those that it still has. */

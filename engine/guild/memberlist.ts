@@ -48,7 +48,6 @@ export function wireRow(row: ListRow): { readonly group: GroupCount } | { readon
 
 /** Which members a list shows. Channels of one scope share a list. */
 export interface ListScope {
-  readonly channelId: ChannelId;
   readonly channel: GuildChannel;
   /** Equal for channels that the same members see. */
   readonly key: string;
@@ -70,13 +69,13 @@ export function listScope(guild: Guild, channelId: ChannelId): ListScope | null 
   const channel = channelById(guild, channelId);
   if (!channel) return null;
   if ((everyonePermissions(guild, channel) & P.VIEW_CHANNEL) !== 0n)
-    return { channelId, channel, key: EVERYONE, id: EVERYONE };
+    return { channel, key: EVERYONE, id: EVERYONE };
   const overwrites = (channel.permission_overwrites ?? []).flatMap(({ id, allow, deny }) => {
     if ((BigInt(allow ?? 0) & P.VIEW_CHANNEL) !== 0n) return [`allow:${id}`];
     return (BigInt(deny ?? 0) & P.VIEW_CHANNEL) === 0n ? [] : [`deny:${id}`];
   });
   const key = overwrites.sort().join();
-  return { channelId, channel, key, id: String(murmur3(key)) };
+  return { channel, key, id: String(murmur3(key)) };
 }
 
 const isSmall = ({ memberCount }: Guild): boolean => memberCount <= LIMITS.member_list_offline_max;

@@ -155,6 +155,9 @@ describe('presences in a guild above the large threshold', () => {
     audiences.watch(by16, [id('13'), id('15'), id('13')]);
     expect(reached(guild, changed('13'))).toEqual(['13', '14', '15', '16', 'bot']);
     expect(reached(guild, changed('15'))).toEqual(['15', '16', 'bot']);
+    audiences.watch(by15, [id('15'), id('16')]);
+    expect(reached(guild, changed('15'))).toEqual(['15', '16', 'bot']);
+    audiences.watch(by15, [id('13'), id('16')]);
     audiences.watch(by16, [id('10')]);
     expect(reached(guild, changed('13'))).toEqual(['13', '14', '15', 'bot']);
     expect(reached(guild, changed('10'))).toEqual(['16', 'bot']);

@@ -1,0 +1,408 @@
+// Goal: a guild's actor sends each session the rows that it requested and their changes: once, in order, durable, and within bounds.
+import type { GatewayPresenceUpdate } from 'discord-api-types/v10';
+import { describe, expect, it } from 'vitest';
+import { GuildMemberLists } from '../../../actors/guild/guild.memberlists.ts';
+import type { Work } from '../../../actors/runtime/resident.machine.ts';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+import { DispatchBody } from '../../../engine/fanout/body.ts';
+import type { GuildFact } from '../../../engine/guild/facts.ts';
+import type { Guild, Member } from '../../../engine/guild/guild.ts';
+import type { MemberListUpdate, RowRange } from '../../../engine/guild/memberlist.changes.ts';
+import type { ChannelId, RoleId, UserId } from '../../../protocol/ids.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
+import { P } from '../../../protocol/permissions.ts';
+import {
+  buildGuild,
+  channel,
+  everyone,
+  GUILD_ID,
+  id,
+  member,
+  overwrite,
+  RecordingSession,
+  role,
+} from '../../support/guild.ts';
+import { heldRows } from '../../support/rowholder.ts';
+
+const PEOPLE = ['20', '21', '22', '23'];
+const named = (userId: string, more: Partial<Member> = {}) => member(userId, { nick: `n${userId}`, ...more });
+
+/** A guild of 20 to 23, who are online in this order, and its lists. Commits are durable at once unless they are held. */
+function arrange({ membersMax = 1000 } = {}) {
+  const sessions = PEOPLE.map((userId) => new RecordingSession(`s${userId}`, userId));
+  const guild = buildGuild({
+    everyone: P.VIEW_CHANNEL,
+    roles: [role('10', 0n, 1)],
+    members: PEOPLE.map((userId) => named(userId)),
+    channels: [
+      channel('30'),
+      channel('31'),
+      channel('32', [
+        overwrite(GUILD_ID, 0, { deny: P.VIEW_CHANNEL }),
+        overwrite('10', 0, { allow: P.VIEW_CHANNEL }),
+        ...['20', '21'].map((userId) => overwrite(userId, 1, { allow: P.VIEW_CHANNEL })),
+      ]),
+    ],
+    sessions,
+  });
+  const clock = new VirtualClock();
+  const held: ((fault: Error | null) => void)[] = [];
+  const steer = { hold: false };
+  const sent: Work<Guild>[] = [];
+  const needed: (readonly string[])[] = [];
+  const run = (work: Work<Guild>) => {
+    needed.push(work.needs?.(guild).members ?? []);
+    work.run(guild);
+  };
+  const lists = new GuildMemberLists({
+    ...{ audiences: guild.audiences, wheel: new TimerWheel(clock, 10), membersMax, nowMs: () => 0 },
+    body: (t, d) => new DispatchBody(t, d, 0),
+    commits: { after: (done) => (steer.hold ? held.push(done) : done(null)) },
+    send: (work) => void sent.push(work),
+  });
+  let atMs = 0;
+  const session = (userId: string) => {
+    const found = sessions.find((each) => each.userId === userId);
+    if (!found) throw new Error(`${userId} has no session.`);
+    return found;
+  };
+  const request = (channels: Readonly<Record<string, readonly RowRange[]>>, memberIds: string[] = []) => ({
+    guildId: GUILD_ID,
+    channels: Object.entries(channels).map(([channelId, ranges]) => ({
+      channelId: id<ChannelId>(channelId),
+      ranges,
+    })),
+    memberIds: memberIds.map((each) => id<UserId>(each)),
+    atMs: ++atMs,
+  });
+  /** Applies a fact that `change` has made of the guild. */
+  const happen = (fact: unknown, change: () => void) => {
+    change();
+    lists.applied(guild, fact as GuildFact);
+  };
+  const pass = (ms: number = LIMITS.member_list_update_ms + 20) => {
+    clock.advance(ms);
+    for (const work of sent.splice(0)) run(work);
+  };
+  const updates = (userId: string) =>
+    session(userId).received.flatMap(({ t, d }) =>
+      t === 'GUILD_MEMBER_LIST_UPDATE' ? [d as MemberListUpdate] : [],
+    );
+  return {
+    ...{
+      needed,
+      clock,
+      guild,
+      lists,
+      session,
+      request,
+      happen,
+      pass,
+      updates,
+      held,
+      steer,
+      sent,
+      run,
+      sessions,
+    },
+    show: (
+      userId: string,
+      channels: Readonly<Record<string, readonly RowRange[]>>,
+      memberIds: string[] = [],
+    ) => run(lists.show(session(userId), request(channels, memberIds))),
+    present: (userId: string, status: string | null) =>
+      happen({ type: 'presenceChanged', userId }, () => {
+        if (status === null) guild.presences.delete(id(userId));
+        else
+          guild.presences.set(id(userId), {
+            user: { id: userId },
+            status,
+          } as unknown as GatewayPresenceUpdate);
+      }),
+    rewrite: (userId: string, more: Partial<Member>) =>
+      happen({ type: 'memberUpdated', member: { user: { id: userId } } }, () => {
+        guild.members.set(id(userId), named(userId, more));
+        if (more.roles) guild.visibilityVersion += 1;
+      }),
+    rows: (userId: string, listId = 'everyone') =>
+      heldRows(
+        session(userId).received.map(({ t, d }) => ({ t, d: d ?? {} })),
+        listId,
+      ),
+  };
+}
+
+const OFFLINE = ['offline 1', 'user offline'];
+const all: RowRange[] = [[0, 99]];
+
+describe('a session with ranges of a list', () => {
+  it('is sent one update for two channels with the same list, and holds the rows of both requests', () => {
+    const { show, present, pass, updates, rows, guild } = arrange();
+    show('20', { 30: [[0, 1]], 31: [[2, 9]], 99: all });
+    for (const userId of PEOPLE) present(userId, 'online');
+    pass();
+    expect(updates('20')).toHaveLength(2);
+    expect(rows('20')).toEqual(['online 4', ...Array(4).fill('user online'), ...OFFLINE]);
+    guild.channels.delete(id('30'));
+    guild.visibilityVersion += 1;
+    present('21', null);
+    pass();
+    expect(updates('20').at(-1)?.groups).toEqual([
+      { id: 'online', count: 3 },
+      { id: 'offline', count: 2 },
+    ]);
+  });
+
+  it('is sent changes as long as it has a view, whoever leaves that view', () => {
+    const { show, present, pass, rows, updates } = arrange();
+    show('20', { 30: all });
+    show('21', { 30: all });
+    show('20', {});
+    present('22', 'online');
+    pass();
+    expect(rows('21').slice(0, 2)).toEqual(['online 1', 'user online']);
+    expect(updates('20')).toHaveLength(1);
+    show('21', { 31: all });
+    show('22', { 31: all });
+    present('22', 'dnd');
+    pass();
+    for (const userId of ['21', '22']) expect(rows(userId).slice(0, 2)).toEqual(['online 1', 'user dnd']);
+  });
+
+  it('is sent the rows as they are when it requests what others were sent before', () => {
+    const { show, present, pass, rows } = arrange();
+    show('20', { 30: all });
+    present('22', 'online');
+    pass();
+    show('21', { 31: all });
+    expect(rows('21')).toEqual(rows('20'));
+    expect(rows('21')[1]).toBe('user online');
+  });
+
+  it('is sent the number of members and the groups also when none of its rows changed', () => {
+    const { show, present, pass, updates, happen, guild } = arrange();
+    show('20', { 30: [[50, 60]] });
+    present('22', 'online');
+    pass();
+    expect(updates('20')[1]).toMatchObject({ ops: [], online_count: 1, member_count: 5 });
+    happen({ type: 'memberRemoved', user: { id: '23' } }, () => {
+      guild.members.set(id('23'), null);
+      guild.memberCount -= 1;
+      guild.visibilityVersion += 1;
+    });
+    pass();
+    expect(updates('20')[2]).toMatchObject({ ops: [], member_count: 4 });
+    present('22', 'idle');
+    pass();
+    expect(updates('20')).toHaveLength(3);
+  });
+
+  it('is sent changes of names and roles, and no role that was deleted', () => {
+    const { show, rewrite, pass, updates, happen, guild, rows, present } = arrange();
+    guild.roles.set(id<RoleId>('10'), { ...role('10', 0n, 1), hoist: true });
+    for (const userId of ['20', '21']) present(userId, 'online');
+    show('20', { 30: all });
+    rewrite('21', { roles: ['10'] });
+    pass();
+    expect(rows('20').slice(0, 4)).toEqual(['10 1', 'user online', 'online 1', 'user online']);
+    rewrite('20', { nick: 'other' });
+    pass();
+    expect(updates('20').at(-1)?.ops).toMatchObject([
+      { op: 'UPDATE', index: 3, item: { member: { nick: 'other' } } },
+    ]);
+    happen({ type: 'roleDeleted', roleId: '10' }, () => {
+      guild.roles.delete(id('10'));
+      guild.members.set(id('21'), named('21'));
+      guild.visibilityVersion += 1;
+    });
+    pass();
+    expect(rows('20').slice(0, 3)).toEqual(['online 2', 'user online', 'user online']);
+    expect(JSON.stringify(updates('20').at(-1)?.ops)).not.toContain('"roles":["10"]');
+  });
+
+  it('gets the list of those who see the channel when it becomes private, and nothing when it does not see it', () => {
+    const { show, present, pass, updates, guild, happen } = arrange();
+    for (const userId of PEOPLE) present(userId, 'online');
+    for (const userId of ['20', '22']) show(userId, { 30: all, 32: all });
+    expect(updates('20').map(({ online_count: count }) => count)).toEqual([4, 2]);
+    expect(updates('22').map(({ online_count: count }) => count)).toEqual([4]);
+    const before = updates('22').length;
+    happen({ type: 'channelUpdated' }, () => {
+      const rights = guild.channels.get(id('32'))?.permission_overwrites ?? [];
+      guild.channels.set(id('30'), channel('30', [...rights, overwrite('23', 1, { allow: P.VIEW_CHANNEL })]));
+      guild.visibilityVersion += 1;
+    });
+    pass();
+    expect(updates('20').at(-1)).toMatchObject({
+      online_count: 3,
+      ops: [{ op: 'SYNC' }, { op: 'INVALIDATE' }],
+    });
+    present('21', null);
+    pass();
+    expect(updates('22')).toHaveLength(before);
+  });
+});
+
+describe('what a session is sent of member lists', () => {
+  it('ends with the access of its user to the channel', () => {
+    const { show, rewrite, present, pass, updates } = arrange();
+    rewrite('23', { roles: ['10'] });
+    for (const userId of PEOPLE) present(userId, 'online');
+    show('23', { 32: all });
+    expect(updates('23')).toMatchObject([{ online_count: 3 }]);
+    rewrite('23', { roles: [] });
+    pass();
+    present('20', null);
+    pass();
+    expect(updates('23')).toHaveLength(1);
+  });
+
+  it('is nothing for a session that is not subscribed, nor the presences that it named', () => {
+    const { lists, run, request, guild } = arrange();
+    const stranger = Object.assign(new RecordingSession('s24', '22'), { largeThreshold: 1 });
+    run(lists.show(stranger, request({ 30: all }, ['20'])));
+    const presence = { t: 'PRESENCE_UPDATE', d: { user: { id: '20' } }, to: everyone } as const;
+    const reached = guild.audiences.recipients(guild, presence, 0).flatMap(({ to }) => to);
+    expect([stranger.received.length, reached.includes(stranger)]).toEqual([0, false]);
+  });
+
+  it('is sent when it is durable, and not after a fault or the end of the session', () => {
+    const { show, steer, held, updates, guild, lists, run, session, request } = arrange();
+    steer.hold = true;
+    for (const userId of ['20', '21', '22']) show(userId, { 30: all });
+    expect(updates('20')).toEqual([]);
+    held[0]?.(null);
+    held[1]?.(new Error('The commit failed.'));
+    guild.audiences.delete('s22');
+    held[2]?.(null);
+    expect([updates('20').length, updates('21').length, updates('22').length]).toEqual([1, 0, 0]);
+    steer.hold = false;
+    run(lists.show(session('22'), request({ 30: all })));
+    expect(updates('22')).toEqual([]);
+  });
+
+  it('follows the latest request, also when an earlier one arrives later or the session subscribes again', () => {
+    const { lists, run, session, request, updates, sent } = arrange();
+    const [earlier, later] = [request({ 30: [[0, 1]] }), request({ 30: [[0, 2]] })];
+    run(lists.show(session('20'), later));
+    run(lists.show(session('20'), earlier));
+    lists.arrived(session('20'), earlier);
+    for (const work of sent.splice(0)) run(work);
+    const ranges = updates('20').map(({ ops: [first] }) => (first?.op === 'SYNC' ? first.range : null));
+    expect(ranges).toEqual([
+      [0, 2],
+      [0, 2],
+    ]);
+    lists.arrived(session('21'), null);
+    expect(sent).toEqual([]);
+  });
+
+  it('contains the presence of a named member once, until the names change or the session subscribes again', () => {
+    const { show, present, session, lists, sent, run } = arrange();
+    present('22', 'online');
+    const presences = () => session('20').received.filter(({ t }) => t === 'PRESENCE_UPDATE').length;
+    show('20', { 30: [[0, 1]] }, ['22', '23']);
+    show('20', { 30: [[0, 5]] }, ['22', '23']);
+    expect(presences()).toBe(1);
+    lists.arrived(session('20'), null);
+    for (const work of sent.splice(0)) run(work);
+    expect(presences()).toBe(2);
+    show('20', {}, ['22']);
+    expect(presences()).toBe(3);
+  });
+
+  it('ends with the actor', () => {
+    const { show, present, lists, clock, sent, updates } = arrange();
+    show('20', { 30: all });
+    present('22', 'online');
+    lists.end();
+    clock.advance(LIMITS.member_list_update_ms + 20);
+    expect(sent).toEqual([]);
+    expect(updates('20')).toHaveLength(1);
+  });
+});
+
+describe('the lists of a guild', () => {
+  it('need everyone when roles or channels changed, otherwise those who changed, and nobody when nothing did', () => {
+    const { show, present, rewrite, pass, happen, guild, needed, sent, clock } = arrange();
+    for (const userId of ['20', '21']) present(userId, 'online');
+    show('20', { 30: all });
+    present('22', 'online');
+    pass();
+    happen({ type: 'roleUpdated' }, () => {});
+    pass();
+    rewrite('23', { roles: ['10'] });
+    pass();
+    happen({ type: 'messageCreated' }, () => {});
+    clock.advance(10_000);
+    expect(sent).toEqual([]);
+    expect(needed).toEqual([['20', '21'], ['22'], ['20', '21', '22'], ['23']]);
+    happen({ type: 'channelUpdated' }, () => {
+      guild.visibilityVersion += 1;
+    });
+    pass();
+    expect(needed.at(-1)).toEqual(['20', '21', '22']);
+  });
+
+  it('stay while they are requested again within that while', () => {
+    const { show, present, pass, rows } = arrange();
+    show('20', { 30: all });
+    show('20', {});
+    show('20', { 31: all });
+    pass(LIMITS.member_list_kept_ms + 20);
+    present('22', 'online');
+    pass();
+    expect(rows('20')[0]).toBe('online 1');
+  });
+
+  it('forget an object of a session that another one replaced', () => {
+    const { show, lists, guild, run, request, updates, pass } = arrange({ membersMax: 6 });
+    show('20', { 30: all });
+    const again = new RecordingSession('s20', '20');
+    guild.audiences.add(again);
+    run(lists.show(again, request({ 31: all })));
+    run(lists.show(again, request({})));
+    expect([updates('20').length, again.received.length]).toEqual([1, 1]);
+    pass(LIMITS.member_list_kept_ms + 20);
+    run(lists.show(again, request({ 32: all })));
+    expect(again.received).toHaveLength(2);
+  });
+
+  it('are bounded together, and one that nobody is sent any more makes room after a while', () => {
+    const { show, present, pass, updates } = arrange({ membersMax: 6 });
+    for (const userId of ['20', '21']) present(userId, 'online');
+    show('20', { 30: all, 32: all });
+    expect(updates('20').map(({ id }) => id)).toEqual(['everyone']);
+    show('20', {});
+    show('20', { 32: all });
+    expect(updates('20')).toHaveLength(1);
+    pass(LIMITS.member_list_kept_ms + 20);
+    show('20', { 32: all });
+    expect(updates('20').map(({ online_count: count }) => count)).toEqual([2, 2]);
+  });
+
+  it('are kept up to date for a while without a viewer', () => {
+    const { show, present, pass, rows } = arrange();
+    show('20', { 30: all });
+    show('20', {});
+    present('22', 'online');
+    pass();
+    pass(LIMITS.member_list_kept_ms - 2 * LIMITS.member_list_update_ms);
+    show('21', { 30: all });
+    expect(rows('21').slice(0, 2)).toEqual(['online 1', 'user online']);
+  });
+
+  it('read a member again whose row changed and who was evicted meanwhile', () => {
+    const { show, present, pass, rows, guild } = arrange();
+    show('20', { 30: all });
+    present('22', 'online');
+    const evicted = guild.members.get(id<UserId>('22')) ?? null;
+    guild.members.delete(id('22'));
+    pass();
+    expect(rows('20')[0]).toBe('offline 5');
+    guild.members.set(id('22'), evicted);
+    pass();
+    expect(rows('20').slice(0, 2)).toEqual(['online 1', 'user online']);
+  });
+});
