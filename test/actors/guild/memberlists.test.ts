@@ -357,7 +357,7 @@ describe('the lists of a guild', () => {
   });
 
   it('forget an object of a session that another one replaced', () => {
-    const { show, lists, guild, run, request, updates, pass } = arrange({ membersMax: 6 });
+    const { show, lists, guild, run, request, updates, pass } = arrange({ membersMax: 4 });
     show('20', { 30: all });
     const again = new RecordingSession('s20', '20');
     guild.audiences.add(again);

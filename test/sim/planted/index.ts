@@ -3,6 +3,7 @@ import { HOMES } from './homes.ts';
 import { INTERACTIONS } from './interactions.ts';
 import { JOURNAL } from './journal.ts';
 import { LINKS } from './links.ts';
+import { MEMBER_LISTS } from './memberlists.ts';
 import { OWNERSHIP } from './ownership.ts';
 import type { Patch } from './patch.ts';
 import { ROUTER } from './router.ts';
@@ -24,4 +25,5 @@ export const BUGS: readonly Patch[] = [
   ...INTERACTIONS,
   ...GROUPS,
   ...LINKS,
+  ...MEMBER_LISTS,
 ];
