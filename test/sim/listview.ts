@@ -2,7 +2,7 @@ import type { ListOp, MemberListUpdate, RowRange } from '../../engine/guild/memb
 import { applyOps } from '../support/rowholder.ts';
 
 /** Rows that a client has asked for, of the list of one channel of a guild. */
-export interface ListWish {
+interface ListWish {
   readonly channelId: string;
   readonly ranges: readonly RowRange[];
   /** Whether the request was sent after all faults. */

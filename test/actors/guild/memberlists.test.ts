@@ -28,24 +28,60 @@ import { heldRows } from '../../support/rowholder.ts';
 const PEOPLE = ['20', '21', '22', '23'];
 const named = (userId: string, more: Partial<Member> = {}) => member(userId, { nick: `n${userId}`, ...more });
 
-/** A guild of 20 to 23, who are online in this order, and its lists. Commits are durable at once unless they are held. */
-function arrange({ membersMax = 1000 } = {}) {
+/** A guild of 20 to 23, each with a session. Channel 32 is private to 20, 21 and role 10. */
+function guildOfPeople() {
   const sessions = PEOPLE.map((userId) => new RecordingSession(`s${userId}`, userId));
+  const rights = [
+    overwrite(GUILD_ID, 0, { deny: P.VIEW_CHANNEL }),
+    overwrite('10', 0, { allow: P.VIEW_CHANNEL }),
+    ...['20', '21'].map((userId) => overwrite(userId, 1, { allow: P.VIEW_CHANNEL })),
+  ];
   const guild = buildGuild({
     everyone: P.VIEW_CHANNEL,
     roles: [role('10', 0n, 1)],
     members: PEOPLE.map((userId) => named(userId)),
-    channels: [
-      channel('30'),
-      channel('31'),
-      channel('32', [
-        overwrite(GUILD_ID, 0, { deny: P.VIEW_CHANNEL }),
-        overwrite('10', 0, { allow: P.VIEW_CHANNEL }),
-        ...['20', '21'].map((userId) => overwrite(userId, 1, { allow: P.VIEW_CHANNEL })),
-      ]),
-    ],
+    channels: [channel('30'), channel('31'), channel('32', rights)],
     sessions,
   });
+  const session = (userId: string) => {
+    const found = sessions.find((each) => each.userId === userId);
+    if (!found) throw new Error(`${userId} has no session.`);
+    return found;
+  };
+  const received = (userId: string) => session(userId).received.map(({ t, d }) => ({ t, d: d ?? {} }));
+  const updates = (userId: string) =>
+    received(userId).flatMap(({ t, d }) => (t === 'GUILD_MEMBER_LIST_UPDATE' ? [d as MemberListUpdate] : []));
+  return { guild, session, updates, rows: (userId: string) => heldRows(received(userId)) };
+}
+
+/** What happens in the guild. */
+function happeningIn(guild: Guild, lists: GuildMemberLists) {
+  /** Applies a fact that `change` has made of the guild. */
+  const happen = (fact: unknown, change: () => void) => {
+    change();
+    lists.applied(guild, fact as GuildFact);
+  };
+  return {
+    happen,
+    present: (userId: string, status: string | null) =>
+      happen({ type: 'presenceChanged', userId }, () => {
+        const presence = { user: { id: userId }, status } as unknown as GatewayPresenceUpdate;
+        if (status === null) guild.presences.delete(id(userId));
+        else guild.presences.set(id(userId), presence);
+      }),
+    rewrite: (userId: string, more: Partial<Member>) =>
+      happen({ type: 'memberUpdated', member: { user: { id: userId } } }, () => {
+        guild.members.set(id(userId), named(userId, more));
+        if (more.roles) guild.visibilityVersion += 1;
+      }),
+  };
+}
+
+type Ranges = Readonly<Record<string, readonly RowRange[]>>;
+
+/** The lists of such a guild. Commits are durable at once unless they are held. */
+function arrange({ membersMax = 1000 } = {}) {
+  const { guild, session, ...seen } = guildOfPeople();
   const clock = new VirtualClock();
   const held: ((fault: Error | null) => void)[] = [];
   const steer = { hold: false };
@@ -62,12 +98,7 @@ function arrange({ membersMax = 1000 } = {}) {
     send: (work) => void sent.push(work),
   });
   let atMs = 0;
-  const session = (userId: string) => {
-    const found = sessions.find((each) => each.userId === userId);
-    if (!found) throw new Error(`${userId} has no session.`);
-    return found;
-  };
-  const request = (channels: Readonly<Record<string, readonly RowRange[]>>, memberIds: string[] = []) => ({
+  const request = (channels: Ranges, memberIds: string[] = []) => ({
     guildId: GUILD_ID,
     channels: Object.entries(channels).map(([channelId, ranges]) => ({
       channelId: id<ChannelId>(channelId),
@@ -76,61 +107,14 @@ function arrange({ membersMax = 1000 } = {}) {
     memberIds: memberIds.map((each) => id<UserId>(each)),
     atMs: ++atMs,
   });
-  /** Applies a fact that `change` has made of the guild. */
-  const happen = (fact: unknown, change: () => void) => {
-    change();
-    lists.applied(guild, fact as GuildFact);
-  };
   const pass = (ms: number = LIMITS.member_list_update_ms + 20) => {
     clock.advance(ms);
     for (const work of sent.splice(0)) run(work);
   };
-  const updates = (userId: string) =>
-    session(userId).received.flatMap(({ t, d }) =>
-      t === 'GUILD_MEMBER_LIST_UPDATE' ? [d as MemberListUpdate] : [],
-    );
-  return {
-    ...{
-      needed,
-      clock,
-      guild,
-      lists,
-      session,
-      request,
-      happen,
-      pass,
-      updates,
-      held,
-      steer,
-      sent,
-      run,
-      sessions,
-    },
-    show: (
-      userId: string,
-      channels: Readonly<Record<string, readonly RowRange[]>>,
-      memberIds: string[] = [],
-    ) => run(lists.show(session(userId), request(channels, memberIds))),
-    present: (userId: string, status: string | null) =>
-      happen({ type: 'presenceChanged', userId }, () => {
-        if (status === null) guild.presences.delete(id(userId));
-        else
-          guild.presences.set(id(userId), {
-            user: { id: userId },
-            status,
-          } as unknown as GatewayPresenceUpdate);
-      }),
-    rewrite: (userId: string, more: Partial<Member>) =>
-      happen({ type: 'memberUpdated', member: { user: { id: userId } } }, () => {
-        guild.members.set(id(userId), named(userId, more));
-        if (more.roles) guild.visibilityVersion += 1;
-      }),
-    rows: (userId: string, listId = 'everyone') =>
-      heldRows(
-        session(userId).received.map(({ t, d }) => ({ t, d: d ?? {} })),
-        listId,
-      ),
-  };
+  const show = (userId: string, channels: Ranges, memberIds: string[] = []) =>
+    run(lists.show(session(userId), request(channels, memberIds)));
+  const world = { ...seen, ...happeningIn(guild, lists), guild, session };
+  return { ...world, needed, clock, lists, request, pass, held, steer, sent, run, show };
 }
 
 const OFFLINE = ['offline 1', 'user offline'];

@@ -146,27 +146,6 @@ describe('presences in a guild above the large threshold', () => {
     expect(reached(guild, { t: 'GUILD_MEMBER_ADD', d: {}, to: everyone })).toEqual(['13', '14', '15', '16']);
   });
 
-  it('reach the sessions that named the member, until they name others or end', () => {
-    const guild = crowd(THRESHOLD + 1);
-    const { audiences } = guild;
-    const [by15, by16] = ['15', '16'].map((key) => audiences.sessions.get(key));
-    if (!by15 || !by16) throw new Error('These sessions are subscribed.');
-    audiences.watch(by15, [id('13'), id('16')]);
-    audiences.watch(by16, [id('13'), id('15'), id('13')]);
-    expect(reached(guild, changed('13'))).toEqual(['13', '14', '15', '16', 'bot']);
-    expect(reached(guild, changed('15'))).toEqual(['15', '16', 'bot']);
-    audiences.watch(by15, [id('15'), id('16')]);
-    expect(reached(guild, changed('15'))).toEqual(['15', '16', 'bot']);
-    audiences.watch(by15, [id('13'), id('16')]);
-    audiences.watch(by16, [id('10')]);
-    expect(reached(guild, changed('13'))).toEqual(['13', '14', '15', 'bot']);
-    expect(reached(guild, changed('10'))).toEqual(['16', 'bot']);
-    audiences.delete('15');
-    expect(reached(guild, changed('13'))).toEqual(['13', '14', 'bot']);
-    guild.members.set(id('16'), null);
-    expect(reached(guild, changed('10'))).toEqual(['bot']);
-  });
-
   it('need the intent also when they are addressed to the user whom they are about', () => {
     expect(reached(crowd(THRESHOLD), { ...changed('10'), to: only('10', '13') })).toEqual(['13', 'bot']);
   });

@@ -114,7 +114,7 @@ describe('the ranges of a request', () => {
     ).toEqual([[0, 10]]);
   });
 
-  it('are left out where they are none', () => {
+  it('exclude negative numbers, reversed ranges and indexes that are too high', () => {
     expect(
       rangesOf([
         [-1, 5],
