@@ -15,7 +15,7 @@ import {
 import { type ListScope, listNeeds, listScope, MemberList } from '../../engine/guild/memberlist.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import { channelPermissions } from '../../engine/permissions/permissions.ts';
-import type { UserId } from '../../protocol/ids.ts';
+import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { MemberListRequest } from '../../protocol/link.sessions.ts';
 import { P } from '../../protocol/permissions.ts';
@@ -109,10 +109,14 @@ export class GuildMemberLists {
 
   /** Work that shows a subscribed session what it requests now, in place of what it was shown before. */
   show(session: Recipient, request: MemberListRequest): Work<Guild> {
-    const needed = once(listNeeds);
-    const asks = (request.channels?.length ?? 0) > 0;
+    const everyone = once(listNeeds);
+    const isMade = (guild: Guild, channelId: ChannelId): boolean => {
+      const scope = listScope(guild, channelId);
+      return scope === null || this.#lists.has(scope.key);
+    };
     return {
-      needs: (guild) => (asks ? needed(guild) : {}),
+      needs: (guild) =>
+        (request.channels ?? []).every(({ channelId }) => isMade(guild, channelId)) ? {} : everyone(guild),
       run: (guild) => this.#show(guild, session, request),
       refuse: () => undefined,
       fault: () => undefined,
