@@ -46,12 +46,15 @@ export interface ServedActivities extends RunningActivities {
 }
 
 const OWNERS_PAGE = 100;
+/** First and longest delay before a failed adoption is repeated. */
+const RETRY_MS = 1_000;
+const RETRY_MS_MAX = 60_000;
 const NOTHING = wantedBy([]);
 const NOBODY = snowflakeOf(0n);
 
 /** Serves running activities, including those of an earlier process. */
 export function startRunningActivities(ports: RunningPorts): ServedActivities {
-  const { storage, routing, scope, onFault } = ports;
+  const { storage, routing, wheel, scope, onFault } = ports;
   const owner = new ActivityOwner({
     ...{ ...ports, scope, store: storage.activities },
     show: (one) => show(ports, one),
@@ -64,13 +67,18 @@ export function startRunningActivities(ports: RunningPorts): ServedActivities {
       after = page.at(-1) ?? null;
     }
   };
-  const adopting = (isMine: (ownerId: string) => boolean): void => {
-    adopt(isMine).catch((error) => scope.over || onFault(error));
+  // Otherwise the leases of an activity that nobody asks for would never end.
+  const adopting = (isMine: (ownerId: string) => boolean, retryMs: number): void => {
+    adopt(isMine).catch((error) => {
+      if (scope.over) return;
+      onFault(error);
+      wheel.after(() => adopting(isMine, Math.min(retryMs * 2, RETRY_MS_MAX)), retryMs);
+    });
   };
-  adopting(() => true);
+  adopting(() => true, RETRY_MS);
   routing.onMoved((moved) => {
     owner.forgetMoved(moved);
-    adopting(moved);
+    adopting(moved, RETRY_MS);
   });
 
   const at = routes(ports, owner);

@@ -1,0 +1,63 @@
+// Goal: a shard takes over the running activities of the owners that move to it, also when the database does not answer at first.
+import { afterEach, expect, test } from 'vitest';
+import { Lifetime } from '../../../actors/runtime/clock.ts';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+import { startRunningActivities } from '../../../services/activities/running.ts';
+
+const clock = new VirtualClock();
+const wheel = new TimerWheel(clock, 10);
+afterEach(() => wheel.stop());
+
+async function pass(ms: number): Promise<void> {
+  for (let done = 0; done < ms; done += 100) {
+    clock.advance(100);
+    for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+  }
+}
+
+test('the takeover is repeated until the database answers, later and later', async () => {
+  const read: string[] = [];
+  const faults: unknown[] = [];
+  const moves: ((isMoved: (id: string) => boolean) => void)[] = [];
+  let isAway = false;
+  const attempts: number[] = [];
+  const ports = {
+    storage: {
+      activities: {
+        owners: async () => {
+          attempts.push(clock.monotonic());
+          if (isAway) throw new Error('The database is away.');
+          return ['1', '2'];
+        },
+        ofOwner: async (id: string) => {
+          read.push(id);
+          return [];
+        },
+      },
+    },
+    routing: {
+      owns: () => true,
+      ask: () => undefined,
+      onMoved: (run: (typeof moves)[number]) => moves.push(run),
+    },
+    ...{ wheel, scope: new Lifetime(clock) },
+    nowMs: () => clock.now(),
+    onFault: (error: unknown) => void faults.push(error),
+  };
+  startRunningActivities(ports as never);
+  await pass(100);
+  expect(read).toEqual(['1', '2']);
+  isAway = true;
+  const startedMs = clock.monotonic();
+  for (const move of moves) move((id) => id === '2');
+  await pass(3_500);
+  isAway = false;
+  await pass(5_000);
+  expect(read).toEqual(['1', '2', '2']);
+  expect(faults).toHaveLength(3);
+  const gaps = attempts
+    .slice(1)
+    .map((atMs, index) => atMs - (index === 0 ? startedMs : (attempts[index] ?? 0)));
+  expect(gaps.map((ms) => Math.floor(ms / 1_000))).toEqual([0, 1, 2, 4]);
+});
