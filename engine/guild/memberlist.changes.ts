@@ -48,6 +48,8 @@ export function rangesOf(asked: readonly RowRange[]): RowRange[] {
 /** The rows of adjacent ranges, as one client holds them. */
 export interface Section {
   readonly first: number;
+  /** The last index of its ranges; the list may end before. */
+  readonly last: number;
   readonly rows: readonly ListRow[];
 }
 
@@ -59,7 +61,7 @@ export function sectionsOf(list: Pick<MemberList, 'slice'>, ranges: readonly Row
     if (before && before[1] + 1 === first) before[1] = last;
     else joined.push([first, last]);
   }
-  return joined.map(([first, last]) => ({ first, rows: list.slice(first, last + 1) }));
+  return joined.map(([first, last]) => ({ first, last, rows: list.slice(first, last + 1) }));
 }
 
 /** The rows of each range, for a client that may hold outdated rows there. */
@@ -101,7 +103,7 @@ export function changeOps(
   return syncOps(ranges, after);
 }
 
-function sectionOps(before: readonly ListRow[], { first, rows: after }: Section): ListOp[] {
+function sectionOps(before: readonly ListRow[], { first, last, rows: after }: Section): ListOp[] {
   const indexes = new Map(after.map(({ key }, index) => [key, index]));
   const staying = longestRun(before.map(({ key }) => indexes.get(key) ?? -1));
   const deletes: ListOp[] = [];
@@ -113,7 +115,10 @@ function sectionOps(before: readonly ListRow[], { first, rows: after }: Section)
     if (held && sameRow(held, row)) return [];
     return [{ op: held ? 'UPDATE' : 'INSERT', index: first + at, item: wireRow(row) }];
   });
-  return [...deletes, ...rest];
+  const end = first + after.length;
+  // Rows that the client holds from earlier ranges, behind these, have moved into them.
+  const moved: ListOp[] = after.length < before.length ? [{ op: 'INVALIDATE', range: [end, last] }] : [];
+  return [...deletes, ...rest, ...moved];
 }
 
 /** The positions of a longest ascending run among the numbers that are not negative. */

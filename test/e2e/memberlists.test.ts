@@ -51,7 +51,11 @@ describe('a subscription to ranges of a member list', () => {
     const client = await member('asking');
     client.send(OP[name], d());
     const first = await client.dispatch('GUILD_MEMBER_LIST_UPDATE');
-    expect(first).toMatchObject({ guild_id: guild, id: 'everyone', ops: [{ op: 'SYNC', range: [0, 99] }] });
+    expect(first).toMatchObject({
+      guild_id: guild,
+      id: 'everyone',
+      ops: [{ op: 'SYNC', range: [0, 99] }, { op: 'INVALIDATE' }],
+    });
     await holds(client, ['asking online']);
     const other = await member('lodger');
     await holds(client, ['lodger online']);
