@@ -82,6 +82,15 @@ describe('TimerWheel', () => {
   });
 });
 
+it('ends pauses when it stops, and begins none later', async () => {
+  const clock = new VirtualClock();
+  const wheel = new TimerWheel(clock);
+  const [over, ended] = [wheel.pause(100), wheel.pause(10_000)];
+  clock.advance(200);
+  wheel.stop();
+  expect([await over, await ended, await wheel.pause(100)]).toEqual([true, false, false]);
+});
+
 /** The clock with a pause that timers do not notice but `monotonic` shows. */
 function late(clock: VirtualClock) {
   return {

@@ -1,6 +1,9 @@
 // Goal: facts with notifications are written by the owner of their aggregate alone, so that no number is given twice.
 import { expect, it } from 'vitest';
-import { createCommitNotifier } from '../../../../actors/cluster/delivery/commitandnotify.ts';
+import {
+  commitNotifierHere,
+  createCommitNotifier,
+} from '../../../../actors/cluster/delivery/commitandnotify.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import type { DispatchBody } from '../../../../engine/fanout/body.ts';
 import type { UserId } from '../../../../protocol/ids.ts';
@@ -64,4 +67,28 @@ it('sends the notifications of the last commit again under their numbers, and no
   (await run())();
   await again();
   expect(origins).toHaveLength(2);
+});
+
+it('notifies in a standalone process only when the commit is durable, and not when it fails', async () => {
+  const dones: ((fault: Error | null) => void)[] = [];
+  const notified: unknown[] = [];
+  const { commitAndNotify } = commitNotifierHere({
+    writer: { commit: ({ done }: { done: (fault: Error | null) => void }) => dones.push(done) },
+    notifier: { notifyEach: (...all: unknown[]) => notified.push(all) },
+  } as unknown as Parameters<typeof commitNotifierHere>[0]);
+  const news = [{ userIds: ['2'], filter: undefined, t: 'USER_UPDATE', d: {} }] as never;
+  let isCommitted = false;
+  const committing = commitAndNotify('1' as never, [], news).then((notify) => {
+    isCommitted = true;
+    notify();
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([isCommitted, notified]).toEqual([false, []]);
+  dones[0]?.(null);
+  await committing;
+  expect(notified).toHaveLength(1);
+  const failing = commitAndNotify('1' as never, [], news);
+  dones[1]?.(new Error('The database is away.'));
+  await expect(failing).rejects.toThrow('The database is away.');
+  expect(notified).toHaveLength(1);
 });
