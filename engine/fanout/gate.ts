@@ -10,8 +10,9 @@ import {
 } from '../permissions/permissions.ts';
 
 /**
- * Decides which members may see a channel and have a permission, where either is given. Members with the same roles get the same verdict, so permissions are computed once
- * per set of roles, and individually only for members with overwrites or time-outs of their own.
+ * Decides which members may see a channel and have a permission, where either is given. Members with the same roles get
+ * the same verdict, so permissions are computed once per set of roles, and individually only for members with overwrites
+ * or time-outs of their own.
  */
 export class Gate {
   /** The earliest end of a time-out that a verdict depends on, Unix milliseconds. */

@@ -68,7 +68,8 @@ const isEmpty = ({ channels, memberIds }: MemberListRequest): boolean =>
 
 /**
  * What a session is shown of guilds' members after another request of its client, oldest first; the same list when nothing
- * changes. A guild of which it is shown nothing any more stays in it, for the order of requests. `ended`: requests that end what the session is shown of other guilds, because it would have too many.
+ * changes. A guild of which it is shown nothing any more stays in it, for the order of requests. `ended`: requests that
+ * end what the session is shown of other guilds, because it would have too many.
  */
 export function withMemberList(
   shown: readonly MemberListRequest[],

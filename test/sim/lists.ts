@@ -102,7 +102,12 @@ export function judgeLists(
     const scope = guild && isSeen ? listScope(guild, channelId as ChannelId) : null;
     if (!guild || !scope) continue;
     judge.expect(id !== null || !isProbe, 'lists', () => `${name} is sent no rows of ${channelId}`);
-    if (id === null || id !== scope.id) continue;
+    if (id === null) continue;
+    judge.expect(
+      id === scope.id,
+      'lists',
+      () => `${name} holds the list ${id} of ${channelId}, not ${scope.id}`,
+    );
     const members = [...guild.members].flatMap(([userId, member]) => (member ? [userId] : []));
     const online = members.flatMap((id): [UserId, object][] => {
       const status = statusOf(id);

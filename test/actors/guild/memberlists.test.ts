@@ -138,7 +138,7 @@ describe('a session with ranges of a list', () => {
     ]);
   });
 
-  it('is sent changes as long as it has a view, whoever leaves that view', () => {
+  it('is sent changes after another session with the same ranges has left', () => {
     const { show, present, pass, rows, updates } = arrange();
     show('20', { 30: all });
     show('21', { 30: all });
@@ -154,7 +154,7 @@ describe('a session with ranges of a list', () => {
     for (const userId of ['21', '22']) expect(rows(userId).slice(0, 2)).toEqual(['online 1', 'user dnd']);
   });
 
-  it('is sent the rows as they are when it requests what others were sent before', () => {
+  it('is sent the current rows when other sessions have the same ranges', () => {
     const { show, present, pass, rows } = arrange();
     show('20', { 30: all });
     present('22', 'online');
@@ -164,7 +164,7 @@ describe('a session with ranges of a list', () => {
     expect(rows('21')[1]).toBe('user online');
   });
 
-  it('is sent the number of members and the groups also when none of its rows changed', () => {
+  it('is sent new counts when none of its rows changed', () => {
     const { show, present, pass, updates, happen, guild } = arrange();
     show('20', { 30: [[50, 60]] });
     present('22', 'online');
@@ -182,7 +182,7 @@ describe('a session with ranges of a list', () => {
     expect(updates('20')).toHaveLength(3);
   });
 
-  it('is sent changes of names and roles, and no role that was deleted', () => {
+  it('is sent changed names and roles, without deleted roles', () => {
     const { show, rewrite, pass, updates, happen, guild, rows, present } = arrange();
     guild.roles.set(id<RoleId>('10'), { ...role('10', 0n, 1), hoist: true });
     for (const userId of ['20', '21']) present(userId, 'online');
@@ -228,8 +228,8 @@ describe('a session with ranges of a list', () => {
   });
 });
 
-describe('what a session is sent of member lists', () => {
-  it('ends with the access of its user to the channel', () => {
+describe('an update of a member list', () => {
+  it('is not sent after the user has lost access to the channel', () => {
     const { show, rewrite, present, pass, updates } = arrange();
     rewrite('23', { roles: ['10'] });
     for (const userId of PEOPLE) present(userId, 'online');
@@ -242,7 +242,7 @@ describe('what a session is sent of member lists', () => {
     expect(updates('23')).toHaveLength(1);
   });
 
-  it('is nothing for a session that is not subscribed, nor the presences that it named', () => {
+  it('is not sent to a session that is not subscribed, which is sent no named presences either', () => {
     const { lists, run, request, guild } = arrange();
     const stranger = Object.assign(new RecordingSession('s24', '22'), { largeThreshold: 1 });
     run(lists.show(stranger, request({ 30: all }, ['20'])));
@@ -251,7 +251,7 @@ describe('what a session is sent of member lists', () => {
     expect([stranger.received.length, reached.includes(stranger)]).toEqual([0, false]);
   });
 
-  it('is sent when it is durable, and not after a fault or the end of the session', () => {
+  it('is sent after the commit, and not after a fault or the end of the session', () => {
     const { show, steer, held, updates, guild, lists, run, session, request } = arrange();
     steer.hold = true;
     for (const userId of ['20', '21', '22']) show(userId, { 30: all });
@@ -266,7 +266,7 @@ describe('what a session is sent of member lists', () => {
     expect(updates('22')).toEqual([]);
   });
 
-  it('follows the latest request, also when an earlier one arrives later or the session subscribes again', () => {
+  it('answers the latest request when an earlier one arrives later or the session subscribes again', () => {
     const { lists, run, session, request, updates, sent } = arrange();
     const [earlier, later] = [request({ 30: [[0, 1]] }), request({ 30: [[0, 2]] })];
     run(lists.show(session('20'), later));
@@ -282,7 +282,7 @@ describe('what a session is sent of member lists', () => {
     expect(sent).toEqual([]);
   });
 
-  it('contains the presence of a named member once, until the names change or the session subscribes again', () => {
+  it('comes with the presence of a named member once, until the names change or the session subscribes again', () => {
     const { show, present, session, lists, sent, run } = arrange();
     present('22', 'online');
     const presences = () => session('20').received.filter(({ t }) => t === 'PRESENCE_UPDATE').length;
@@ -296,7 +296,7 @@ describe('what a session is sent of member lists', () => {
     expect(presences()).toBe(3);
   });
 
-  it('ends with the actor', () => {
+  it('is not sent after the actor has ended', () => {
     const { show, present, lists, clock, sent, updates } = arrange();
     show('20', { 30: all });
     present('22', 'online');
@@ -330,7 +330,7 @@ describe('the lists of a guild', () => {
     expect(needed.at(-1)).toEqual(['20', '21', '22']);
   });
 
-  it('stay while they are requested again within that while', () => {
+  it('are kept when a session requests them again within 30 seconds', () => {
     const { show, present, pass, rows } = arrange();
     show('20', { 30: all });
     show('20', {});
@@ -354,7 +354,7 @@ describe('the lists of a guild', () => {
     expect(again.received).toHaveLength(2);
   });
 
-  it('are bounded together, and one that nobody is sent any more makes room after a while', () => {
+  it('share one bound, and an unused list is removed after 30 seconds', () => {
     const { show, present, pass, updates } = arrange({ membersMax: 6 });
     for (const userId of ['20', '21']) present(userId, 'online');
     show('20', { 30: all, 32: all });
@@ -367,7 +367,7 @@ describe('the lists of a guild', () => {
     expect(updates('20').map(({ online_count: count }) => count)).toEqual([2, 2]);
   });
 
-  it('are kept up to date for a while without a viewer', () => {
+  it('are updated for 30 seconds after the last session has left', () => {
     const { show, present, pass, rows } = arrange();
     show('20', { 30: all });
     show('20', {});
