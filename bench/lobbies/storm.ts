@@ -6,6 +6,7 @@ import { type Failure, MORE, sumOf } from '../gateway/verdict.ts';
 import type { TableRow } from '../table.ts';
 import { Latencies } from '../wire/histogram.ts';
 import { nowNs } from '../wire/pace.ts';
+import { cpuMicrosOfTree } from '../wire/process.ts';
 import { type Api, inParallel } from './api.ts';
 import { apiOf, botAuthorization, type Target } from './bench.ts';
 import { join, type Player, signIn } from './players.ts';
@@ -30,6 +31,8 @@ interface StormReport {
   readonly seconds: number;
   readonly perSecond: number;
   readonly answerMs: Percentiles;
+  /** CPU time of the server's processes, those that were killed or started meanwhile included; null when it runs elsewhere. */
+  readonly cpuMicrosPerJoin: number | null;
   /** Requests repeated after a missing answer or 503, by the earlier status; 0 means no answer. */
   readonly retried: Readonly<Record<string, number>>;
   /** Requests that failed in the end, by status; 0 means no answer. */
@@ -54,6 +57,7 @@ export const STORM_METRICS = {
   'joins.p50': (report: StormReport) => report.answerMs.p50,
   'joins.p99': (report: StormReport) => report.answerMs.p99,
   'joins.max': (report: StormReport) => report.answerMs.max,
+  'joins.cpu': (report: StormReport) => report.cpuMicrosPerJoin ?? Number.NaN,
   failed: (report: StormReport) => sumOf(report.failed),
   missing: (report: StormReport) => report.missing,
   doubled: (report: StormReport) => report.doubled,
@@ -72,6 +76,8 @@ const RETRY_MS = 250;
  */
 export async function stormLobbies(options: StormOptions): Promise<StormReport> {
   const { joins, lobbies, atOnce, onProgress } = options;
+  // The first of several is the parent of the others.
+  const server = [options.serverPid ?? []].flat()[0];
   const thresholds = boundsOf(options.thresholds ?? [], STORM_METRICS);
   const api = await apiOf(options, atOnce);
   const bot = botAuthorization(options.token);
@@ -86,6 +92,8 @@ export async function stormLobbies(options: StormOptions): Promise<StormReport> 
     const retried: Record<string, number> = {};
     const latencies = new Latencies();
     let done = 0;
+    const cpuMicros = () => (server === undefined ? null : cpuMicrosOfTree(server));
+    const cpuBefore = cpuMicros();
     const startNs = nowNs();
     await inParallel(joins, atOnce, async (turn) => {
       const index = present(order[turn]);
@@ -103,11 +111,13 @@ export async function stormLobbies(options: StormOptions): Promise<StormReport> 
       onProgress?.({ phase: 'joining', done, of: joins });
     });
     const seconds = (nowNs() - startNs) / 1e9;
+    const cpuAfter = cpuMicros();
     const members = await membersOf(api, bot, new Set(joined.filter((id) => id !== '')), onProgress);
     const settled = {
       seconds,
       perSecond: joins / seconds,
       answerMs: percentilesOf(latencies),
+      cpuMicrosPerJoin: cpuBefore === null || cpuAfter === null ? null : (cpuAfter - cpuBefore) / joins,
       retried,
       failed,
     };
@@ -165,7 +175,10 @@ interface StormOutcome {
 /** @param settled What the storm itself was like. */
 export function judge(
   { joins, lobbies, atOnce }: Pick<StormOptions, 'joins' | 'lobbies' | 'atOnce'>,
-  settled: Pick<StormReport, 'seconds' | 'perSecond' | 'answerMs' | 'retried' | 'failed'>,
+  settled: Pick<
+    StormReport,
+    'seconds' | 'perSecond' | 'answerMs' | 'cpuMicrosPerJoin' | 'retried' | 'failed'
+  >,
   { players, joined, members }: StormOutcome,
 ): StormReport {
   const seats = [...members.values()].flat();
@@ -195,6 +208,7 @@ export const stormRowOf = (report: StormReport): TableRow => [
   ['answer_p50_ms', report.answerMs.p50],
   ['answer_p99_ms', report.answerMs.p99],
   ['answer_max_ms', report.answerMs.max],
+  ['cpu_us_per_join', report.cpuMicrosPerJoin ?? ''],
   ['retried', sumOf(report.retried)],
   ['failed', sumOf(report.failed)],
   ['lobbies_asked', report.lobbiesAsked],
@@ -208,6 +222,9 @@ export const stormFiguresOf = (report: StormReport): [string, string][] => [
   ['took', `${report.seconds.toFixed(2)} s (${Math.round(report.perSecond)}/s)`],
   ['join to answer p50, p90', `${millis(report.answerMs.p50)}, ${millis(report.answerMs.p90)}`],
   ['join to answer p99, max', `${millis(report.answerMs.p99)}, ${millis(report.answerMs.max)}`],
+  ...(report.cpuMicrosPerJoin === null
+    ? []
+    : [['server CPU-µs per join', report.cpuMicrosPerJoin.toFixed(0)] satisfies [string, string]]),
   ['asked again, by status', JSON.stringify(report.retried)],
   ['failed, by status', JSON.stringify(report.failed)],
   ['lobbies asked for, found', `${report.lobbiesAsked}, ${report.lobbiesFound}`],

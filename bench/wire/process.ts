@@ -24,12 +24,37 @@ export function usageOf(pids: Pids): Usage | null {
 
 function usageOfOne(pid: number): Usage | null {
   try {
-    // The name in the second field may contain any character, but ends at the last parenthesis.
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    const ticks = Number(fields[11]) + Number(fields[12]);
+    const { own } = ticksOf(pid);
     const rss = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
-    return { cpuMicros: (ticks * 1e6) / TICKS_PER_SECOND, rssBytes: Number(rss?.[1] ?? 0) * 1024 };
+    return { cpuMicros: microsOf(own), rssBytes: Number(rss?.[1] ?? 0) * 1024 };
+  } catch {
+    return null;
+  }
+}
+
+const microsOf = (ticks: number): number => (ticks * 1e6) / TICKS_PER_SECOND;
+
+function ticksOf(pid: number): { readonly own: number; readonly ofEndedChildren: number } {
+  // The name in the second field may contain any character, but ends at the last parenthesis.
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .map(Number);
+  const sum = (first: number): number => (fields[first] ?? 0) + (fields[first + 1] ?? 0);
+  return { own: sum(11), ofEndedChildren: sum(13) };
+}
+
+/**
+ * CPU time of a process and of all its descendants, those that have ended included, so that a killed process and its
+ * successor both count; null without /proc, or when the process has exited.
+ */
+export function cpuMicrosOfTree(pid: number): number | null {
+  try {
+    const { own, ofEndedChildren } = ticksOf(pid);
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
+    const inChildren = children.map((child) => cpuMicrosOfTree(Number(child)) ?? 0);
+    return microsOf(own + ofEndedChildren) + inChildren.reduce((sum, each) => sum + each, 0);
   } catch {
     return null;
   }

@@ -1,10 +1,11 @@
 // Goal: runs with several numbers of shards are reported side by side, and a fleet reports each lap.
+import { spawnSync } from 'node:child_process';
 import { afterEach, describe, expect, test } from 'vitest';
 import { besideOf } from '../../bench/gateway/beside.ts';
 import { Fleet } from '../../bench/gateway/fleet.ts';
 import { Sender } from '../../bench/gateway/sender.ts';
 import { nowNs } from '../../bench/wire/pace.ts';
-import { usageOf } from '../../bench/wire/process.ts';
+import { cpuMicrosOfTree, usageOf } from '../../bench/wire/process.ts';
 import { type FakeGateway, startFakeGateway } from './fake.gateway.ts';
 import { buildReport } from './report.builder.ts';
 
@@ -31,6 +32,19 @@ test('the use of several processes is added up, and is unknown when one of them 
   const both = usageOf([process.pid, process.pid]);
   if (one && both) expect(both.rssBytes).toBeGreaterThan(1.5 * one.rssBytes);
   expect(usageOf([process.pid, 2 ** 30])).toBeNull();
+});
+
+test('the CPU time of a process includes its children, also after they have ended', () => {
+  const before = cpuMicrosOfTree(process.pid);
+  const own = process.cpuUsage();
+  const burn =
+    'const untilMs = process.cpuUsage().user / 1000 + 200; while (process.cpuUsage().user / 1000 < untilMs);';
+  expect(spawnSync(process.execPath, ['-e', burn]).status).toBe(0);
+  const { user, system } = process.cpuUsage(own);
+  const after = cpuMicrosOfTree(process.pid);
+  if (before !== null && after !== null)
+    expect(after - before).toBeGreaterThanOrEqual(200_000 + user + system - 40_000);
+  expect(cpuMicrosOfTree(2 ** 30)).toBeNull();
 });
 
 describe('a fleet', () => {

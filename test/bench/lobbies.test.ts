@@ -94,7 +94,7 @@ describe('a run', { timeout: START_MS }, () => {
 
 describe('a broken storm of joins', () => {
   const answerMs: Percentiles = { p50: 1, p90: 1, p99: 1, p999: 1, p9999: 1, max: 1, mean: 1 };
-  const settled = { seconds: 1, perSecond: 3, answerMs, retried: {}, failed: {} };
+  const settled = { seconds: 1, perSecond: 3, answerMs, cpuMicrosPerJoin: null, retried: {}, failed: {} };
   const plan = { joins: 3, lobbies: 2, atOnce: 3 };
   const players = ['1', '2', '3'].map((userId): Player => ({ userId, authorization: '' }));
   const outcome = (joined: string[], members: Record<string, string[]>, failed = {}) =>
