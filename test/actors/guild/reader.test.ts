@@ -62,3 +62,12 @@ it('reads all members as long as one of them is unknown, and keeps them', async 
   expect(all.map(({ user }) => members.get(user.id))).toEqual(all);
   expect(reads()).toEqual([]);
 });
+
+it.each([
+  ['reads all members of a guild that has as many as are asked for', 3, 1],
+  ['reads no list of members of a guild that has more', 4, 0],
+])('%s', (_, memberCount, reads) => {
+  const { guild } = unread(memberCount);
+  const stores = { guilds: { membersAfter: async () => [] } };
+  expect([...guildReads(guild, { everyoneUpTo: 3 }, stores as never)]).toHaveLength(reads);
+});

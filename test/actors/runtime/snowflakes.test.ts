@@ -1,6 +1,6 @@
 // Goal: ids ascend above those in the database even when the clock lags, and a large lag is reported.
 import { expect, test } from 'vitest';
-import { raisedByStores, snowflakeSource } from '../../../actors/runtime/snowflakes.ts';
+import { clockBehind, raisedByStores, snowflakeSource } from '../../../actors/runtime/snowflakes.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 
 test('a raise above the clock is followed, and reported once when the lag is more than five seconds', () => {
@@ -17,4 +17,11 @@ test('a raise above the clock is followed, and reported once when the lag is mor
   expect(behind).toEqual([5_001]);
   ids();
   expect([source.lastMs(), source.worker()]).toEqual([nowMs + 5_002, 3]);
+});
+
+test('the report of a lag names it in whole seconds and says what to do', () => {
+  expect(clockBehind(5_001)).toBe(
+    'The clock is 6 s behind the newest ids. New ids continue after them, so ids and their times run ahead of the ' +
+      'clock until it has caught up. Correct the clock.',
+  );
 });

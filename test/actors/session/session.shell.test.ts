@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { GatewaySessionActor } from '../../../actors/session/session.shell.ts';
 import { DispatchBody } from '../../../engine/fanout/body.ts';
+import { CLOSE } from '../../../protocol/closecodes.ts';
 import { arrange, FakeSink, identifyWith, SETTINGS, settled } from './harness.ts';
 
 async function open() {
@@ -49,5 +50,18 @@ describe('a session', () => {
     expect(next.names).toEqual(Array(2).fill('GUILD_CREATE'));
     for (let round = 0; round < 2; round += 1) next.makeRoom();
     expect(next.names).toEqual([...Array(3).fill('GUILD_CREATE'), 'RESUMED']);
+  });
+
+  it('closes its connection with a code for an unknown error when it fails, and is reported', async () => {
+    const { backend, clock, faults, session, sink } = await open();
+    session.presence = { status: 'online', activities: [], since: null, afk: false };
+    session.detach(sink, true);
+    clock.advance(1000);
+    backend.fault = 'presence';
+    const next = new FakeSink();
+    session.attach(next, session.seq);
+    await settled();
+    expect([next.closedWith, session.over]).toEqual([CLOSE.UNKNOWN_ERROR.code, true]);
+    expect(faults).toEqual([new Error('planted fault in presence')]);
   });
 });

@@ -58,7 +58,7 @@ function arrange() {
     for (const hear of [...hearers]) hear({ moved: [0], gone: [], came: [] });
     await turn();
   };
-  return { clock, line, entered, state, opened, told, move };
+  return { clock, hearers, line, entered, state, opened, told, move };
 }
 
 const unreachable = () => new LinkFault('unreachable', 'The link is broken.');
@@ -221,6 +221,20 @@ describe('a session whose user changes hands', () => {
     expect(await line.reopen(entered, null)).toEqual(REOPENED);
     await move();
     expect(opened).toEqual(['s1']);
+  });
+
+  it('leaves no listener behind when several attempts to open it again fail', async () => {
+    const { clock, hearers, line, entered, state, opened, move } = arrange();
+    const before = hearers.size;
+    await line.reopen(entered, null);
+    state.failures = 3;
+    await move();
+    expect([state.reopens, hearers.size]).toEqual([2, before + 1]);
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      clock.advance(10_000);
+      await turn();
+    }
+    expect([opened, state.reopens, hearers.size]).toEqual([['s1'], 5, before]);
   });
 
   it('waits for the owner that opens it, and keeps its guilds, when it was not open', async () => {
