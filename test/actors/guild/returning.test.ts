@@ -22,6 +22,13 @@ async function entered(...sessions: FollowingSession[]) {
   return entering;
 }
 
+async function said(content: string) {
+  const saying = guild.say(SQUARE, content);
+  await settleAll();
+  guild.owner.settle();
+  await saying;
+}
+
 describe('a session that comes back', () => {
   it('receives the presences of users who came online from the next owner, though no record holds them', async () => {
     await entered(ann, bob);
@@ -42,12 +49,7 @@ describe('a session that comes back', () => {
     away.heard.push(['f', ann.cursor ?? 0]);
     const presence = { status: 'online', activities: [], client_status: {} } as never;
     await guild.call('setPresence', { userId: BOB as never, presence }, '0');
-    for (const text of ['one', 'two']) {
-      const saying = guild.say(SQUARE, text, null);
-      await settleAll();
-      guild.owner.settle();
-      await saying;
-    }
+    for (const text of ['one', 'two']) await said(text);
     await guild.handOver();
     expect(await entered(away)).toEqual(['tooOld']);
   });
@@ -66,5 +68,19 @@ describe('a session that comes back', () => {
     back.heard.length = 0;
     await entered(back);
     expect(back.received.map(({ t }) => t)).toEqual(['GUILD_CREATE']);
+  });
+
+  it('receives nothing that it missed before it is sent the guild again, when the actor that it followed has failed', async () => {
+    await said('received');
+    await entered(ann);
+    const away = new FollowingSession('a1', ANN);
+    away.heard.push(['f', ann.cursor ?? 0]);
+    await said('missed');
+    const failing = guild.say(SQUARE, 'in vain');
+    await settleAll();
+    for (const commit of guild.owner.waiting.splice(0)) commit.done(new Error('The disk is gone.'));
+    await expect(failing).rejects.toThrow('The disk is gone.');
+    await entered(away);
+    expect(away.received.map(({ t }) => t)).toEqual(['GUILD_DELETE', 'GUILD_CREATE']);
   });
 });

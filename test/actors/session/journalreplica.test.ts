@@ -23,6 +23,8 @@ class Net {
   readonly losing = new Set<string>();
   /** Shards that answer to an append only after this. */
   readonly held = new Map<string, Promise<void>>();
+  /** The sizes of the chunks that arrived, in bytes. */
+  readonly sizes: number[] = [];
   readonly bytesMax: number;
 
   constructor(bytesMax = 64 << 20) {
@@ -55,6 +57,8 @@ class Net {
   async ask(to: string, method: string, args: readonly unknown[]): Promise<unknown> {
     await (method === 'journals.append' ? this.held.get(to) : undefined);
     if (this.silent.has(to) || this.gone.has(to)) throw new LinkFault('unreachable', 'planted');
+    const chunk = args[4];
+    if (chunk instanceof Uint8Array) this.sizes.push(chunk.length);
     const answer = await this.shards.get(to)?.handlers.get(method)?.(structuredClone(args) as never);
     if (this.losing.delete(to)) throw new LinkFault('lost', 'planted');
     return answer;
@@ -223,6 +227,27 @@ describe('a replica of a journal', () => {
     net.kill('a');
     expect(jsons(await b.take(session, before))).toEqual(['after']);
     expect(seq).toBeLessThan(before);
+  });
+
+  it('has up to 16 MiB that wait, and starts again without them beyond that', async () => {
+    const { net, a } = await paired();
+    net.silent.add('b');
+    a.buddy.append(new Uint8Array(16 << 20), 9, 0);
+    expect(a.buddy.waitingBytes).toBe(16 << 20);
+    a.buddy.append(new Uint8Array(1), 9, 16 << 20);
+    expect(a.buddy.waitingBytes).toBe(0);
+  });
+
+  it('is sent in requests of up to 4 MiB', async () => {
+    const { net, a } = await paired();
+    let answer = (): void => undefined;
+    net.held.set('b', new Promise((resolve) => (answer = resolve)));
+    net.sizes.splice(0);
+    for (let at = 0; at < 6; at += 1) a.buddy.append(new Uint8Array(1 << 20), 9, at << 20);
+    answer();
+    await net.pass(100);
+    expect(net.sizes).toEqual([1 << 20, 4 << 20, 1 << 20]);
+    expect(a.buddy.waitingBytes).toBe(0);
   });
 
   it('is continued by a shard that restarts with its disk', async () => {

@@ -328,6 +328,16 @@ describe('a shard', () => {
     expect(authority.owners.every((owner) => owner === null)).toBe(true);
   });
 
+  it('serves at once without partitions when none is planned for it', async () => {
+    const { shard, pass } = cluster();
+    const shards = Array.from({ length: PARTITIONS + 1 }, (_, at) => shard(`s${at}`));
+    const serving = Promise.all(shards.map(({ ownership }) => ownership.start()));
+    await pass(HANDOVER_MS);
+    expect(shards.map(({ ownership }) => ownership.state)).toEqual(shards.map(() => 'serving'));
+    expect(shards.some((each) => each.served().length === 0)).toBe(true);
+    await serving;
+  });
+
   it('serves without partitions when their owners do not hand them over', async () => {
     const { started, shard, pass } = cluster();
     const [a] = await started('a');
