@@ -245,6 +245,16 @@ describe('sessions of other shards', () => {
     expect(session('a', 3).over).toBe(false);
   });
 
+  it('are remembered as ended up to 4,096 for each shard, the latest ones', () => {
+    const { session, remote } = arrange('a');
+    session('a', 5_000);
+    for (let handle = 1; handle <= 4_096; handle += 1) remote.ended('a', 1, handle, false);
+    expect(() => session('a', 1)).toThrow('has ended');
+    remote.ended('a', 1, 4_097, false);
+    expect(session('a', 1).over).toBe(false);
+    expect(() => session('a', 2)).toThrow('has ended');
+  });
+
   it('are writable again only when their shard answers the latest request', async () => {
     const { session, remote } = arrange('a');
     let free = false;

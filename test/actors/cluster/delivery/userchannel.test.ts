@@ -17,6 +17,7 @@ const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 /** A user of this shard, whose owner fails as often as the test says. */
 function arrange() {
   const clock = new VirtualClock();
+  const wheel = new TimerWheel(clock);
   const hearers = new Set<(change: OwnershipChange) => void>();
   let owner: Owner = { shardId: 'self', instance: 'self', epoch: 1 };
   const ownership = {
@@ -34,7 +35,7 @@ function arrange() {
   /** What the owner of the user is told: presences of reopened sessions, requests, and ends. */
   const told: unknown[] = [];
   const line = new UserChannels({
-    ...{ ownership, wheel: new TimerWheel(clock), nowMs: () => clock.monotonic(), resumeWindowMs: 1000 },
+    ...{ ownership, wheel, nowMs: () => clock.monotonic(), resumeWindowMs: 1000 },
     scope: new Lifetime(clock),
     cursors: () => [],
     userBackend: {
@@ -58,7 +59,7 @@ function arrange() {
     for (const hear of [...hearers]) hear({ moved: [0], gone: [], came: [] });
     await turn();
   };
-  return { clock, hearers, line, entered, state, opened, told, move };
+  return { clock, wheel, hearers, line, entered, state, opened, told, move };
 }
 
 const unreachable = () => new LinkFault('unreachable', 'The link is broken.');
@@ -223,18 +224,20 @@ describe('a session whose user changes hands', () => {
     expect(opened).toEqual(['s1']);
   });
 
-  it('leaves no listener behind when several attempts to open it again fail', async () => {
-    const { clock, hearers, line, entered, state, opened, move } = arrange();
+  it('leaves no listener and no timer behind when several attempts to open it again fail', async () => {
+    const { clock, wheel, hearers, line, entered, state, opened, move } = arrange();
     const before = hearers.size;
     await line.reopen(entered, null);
     state.failures = 3;
-    await move();
-    expect([state.reopens, hearers.size]).toEqual([2, before + 1]);
-    for (let attempt = 0; attempt < 3; attempt += 1) {
+    for (const reopens of [2, 3]) {
+      await move();
+      expect([state.reopens, hearers.size, wheel.size]).toEqual([reopens, before + 1, 1]);
+    }
+    for (let attempt = 0; attempt < 2; attempt += 1) {
       clock.advance(10_000);
       await turn();
     }
-    expect([opened, state.reopens, hearers.size]).toEqual([['s1'], 5, before]);
+    expect([opened, state.reopens, hearers.size, wheel.size]).toEqual([['s1'], 5, before, 0]);
   });
 
   it('waits for the owner that opens it, and keeps its guilds, when it was not open', async () => {
