@@ -60,7 +60,7 @@ describe('a cache', () => {
     expect([cache.peek('a'), await cache.lookUp('b')]).toEqual([2, 2]);
   });
 
-  it('bounds the reads under way, of which those that have ended are none', async () => {
+  it('allows only so many reads at a time, and does not count those that have ended', async () => {
     const { cache } = arrange({ reads_max: 1 });
     const [first, second] = ['a', 'b'].map(cache.lookUp);
     await expect(second).rejects.toThrow('Too many look-ups');

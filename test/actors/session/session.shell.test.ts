@@ -54,7 +54,7 @@ describe('a session', () => {
 
   it('closes its connection with a code for an unknown error when it fails, and is reported', async () => {
     const { backend, clock, faults, session, sink } = await open();
-    session.presence = { status: 'online', activities: [], since: null, afk: false };
+    session.ask({ name: 'presence', input: { status: 'idle' } as never });
     session.detach(sink, true);
     clock.advance(1000);
     backend.fault = 'presence';
