@@ -91,6 +91,15 @@ describe('an owner', () => {
     expect(epoch.takeNumbered()).toEqual([]);
   });
 
+  it('records a command without dispatches under a number that nothing else has', () => {
+    const epoch = epochOf(2);
+    const before = epoch.number({ t: 'GUILD_UPDATE', d: {}, to: EVERYONE }, NOW_MS);
+    const reply = { ok: true, value: null } as const;
+    const { record: written } = epoch.recording({ nowMs: NOW_MS, commandKey: 'k', reply }, []);
+    const after = epoch.number({ t: 'GUILD_UPDATE', d: {}, to: EVERYONE }, NOW_MS);
+    expect([before, written?.n, after]).toEqual([1, 2, 3].map((at) => baseOf(2) + at));
+  });
+
   it('gives each notification the number of the last one for everyone before it', () => {
     const epoch = epochOf(2);
     const [first, some, last] = [true, false, false].map((isForAll) =>

@@ -69,6 +69,17 @@ describe('a stream', () => {
     expect([names(stream, EPOCH), names(stream, EPOCH + 1)]).toEqual(['tooOld', 'bc']);
   });
 
+  it('returns the last dispatches of the wanted names in order, at most as many as wanted', () => {
+    const stream = streamOf();
+    for (const name of 'abc') stream.add(told(name), 0);
+    stream.add({ ...told('d'), t: 'GUILD_UPDATE' }, 0);
+    const last = (max: number) => stream.lastOf((t) => t === 'TYPING_START', max).map(({ d }) => d);
+    expect([last(2), last(4)]).toEqual([
+      [{ name: 'b' }, { name: 'c' }],
+      [{ name: 'a' }, { name: 'b' }, { name: 'c' }],
+    ]);
+  });
+
   it('continues after the dispatches of earlier owners', () => {
     const stream = streamOf({}, 3);
     const restored = [EPOCH + 5, EPOCH + 7, 2 * EPOCH + 1].map((n) => ({ ...told('r'), n, atMs: 0 }));
@@ -113,6 +124,7 @@ describe('merged dispatches', () => {
     const at = (...numbers: number[]) => numbers.map((n) => ({ ...told('a'), n, atMs: 0 }));
     const numbers = merged(at(6, 9), at(4, 5, 6, 7), 5).map(({ n }) => n);
     expect(numbers).toEqual([6, 7, 9]);
+    expect(merged(at(6), at(7), 5).map(({ n }) => n)).toEqual([6, 7]);
   });
 });
 

@@ -288,6 +288,15 @@ describe('a journal', () => {
     expect(readBatch(resummed(words), 0)).toEqual({ kind: 'lost', nextWord: null, torn: false });
   });
 
+  it('has no batch whose lists are shorter than nothing, although its checksum is right', () => {
+    const batch = new BatchWriter();
+    batch.dispatch('MESSAGE_CREATE', '{}', null);
+    batch.add(9);
+    const words = wordsOf(batch.finish(1, 0));
+    words[2] = -1;
+    expect(readBatch(resummed(words), 0)).toEqual({ kind: 'lost', nextWord: null, torn: false });
+  });
+
   it('has no batch whose first entry has the sessions of an entry before it, although its checksum is right', () => {
     const batch = new BatchWriter();
     batch.dispatch('MESSAGE_CREATE', '{}', null);
@@ -347,6 +356,13 @@ describe('the parts of it', () => {
       json: '{"content":"ä𝄞"}',
       origin,
     });
+  });
+
+  it('carry a dispatch that no session was sent', () => {
+    const batch = new BatchWriter();
+    batch.dispatch('MESSAGE_CREATE', '{}', null);
+    const read = readBatch(wordsOf(batch.finish(1, 0)), 0);
+    expect(read.kind === 'whole' && read.entries.map(({ handles }) => [...handles])).toEqual([[]]);
   });
 
   it('have a checksum that any change of one word changes', () => {

@@ -23,7 +23,7 @@ function arrange(isAlone = false) {
     users: { sessions: () => state.sessions, listeners: () => [] },
     cluster: {
       ownership: {
-        owns: () => state.owns,
+        owns: (userId: string) => userId === ANN && state.owns,
         ownerOf: (userId: string) => {
           const shardId = state.shardOf(userId);
           return shardId === null ? null : { shardId };
@@ -52,8 +52,9 @@ function arrange(isAlone = false) {
         },
   } as unknown as NotifierPorts;
   const notifier = createNotifier(ports);
-  const moved = (): void => {
-    state.owns = false;
+  /** Users move to other shards, and Ann with them unless she stays. */
+  const moved = (stays = false): void => {
+    state.owns = stays;
     for (const run of listeners) run({ moved: [3] });
     clock.settle();
   };
@@ -76,6 +77,15 @@ describe('a dispatch for a session that is not open', () => {
     expect(state.forwarded).toEqual(['CALL_CREATE']);
     clock.advance(60_000);
     expect([state.forwarded, state.delivered]).toEqual([['CALL_CREATE'], []]);
+  });
+
+  it('goes on waiting when only other users move', () => {
+    const { state, notifier, moved } = arrange();
+    notifier.notifySession(ANN, 's1', 'CALL_CREATE', {});
+    moved(true);
+    state.isOpen = true;
+    notifier.sessionOpened({ sessionId: 's1' });
+    expect([state.forwarded, state.delivered]).toEqual([[], ['CALL_CREATE']]);
   });
 
   it('is dropped when the session has not opened within 30 seconds', () => {

@@ -1,18 +1,21 @@
 // Goal: the owners of a session's user and guilds learn why the session left its shard, and what they ask of it is done.
 import { describe, expect, it } from 'vitest';
 import { createClusterSessions } from '../../../../actors/cluster/delivery/sessions.ts';
-import type { SessionFrames, ShardInfo } from '../../../../actors/placement/ports.ts';
+import type { SessionFrames, ShardInfo, Subscribed } from '../../../../actors/placement/ports.ts';
 import { Lifetime } from '../../../../actors/runtime/clock.ts';
 import { baseOf } from '../../../../actors/runtime/stream.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
 import type { LiveSession } from '../../../../actors/session/backend.ts';
+import type { DispatchBody } from '../../../../engine/fanout/body.ts';
 import type { GuildId } from '../../../../protocol/ids.ts';
 import { scriptedOwners } from '../../../support/scriptedowners.ts';
 
 /** Ids are equal to their partitions. */
 const USER = '1';
 const GUILD = '8' as GuildId;
+/** A guild of shard `self`. */
+const OWN_GUILD = '9' as GuildId;
 
 /** The session has the stream of the guild up to here. */
 const CAUGHT_UP = { kind: 'following', epoch: 1, handle: 1, ownerId: GUILD, n: baseOf(1) + 5 } as const;
@@ -25,9 +28,14 @@ function arrange() {
   const { ownership, shards, give } = scriptedOwners();
   shards.push({ id: 'other', instance: 'other#1' } as ShardInfo);
   give('other#1', [USER, GUILD]);
+  give('self#1', [OWN_GUILD]);
   const served = new Map<string, (args: readonly unknown[], context: { readonly from: string }) => unknown>();
   const told: unknown[] = [];
   const asked: unknown[] = [];
+  const sent: unknown[] = [];
+  const unsubscribed: unknown[] = [];
+  /** The answer of the guild of the other shard to a subscription. */
+  const answer = { how: 'member' as Subscribed };
   const receivers: SessionFrames[] = [];
   const router = {
     serve: (method: string, run: () => unknown) => void served.set(method, run),
@@ -35,25 +43,32 @@ function arrange() {
     tellShard: (...all: readonly unknown[]) => void told.push(all),
     async askShard(to: string, method: string) {
       asked.push([to, method]);
-      if (method !== 'remoteSessions.subscribe') return { guildIds: [GUILD] };
-      for (const receiver of receivers) receiver.frames('other', [CAUGHT_UP]);
-      return ['member'];
+      if (method !== 'remoteSessions.subscribe') return { guildIds: [GUILD], isWhole: true };
+      if (answer.how === 'member') for (const receiver of receivers) receiver.frames('other', [CAUGHT_UP]);
+      return [answer.how];
     },
   };
   const { backend } = createClusterSessions({
     ...{ cluster: { ownership, router }, links: { onBroken: () => undefined }, direct: null, clock },
     ...{ wheel: new TimerWheel(clock), lifetime: new Lifetime(clock), resumeWindowMs: 60_000 },
-    ...{ guilds: {}, userBackend: {}, streamInterrupted: () => undefined, dispatchesMissed: () => undefined },
+    guilds: {
+      enter: async () => ['member'],
+      unsubscribe: (guildId: GuildId, { sessionId }: LiveSession) => unsubscribed.push([guildId, sessionId]),
+    },
+    noSubscribers: (...all: readonly unknown[]) => unsubscribed.push(all),
+    ...{ userBackend: {}, streamInterrupted: () => undefined, dispatchesMissed: () => undefined },
     onFault: (fault: unknown) => expect.fail(String(fault)),
   } as unknown as Parameters<typeof createClusterSessions>[0]);
   const session = {
     ...{ sessionId: 'one', userId: USER, principal: { userId: USER }, bot: false, intents: 1 },
     ...{ shard: [0, 1], largeThreshold: 50, following: () => undefined, left: () => undefined },
+    deliver: ({ t, d }: DispatchBody) => sent.push([t, d]),
   } as unknown as LiveSession;
   /** A message of the other shard about the session, which it knows by its first handle. */
-  const receive = (method: string, ...rest: readonly unknown[]) =>
-    served.get(method)?.([1, 1, ...rest], { from: 'other' });
-  return { clock, backend, session, told, asked, receive };
+  const receive = (method: string, ...rest: readonly unknown[]) => call(method, [1, 1, ...rest]);
+  /** A message of the other shard about a session of its own. */
+  const call = (method: string, args: readonly unknown[]) => served.get(method)?.(args, { from: 'other' });
+  return { clock, backend, session, answer, told, asked, sent, unsubscribed, receive, call };
 }
 
 describe('a session whose user another shard owns', () => {
@@ -95,5 +110,65 @@ describe('a session whose socket has room', () => {
     told.length = 0;
     await receive('localSessions.whenWritable', 7);
     expect(told).toEqual([['other', 'remoteSessions.writable', ['self#1', 1, 7]]]);
+  });
+});
+
+describe('a session of a user who has left a guild', () => {
+  it.each([
+    [
+      'receives the deletion of a guild that READY announced',
+      { bot: false },
+      [['GUILD_DELETE', { id: GUILD }]],
+    ],
+    ['receives nothing when it is of a bot without the intent', { bot: true, intents: 0 }, []],
+  ] as const)('%s', async (_what, change, received) => {
+    const { backend, session, answer, sent } = arrange();
+    const live = { ...session, ...change };
+    await backend.open(live);
+    answer.how = 'gone';
+    await backend.subscribe(live, GUILD);
+    expect(sent).toEqual(received);
+  });
+});
+
+describe('a session that moved to this shard', () => {
+  it.each([
+    ['goes on when a guild has what it missed', 'member', true],
+    ['ends when a guild no longer has what it missed', 'tooOld', false],
+  ] as const)('%s', async (_what, how, isWhole) => {
+    const { backend, session, answer } = arrange();
+    answer.how = how;
+    const reopened: unknown[] = [];
+    const cursors = () => [[GUILD, CAUGHT_UP.n]] as const;
+    void backend.reopen(session, { presence: null, cursors }).then((whole) => reopened.push(whole));
+    await turn();
+    expect(reopened).toEqual([isWhole]);
+  });
+});
+
+describe('a session of another shard that is subscribed to a guild of this shard', () => {
+  it('leaves the guild when it ends', async () => {
+    const { call, unsubscribed } = arrange();
+    const principal = { userId: USER, bot: false, authorization: null };
+    const descriptor = {
+      handle: 7,
+      sessionId: 'two',
+      principal,
+      intents: 1,
+      shard: [0, 1],
+      largeThreshold: 50,
+    };
+    const reference = { home: 'other#1', talk: 1, session: descriptor };
+    await call('remoteSessions.subscribe', [
+      OWN_GUILD,
+      [{ session: reference, after: null, memberList: null }],
+      1,
+    ]);
+    expect(unsubscribed).toEqual([]);
+    call('remoteSessions.ended', ['other#1', 1, 7, false]);
+    expect(unsubscribed).toEqual([
+      [OWN_GUILD, 'two'],
+      [OWN_GUILD, USER],
+    ]);
   });
 });

@@ -48,7 +48,7 @@ function arrange() {
     onFault: (fault) => faults.push(fault),
   });
   return {
-    ...{ post, taken, asked, way, due, owners },
+    ...{ post, taken, asked, way, due, owners, faults, clock },
     own(id: string, shardId: string | null) {
       if (shardId === null) owners.delete(id);
       else owners.set(id, shardId);
@@ -136,6 +136,23 @@ describe('a state update for the owner of an id', () => {
     expect([[...taken], post.size]).toEqual([[['2 x', 2]], 0]);
     await pass(3000);
     expect([...taken]).toEqual([['2 x', 2]]);
+  });
+
+  it('is forgotten with its id when it is applied here: nothing waits any longer', async () => {
+    const { post, taken, clock, own, pass } = arrange();
+    post.put('2', 'x', 1);
+    own('2', 'self');
+    await pass(50);
+    expect([[...taken], post.size, clock.timers]).toEqual([[['2 x', 1]], 0, 0]);
+  });
+
+  it('is refused and reported when 500,000 others wait', () => {
+    const { post, faults } = arrange();
+    const about = Array.from({ length: 500_000 }, (_, at) => String(at));
+    for (const each of about) post.put('2', each, 1);
+    expect([post.size, faults]).toEqual([500_000, []]);
+    for (const each of ['0', 'x']) post.put('2', each, 2);
+    expect([post.size, faults]).toMatchObject([500_000, [{ kind: 'overloaded' }]]);
   });
 
   it('is sent again after growing delays, up to two seconds, while the other shard refuses it', async () => {
