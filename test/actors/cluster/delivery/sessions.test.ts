@@ -34,8 +34,8 @@ function arrange() {
   const asked: unknown[] = [];
   const sent: unknown[] = [];
   const unsubscribed: unknown[] = [];
-  /** The answer of the guild of the other shard to a subscription. */
-  const answer = { how: 'member' as Subscribed };
+  /** The answers of the guild of the other shard to subscriptions, in order; then `member`. */
+  const answers: Subscribed[] = [];
   const receivers: SessionFrames[] = [];
   const router = {
     serve: (method: string, run: () => unknown) => void served.set(method, run),
@@ -44,8 +44,9 @@ function arrange() {
     async askShard(to: string, method: string) {
       asked.push([to, method]);
       if (method !== 'remoteSessions.subscribe') return { guildIds: [GUILD], isWhole: true };
-      if (answer.how === 'member') for (const receiver of receivers) receiver.frames('other', [CAUGHT_UP]);
-      return [answer.how];
+      const how = answers.shift() ?? 'member';
+      if (how === 'member') for (const receiver of receivers) receiver.frames('other', [CAUGHT_UP]);
+      return [how];
     },
   };
   const { backend } = createClusterSessions({
@@ -68,7 +69,7 @@ function arrange() {
   const receive = (method: string, ...rest: readonly unknown[]) => call(method, [1, 1, ...rest]);
   /** A message of the other shard about a session of its own. */
   const call = (method: string, args: readonly unknown[]) => served.get(method)?.(args, { from: 'other' });
-  return { clock, backend, session, answer, told, asked, sent, unsubscribed, receive, call };
+  return { clock, backend, session, answers, told, asked, sent, unsubscribed, receive, call };
 }
 
 describe('a session whose user another shard owns', () => {
@@ -122,10 +123,10 @@ describe('a session of a user who has left a guild', () => {
     ],
     ['receives nothing when it is of a bot without the intent', { bot: true, intents: 0 }, []],
   ] as const)('%s', async (_what, change, received) => {
-    const { backend, session, answer, sent } = arrange();
+    const { backend, session, answers, sent } = arrange();
     const live = { ...session, ...change };
     await backend.open(live);
-    answer.how = 'gone';
+    answers.push('gone');
     await backend.subscribe(live, GUILD);
     expect(sent).toEqual(received);
   });
@@ -136,8 +137,8 @@ describe('a session that moved to this shard', () => {
     ['goes on when a guild has what it missed', 'member', true],
     ['ends when a guild no longer has what it missed', 'tooOld', false],
   ] as const)('%s', async (_what, how, isWhole) => {
-    const { backend, session, answer } = arrange();
-    answer.how = how;
+    const { backend, session, answers } = arrange();
+    answers.push(how);
     const reopened: unknown[] = [];
     const cursors = () => [[GUILD, CAUGHT_UP.n]] as const;
     void backend.reopen(session, { presence: null, cursors }).then((whole) => reopened.push(whole));
