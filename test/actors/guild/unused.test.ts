@@ -1,5 +1,7 @@
 // Goal: a guild that nobody follows leaves memory, and one that a session follows does not.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Guilds } from '../../../actors/guild/guilds.ts';
+import { HERE } from '../../../actors/placement/routing.ts';
 import type { ChannelId, GuildId } from '../../../protocol/ids.ts';
 import { GUILD_ID, OWNER_ID } from '../../support/guild.ts';
 import { FollowingSession, IDLE_MS, OwnedGuild, SQUARE, settleAll } from '../../support/ownedguild.ts';
@@ -17,7 +19,7 @@ afterEach(() => {
 
 const isInMemory = async (): Promise<boolean> => {
   await settleAll();
-  return guild.owner.registry.peek(GUILD_ID as GuildId) !== undefined;
+  return new Guilds(guild.owner.registry, HERE).isResident(GUILD_ID as GuildId);
 };
 
 describe('a guild without commands', () => {

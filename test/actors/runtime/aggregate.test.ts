@@ -45,6 +45,8 @@ const RULES = {
 interface Log {
   readonly reads: string[];
   readonly sent: string[];
+  /** The counts that an embedding program was shown, each with its tally. */
+  readonly tapped: (readonly [t: string, d: object, id: string])[];
   /** How each tally ended. */
   readonly endings: string[];
   /** Rows cannot be read while it is set. */
@@ -107,6 +109,7 @@ class TallyShell extends AggregateShell<Tally, TallyFact, number> {
   protected outgoing(_state: Tally, d: number, _fact: TallyFact, nowMs: number): OutgoingDispatch[] {
     const dispatch = { t: 'COUNT', d: { count: d }, to: { kind: 'guild' } } as const;
     const n = this.epoch?.number(dispatch, nowMs) ?? 0;
+    this.tap(dispatch.t, dispatch.d);
     const deliver = ({ t }: DispatchBody) => void this.#log.sent.push(t);
     const sessionId = 'a session' as const;
     return [{ ...dispatch, to: [{ sessionId, userId: '1' as never, intents: 0, bot: false, deliver }], n }];
@@ -138,7 +141,7 @@ function arrange(keptMax = Number.POSITIVE_INFINITY, onBug = fail) {
   const clock = new VirtualClock();
   const loadQueue = new LoadQueue({ atOnceMax: 1, waitingMax: 100 });
   const commits: Commit[] = [];
-  const log: Log = { reads: [], sent: [], endings: [], isBroken: false, absentRow: null };
+  const log: Log = { reads: [], sent: [], tapped: [], endings: [], isBroken: false, absentRow: null };
   const ownership: AggregateOwnership = {
     fenceOf: () => ({ partition: 1, epoch: 1 }),
     decides: () => true,
@@ -154,21 +157,27 @@ function arrange(keptMax = Number.POSITIVE_INFINITY, onBug = fail) {
   const ports: AggregatePorts = {
     writer: { depth: 0, flush: async () => undefined, commit: (commit) => void commits.push(commit) },
     ...{ clock, ownership, rulesMs: null, nextId: () => '1' as never },
-    tap: { listening: false, see: () => undefined },
+    tap: { listening: true, see: (...all) => void log.tapped.push(all) },
   };
   const registry = new Registry<Tally, TallyShell>({
     machine: residentMachine<Tally>('tally'),
     makeShell: (id, send) => new TallyShell(id, ports, send, keptMax, log),
     ...{ backlogMax: 100, idleMs: 1e9, supervisor: createSupervisor(), clock, wheel: new TimerWheel(clock) },
     onBug: (_id, error) => onBug(error),
+    admits: () => true,
   });
-  const act = (id: string, types: readonly TallyFact['type'][], commandKey: string | null = null) =>
+  const act = (
+    id: string,
+    types: readonly TallyFact['type'][],
+    commandKey: string | null = null,
+    background = false,
+  ) =>
     new Promise<Reply<number>>((resolve, fault) => {
       const answer = (reply: Reply<number>) => {
         log.sent.push('reply');
         resolve(reply);
       };
-      registry.workWith(id, (shell) => shell.act(types, answer, fault, commandKey));
+      registry.workWith(id, (shell) => shell.act(types, answer, fault, commandKey), { background });
     });
   const settle = async () => {
     await turn();
@@ -192,6 +201,25 @@ describe('an aggregate that waits to be read', () => {
     await turn();
     expect(log.reads).toEqual(['2']);
     expect(await acts[0]).toContain('moved');
+  });
+});
+
+describe('an aggregate that a caller waits for', () => {
+  it.each([
+    ['from the start', []],
+    ['after a session', ['2']],
+  ])('is read before one that only a session waits for when the caller waits %s', async (_when, earlier) => {
+    const { loadQueue, log, act, settle } = arrange();
+    let free: () => void = () => undefined;
+    void loadQueue.begin(() => new Promise<void>((resolve) => (free = resolve)), true);
+    const acts = ['1', ...earlier].map((id) => act(id, [], null, true));
+    await turn();
+    acts.push(act('2', []));
+    await turn();
+    free();
+    await settle();
+    await Promise.all(acts);
+    expect(log.reads).toEqual(['2', '1']);
   });
 });
 
@@ -247,6 +275,19 @@ describe('a command whose facts are stored', () => {
     await settle();
     await acting;
     expect(log.sent).toEqual(['COUNT', 'reply', 'notification']);
+  });
+});
+
+describe('a dispatch of a command', () => {
+  it('is shown to the embedding program once, when the fact is stored', async () => {
+    const { log, act, settle } = arrange();
+    const acting = act('7', ['counted']);
+    await turn();
+    expect(log.tapped).toEqual([]);
+    await settle();
+    await acting;
+    await act('7', []);
+    expect(log.tapped).toEqual([['COUNT', { count: 1 }, '7']]);
   });
 });
 

@@ -5,9 +5,9 @@ import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { SessionArchive } from '../../../actors/session/journal.ports.ts';
 import { Journal } from '../../../actors/session/journal.ts';
-import { createSessionPersistence } from '../../../actors/session/persistence.ts';
+import { createSessionPersistence, replayAgeMs } from '../../../actors/session/persistence.ts';
 import { plainOf } from '../../../actors/session/record.ts';
-import { parseConfig } from '../../../config/config.ts';
+import { type Config, parseConfig } from '../../../config/config.ts';
 import { LinkFault } from '../../../protocol/faults.ts';
 import { MemoryJournals } from '../../support/memoryjournals.ts';
 import { arrange, BOT, FakeSink, identifyWith, settled } from './harness.ts';
@@ -25,7 +25,11 @@ interface World {
 }
 
 /** The persistence of one process, with or without journals. */
-function persist(store: MemoryJournals | null, { isSolo, isMember }: Omit<World, 'isWritten'>) {
+function persist(
+  store: MemoryJournals | null,
+  { isSolo, isMember }: Omit<World, 'isWritten'>,
+  settings: Partial<Config> = {},
+) {
   const clock = new VirtualClock();
   const faults: unknown[] = [];
   const beforeRejoin = new Set<() => Promise<void>>();
@@ -46,7 +50,7 @@ function persist(store: MemoryJournals | null, { isSolo, isMember }: Omit<World,
   };
   const persistence = createSessionPersistence(
     {
-      ...{ config: parseConfig([]), clock, wheel: new TimerWheel(clock), isSolo },
+      ...{ config: { ...parseConfig([]), ...settings }, clock, wheel: new TimerWheel(clock), isSolo },
       logger: { warn: log, error: log },
       metrics: [],
       onFault: (error) => faults.push(error),
@@ -63,7 +67,7 @@ function persist(store: MemoryJournals | null, { isSolo, isMember }: Omit<World,
     }
     return kind;
   };
-  return { faults, beforeRejoin, take };
+  return { clock, faults, beforeRejoin, take };
 }
 
 /** A store with the journal of another run, which has one session. */
@@ -96,6 +100,39 @@ describe('a session in the journal of another run', () => {
     const { take, faults } = persist(store, world);
     expect(await take(claim)).toBe(result === 'stays' ? 'unknown' : 'taken');
     expect(faults).toEqual([]);
+  });
+
+  it('is claimed for no longer than the connection of its client may wait', async () => {
+    const { store, claim } = await written(true);
+    const patient = { identify_timeout_ms: 30_000, command_deadline_ms: 60_000 };
+    const { clock, take } = persist(store, { isSolo: false, isMember: true }, patient);
+    const beganMs = clock.monotonic();
+    expect(await take(claim)).toBe('unknown');
+    expect(clock.monotonic() - beganMs).toBeLessThan(patient.identify_timeout_ms);
+  });
+});
+
+describe('the journal of a run that has ended', () => {
+  it('is deleted when none of its sessions can be resumed any longer', async () => {
+    const { store } = await written(false);
+    const { clock, faults } = persist(store, { isSolo: false, isMember: false });
+    const pass = async (ms: number): Promise<string[]> => {
+      for (let passed = 0; passed < ms; passed += 10_000) {
+        clock.advance(10_000);
+        await settled();
+      }
+      return (await store.folders()).map(({ instance }) => instance);
+    };
+    expect(await pass(2 * replayAgeMs(parseConfig([])) - 10_000)).toEqual([OTHER.instance, SELF.instance]);
+    expect(await pass(20_000)).toEqual([SELF.instance]);
+    expect(faults).toEqual([]);
+  });
+});
+
+describe('a dispatch', () => {
+  it('is replayed until the session of a connection that broke unnoticed can no longer be resumed', () => {
+    const config = { resume_window_ms: 90_000, heartbeat_interval_ms: 40_000, heartbeat_grace_ms: 20_000 };
+    expect(replayAgeMs({ ...parseConfig([]), ...config })).toBe(150_000);
   });
 });
 

@@ -17,6 +17,19 @@ describe('a shard', () => {
     expect(a.ownership.lagMs).toBe(0);
   });
 
+  it('owns nothing before it enters and after it has left', async () => {
+    const { shard, pass } = cluster();
+    const a = shard('a');
+    const owns = [a.ownership.owns(a.idOf(0))];
+    const serving = a.ownership.start();
+    await pass(200);
+    await serving;
+    owns.push(a.ownership.owns(a.idOf(0)));
+    await a.ownership.close();
+    owns.push(a.ownership.owns(a.idOf(0)));
+    expect(owns).toEqual([false, true, false]);
+  });
+
   it('is in its new state when listeners are notified that it serves, suspends and serves again', async () => {
     const { shard, pass, authority } = cluster();
     const a = shard('a');
