@@ -1,4 +1,6 @@
 // Goal: a RESUME replays exactly what was missed, or is refused.
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DispatchBody, ReplayBuffer, type ReplayLimits } from '../../../engine/fanout/body.ts';
@@ -110,6 +112,28 @@ describe('the replay buffer', () => {
     expect(buffer.push(body(0))).toBe(7);
     buffer.acknowledge(7);
     expect(buffer.since(6, 0)).toMatchObject({ kind: 'missed', firstSeq: 7 });
+  });
+
+  it.each([
+    ['were acknowledged', (buffer: ReplayBuffer) => buffer.acknowledge(buffer.lastSeq)],
+    ['are too old', (buffer: ReplayBuffer) => buffer.trim(5_000)],
+  ])('keeps no memory for dispatches that %s', (_why, drop) => {
+    setFlagsFromString('--expose-gc');
+    const collect: () => void = runInNewContext('gc');
+    const usedBytes = (): number => {
+      collect();
+      return getHeapStatistics().used_heap_size;
+    };
+    const [small, large] = [body(0), new DispatchBody('READY', {}, 0)];
+    const before = usedBytes();
+    const buffers = Array.from({ length: 200 }, () => bufferOf({ framesMax: 4096 }));
+    for (const buffer of buffers)
+      for (let at = 1; at <= 4096; at += 1) buffer.push(at < 4096 ? small : large);
+    // Each dispatch takes four bytes at least.
+    expect(usedBytes() - before).toBeGreaterThan(200 * 4096 * 4);
+    for (const buffer of buffers) drop(buffer);
+    expect(usedBytes() - before).toBeLessThan(200 * 4096);
+    expect(buffers.every(({ size }) => size === 0)).toBe(true);
   });
 
   it('agrees with a plain list under any sequence of pushes, acknowledgements, resumes and trims', () => {

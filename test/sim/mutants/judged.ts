@@ -432,12 +432,6 @@ const EQUIVALENT: readonly Row[] = [
   ],
   ['actors/session/journal.ts', '2', '2 + 1', 'A buffer of a byte more is kept.', '.shrink('],
   ['actors/session/sessions.ts', 'false', 'true', 'Nothing reads whether a client is away.', 'afk: false'],
-  [
-    'engine/fanout/body.ts',
-    'this.#releaseEmpty()',
-    'undefined',
-    'The next trim, within half a minute, releases the slots.',
-  ],
   ['engine/session/journal.ts', '2', '2 + 1', 'A buffer is a word larger.', 'new Int32Array(Math.max('],
   ...(['const listWords = words', 'return at + HEADER_WORDS >'] as const).map(
     (on) =>
