@@ -157,29 +157,17 @@ const fencesOf = (entries: readonly QueuedCommit[]): Fence[] =>
 
 /** @returns The files that no message refers to after this write. */
 async function write(driver: Driver, entries: readonly QueuedCommit[], marks: IdMarks): Promise<GoneFile[]> {
-  const [first, ...more] = merge(entries);
-  if (!first) return [];
+  const batches = merge(entries);
+  if (batches.length === 0) return [];
   const mark = marks.due();
-  const gone = await writeBatches(driver, entries, [first, ...more, ...(mark ? [mark] : [])]);
+  const fences = fencing(fencesOf(entries));
+  const statements = (mark ? [...batches, mark] : batches).map(({ sql, rows }) => ({
+    text: sql,
+    values: [`[${rows.join(',')}]`],
+  }));
+  const results = await driver.batch<FilesRow>([...fences, ...statements]);
   mark?.written();
-  return gone;
-}
-
-async function writeBatches(
-  driver: Driver,
-  entries: readonly QueuedCommit[],
-  [first, ...rest]: readonly [Batch, ...Batch[]],
-): Promise<GoneFile[]> {
-  const fences = fencesOf(entries);
-  // A single statement is a transaction by itself; this saves two round trips for the commonest group, new messages.
-  if (rest.length === 0 && fences.length === 0)
-    return lost(await driver.query<FilesRow>(first.sql, [`[${first.rows.join(',')}]`]));
-  return driver.transaction(async (sql) => {
-    let gone: GoneFile[] = [];
-    for (const { sql: text, rows } of [first, ...rest])
-      gone = gone.concat(lost(await sql.query<FilesRow>(text, [`[${rows.join(',')}]`])));
-    return gone;
-  }, fencing(fences));
+  return lost(results.slice(fences.length).flat());
 }
 
 /** Most statements return no rows: only those that delete or rewrite messages do. */

@@ -114,7 +114,7 @@ async function keepSnapshots(driver: Driver, snapshots: readonly Snapshot[]): Pr
     rowText({ owner_id: ownerId, at_ms: atMs, data }),
   );
   try {
-    await driver.transaction((sql) => sql.query(WRITE_SNAPSHOT, [`[${written.join(',')}]`]), fencing(fences));
+    await driver.batch([...fencing(fences), { text: WRITE_SNAPSHOT, values: [`[${written.join(',')}]`] }]);
   } catch (error) {
     if (!isStale(error)) throw error;
     const [stale] = await staleAmong(driver, fences);

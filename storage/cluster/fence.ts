@@ -1,5 +1,4 @@
-import assert from 'node:assert/strict';
-import type { Fence, Sql } from '../database/driver.ts';
+import type { BatchStatement, Fence, Sql } from '../database/driver.ts';
 
 const keyOf = ({ partition, epoch }: Fence): string => `${partition}:${epoch}`;
 
@@ -8,18 +7,15 @@ const distinct = (fences: readonly Fence[]): Fence[] => [
 ];
 
 /**
- * The script that opens a transaction under these fences; undefined without fences. It refuses the transaction (GH001) when
+ * The statement that begins a transaction under these fences; none without fences. It refuses the transaction (GH001) when
  * one of the epochs has been superseded, and otherwise locks the partitions until the transaction ends.
  */
-export function fencing(fences: readonly Fence[]): string | undefined {
-  if (fences.length === 0) return undefined;
+export function fencing(fences: readonly Fence[]): readonly BatchStatement[] {
+  if (fences.length === 0) return [];
   const each = distinct(fences);
-  for (const { partition, epoch } of each)
-    assert(Number.isSafeInteger(partition) && Number.isSafeInteger(epoch), 'a fence consists of integers');
-  // As literals, since a script has no parameters; they are checked to be integers.
-  const list = (numbers: readonly number[]) => `'{${numbers.join(',')}}'`;
-  const partitions = list(each.map(({ partition }) => partition));
-  return `SELECT guildhall_fence(${partitions}, ${list(each.map(({ epoch }) => epoch))})`;
+  const partitions = each.map(({ partition }) => partition);
+  const epochs = each.map(({ epoch }) => epoch);
+  return [{ text: 'SELECT guildhall_fence($1, $2)', values: [`{${partitions}}`, `{${epochs}}`] }];
 }
 
 /** The fences whose epoch has been superseded. */

@@ -7,6 +7,12 @@ export interface Fence {
 /** Opening of a transaction that reads the database as it was at one moment. */
 export const READ_ONLY = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY';
 
+/** A statement of a batch; its parameters are passed as text. */
+export interface BatchStatement {
+  readonly text: string;
+  readonly values: readonly string[];
+}
+
 /** Runs SQL: a connection, a pool or an open transaction. Placeholders are `$1`, `$2`, …. */
 export interface Sql {
   /**
@@ -21,6 +27,10 @@ export interface Sql {
 /** One database: PGlite (embedded) or a PostgreSQL server. */
 export interface Driver extends Sql {
   readonly kind: 'pglite' | 'postgres';
+  /**
+   * Runs statements in one transaction, and if they are short, in one round trip to the server. @returns the rows of each.
+   */
+  batch<Row = Record<string, unknown>>(statements: readonly BatchStatement[]): Promise<Row[][]>;
   /**
    * Runs `body` in one transaction, which rolls back when `body` throws. The script `opening` runs first, without an extra
    * round trip; if it fails, the transaction rolls back.
@@ -109,6 +119,7 @@ export function counted(driver: Driver): CountedDriver {
   return {
     kind: driver.kind,
     ...sql,
+    batch: <Row>(statements: readonly BatchStatement[]) => count(() => driver.batch<Row>(statements)),
     transaction: (body, opening) => count(() => driver.transaction(body, opening)),
     copy: () => count(() => driver.copy()),
     async idle() {

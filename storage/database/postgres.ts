@@ -1,7 +1,14 @@
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import pg from 'pg';
-import { type Driver, messageOf, refusedByDatabase, type Sql, StorageFault } from './driver.ts';
+import { Batch, nameOf } from './batch.ts';
+import {
+  type BatchStatement,
+  type Driver,
+  messageOf,
+  refusedByDatabase,
+  type Sql,
+  StorageFault,
+} from './driver.ts';
 
 interface PostgresOptions {
   /** With `pooler=transaction` in its query for a pooler before the server. */
@@ -20,17 +27,6 @@ const IDLE_IN_TRANSACTION_MS = 10_000;
 
 /** The timeouts as a pooler accepts them: for a transaction, since it rejects them as parameters of a connection. */
 const LOCAL_TIMEOUTS = `SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}; SET LOCAL idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`;
-
-/** Names of prepared statements by text, so that every connection plans each text once. */
-const names = new Map<string, string>();
-function nameOf(text: string): string {
-  let name = names.get(text);
-  if (name === undefined) {
-    name = createHash('sha1').update(text).digest('base64url');
-    names.set(text, name);
-  }
-  return name;
-}
 
 /** @param isPooled Two statements may run on different connections of the server, so none is prepared under a name. */
 const sqlOver = (at: Pick<pg.ClientBase, 'query'>, isPooled: boolean): Sql => ({
@@ -86,6 +82,45 @@ async function transaction<T>(
     await rollBack(client);
     throw error;
   }
+}
+
+/**
+ * Most characters that are sent as one batch. The kernel takes as many at once, so that no process that is stopped while it
+ * sends them keeps the server waiting inside a transaction.
+ */
+const BATCH_CHARS_MAX = 32_768;
+
+/** The timeouts as a statement, for a batch over a pooler: there is no transaction yet in which SET LOCAL is allowed. */
+const BATCH_TIMEOUTS: BatchStatement = {
+  text: `SELECT set_config('statement_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $2, true)`,
+  values: [String(STATEMENT_TIMEOUT_MS), String(IDLE_IN_TRANSACTION_MS)],
+};
+
+const charsOf = (statements: readonly BatchStatement[]): number =>
+  statements.reduce((sum, { values }) => values.reduce((each, { length }) => each + length, sum), 0);
+
+async function batch<Row>(
+  pool: pg.Pool,
+  statements: readonly BatchStatement[],
+  isPooled: boolean,
+): Promise<Row[][]> {
+  const client = await pool.connect();
+  try {
+    const sent = isPooled ? [BATCH_TIMEOUTS, ...statements] : statements;
+    const results = await client.query(new Batch(sent, isPooled)).answer;
+    client.release();
+    return (isPooled ? results.slice(1) : results) as Row[][];
+  } catch (error) {
+    client.release(true);
+    throw error;
+  }
+}
+
+/** Each statement waits for the one before it, so that the server's timeouts bound a transaction of any size. */
+async function oneByOne<Row>(sql: Sql, statements: readonly BatchStatement[]): Promise<Row[][]> {
+  const results: Row[][] = [];
+  for (const { text, values } of statements) results.push(await sql.query<Row>(text, values));
+  return results;
 }
 
 /** How long connections may take to close: a vanished server never answers. */
@@ -169,6 +204,10 @@ export async function openPostgres(options: PostgresOptions): Promise<Driver> {
   return {
     kind: 'postgres',
     ...sqlOver(pool, isPooled),
+    batch: <Row>(statements: readonly BatchStatement[]) =>
+      charsOf(statements) <= BATCH_CHARS_MAX
+        ? batch<Row>(pool, statements, isPooled)
+        : transaction(pool, (sql) => oneByOne<Row>(sql, statements), '', isPooled),
     transaction: (body, opening = '') => transaction(pool, body, opening, isPooled),
     copy: async () => null,
     close: () => {

@@ -1,7 +1,7 @@
 // Goal: group commit answers every commit once, in order, and a failing commit affects no other owner.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Driver, Sql } from '../../storage/database/driver.ts';
+import type { Driver } from '../../storage/database/driver.ts';
 import type { Commit } from '../../storage/ports.ts';
 import { openWriter, type WriterOptions } from '../../storage/writer.ts';
 import { user } from '../support/guild.ts';
@@ -34,24 +34,13 @@ function heldDriver(judge?: (rows: readonly string[]) => Error | null) {
   };
   const driver: Driver = {
     kind: 'pglite',
-    query: async <Row>(_: string, values: readonly unknown[] = []) => {
-      await answer([values[0] as string]);
-      return [] as Row[];
-    },
+    query: async () => [],
     script: async () => {},
-    transaction: async (body) => {
-      const statements: string[] = [];
-      const sql: Sql = {
-        query: async <Row>(_: string, values: readonly unknown[] = []) => {
-          statements.push(values[0] as string);
-          return [] as Row[];
-        },
-        script: async () => {},
-      };
-      const value = await body(sql);
-      await answer(statements);
-      return value;
+    batch: async (statements) => {
+      await answer(statements.map(({ values }) => values[0] ?? ''));
+      return statements.map(() => []);
     },
+    transaction: () => Promise.reject(new Error('A commit is a batch.')),
     copy: async () => null,
     close: async () => {},
   };
@@ -162,10 +151,10 @@ describe('group commit', () => {
       ...driver,
       query: async <Row>() =>
         current.map((epoch, partition) => ({ partition, epoch: String(epoch) })) as Row[],
-      async transaction(_body, opening = '') {
-        const [partitions, epochs] = [...opening.matchAll(/\{([\d,]+)\}/g)].map(([, list]) =>
-          (list as string).split(',').map(Number),
-        ) as [number[], number[]];
+      async batch([fence]) {
+        const [partitions = [], epochs = []] = (fence?.values ?? []).map((list) =>
+          list.slice(1, -1).split(',').map(Number),
+        );
         groups.push(partitions.length);
         if (groups.length === 1) {
           current[0] = 2;
@@ -173,7 +162,7 @@ describe('group commit', () => {
         }
         if (partitions.some((partition, at) => current[partition] !== epochs[at]))
           throw Object.assign(new Error('stale'), { severity: 'ERROR', code: 'GH001' });
-        return [] as never;
+        return [];
       },
     });
     const faults: (Error | null)[] = [];

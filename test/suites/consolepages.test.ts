@@ -54,6 +54,7 @@ describe.each(kinds)('the pages of the console on $name', (kind) => {
     storage = storageOver({
       ...{ kind: driver.kind, script: (text) => driver.script(text), copy: () => driver.copy() },
       ...{ transaction: (body, opening) => driver.transaction(body, opening), close: () => driver.close() },
+      batch: (statements) => driver.batch(statements),
       query: (text, values = []) => {
         asked.push({ text, values });
         return driver.query(text, values);

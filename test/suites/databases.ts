@@ -35,10 +35,13 @@ export function databases(): readonly Kind[] {
 
 /** A driver that refuses statements of commits which do not say on which node their rows are. */
 function distributing(driver: Driver): Driver {
+  const refuse = (text: string): void => {
+    const faults = text.includes('jsonb_to_recordset($1') ? undistributed(text) : [];
+    if (faults.length > 0) throw new Error(faults.join('; '));
+  };
   const checked = (sql: Sql): Sql => ({
     query(text, values) {
-      const faults = text.includes('jsonb_to_recordset($1') ? undistributed(text) : [];
-      if (faults.length > 0) throw new Error(faults.join('; '));
+      refuse(text);
       return sql.query(text, values);
     },
     script: (text) => sql.script(text),
@@ -47,6 +50,10 @@ function distributing(driver: Driver): Driver {
     kind: driver.kind,
     query: (text, values) => driver.query(text, values),
     script: (text) => driver.script(text),
+    batch: async (statements) => {
+      for (const { text } of statements) refuse(text);
+      return driver.batch(statements);
+    },
     transaction: (body, opening) => driver.transaction((sql) => body(checked(sql)), opening),
     copy: () => driver.copy(),
     close: () => driver.close(),

@@ -40,6 +40,9 @@ const ON_ALL_NODES: readonly (readonly [start: RegExp, reason: string])[] = [
   [/^DELETE FROM oauth_device_requests t USING .* WHERE t\.expires_ms </, 'removes what has expired'],
   [/^UPDATE private_channel_members t SET peer_id/, 'an account was merged'],
   [/^DELETE FROM lobby_secrets t USING .* WHERE t\.lobby_id = /, 'a lobby has ended'],
+  [/^DELETE FROM usernames t USING .* WHERE t\.user_id = /, 'an account is deleted'],
+  [/^DELETE FROM template_directory t USING r WHERE t\.guild_id = /, 'a guild is deleted'],
+  [/^DELETE FROM relationships t USING .* WHERE t\.application_id = /, 'a game is deleted'],
 ];
 
 const WRITE =

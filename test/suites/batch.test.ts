@@ -1,0 +1,111 @@
+// Goal: a batch is one transaction over either database, whatever its size and its values, and a failed one leaves nothing behind.
+import fc from 'fast-check';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { BatchStatement, Driver } from '../../storage/database/driver.ts';
+import { openDriver } from '../../storage/open.ts';
+import { type Database, databases } from './databases.ts';
+
+const ADD =
+  'INSERT INTO notes (id, body) SELECT * FROM jsonb_to_recordset($1::jsonb) AS r (id int, body text)';
+const READ = 'SELECT id, body FROM notes WHERE id >= $1 ORDER BY id';
+
+const add = (...bodies: readonly (readonly [id: number, body: string])[]): BatchStatement => ({
+  text: ADD,
+  values: [JSON.stringify(bodies.map(([id, body]) => ({ id, body })))],
+});
+const read = (from: number): BatchStatement => ({ text: READ, values: [String(from)] });
+
+describe.each(databases())('a batch over $name', (kind) => {
+  let database: Database;
+  let driver: Driver;
+  beforeAll(async () => {
+    database = await kind.create();
+    driver = await openDriver({ ...database.options, connectionsMax: 2 });
+    await driver.script('CREATE TABLE notes (id int PRIMARY KEY, body text)');
+  });
+  beforeEach(() => driver.script('TRUNCATE notes'));
+  afterAll(async () => {
+    await driver?.close();
+    await database?.dispose();
+  });
+
+  const count = async () =>
+    (await driver.query<{ n: number }>('SELECT count(*)::int AS n FROM notes'))[0]?.n ?? -1;
+
+  test('returns the rows of each statement, which sees what those before it have written', async () => {
+    expect(await driver.batch([read(0), add([1, 'a'], [2, 'b']), read(2), add([3, 'c']), read(2)])).toEqual([
+      [],
+      [],
+      [{ id: 2, body: 'b' }],
+      [],
+      [
+        { id: 2, body: 'b' },
+        { id: 3, body: 'c' },
+      ],
+    ]);
+  });
+
+  test.each([
+    ['the first', [add([1, 'a'], [1, 'a']), add([2, 'b'])]],
+    ['the last', [add([1, 'a']), add([2, 'b']), add([1, 'c'])]],
+    [
+      'one whose text cannot be parsed',
+      [add([1, 'a']), { text: 'SELECT nonsense', values: [] }, add([2, 'b'])],
+    ],
+    ['one whose values do not fit', [add([1, 'a']), read(Number.NaN), add([2, 'b'])]],
+  ])(
+    'writes nothing when %s of its statements fails, and the next one is carried out',
+    async (_, statements) => {
+      for (let attempt = 0; attempt < 3; attempt += 1) {
+        await expect(driver.batch(statements)).rejects.toMatchObject({ severity: 'ERROR' });
+        expect(await count()).toBe(0);
+      }
+      await driver.batch([add([1, 'a']), add([2, 'b'])]);
+      expect(await count()).toBe(2);
+    },
+  );
+
+  test('of any size is one transaction', async () => {
+    const large = 'x'.repeat(200_000);
+    await expect(driver.batch([add([1, large]), add([2, large]), add([1, large])])).rejects.toThrow();
+    expect(await count()).toBe(0);
+    await driver.batch([add([1, large]), add([2, large])]);
+    expect(await driver.batch([read(2)])).toEqual([[{ id: 2, body: large }]]);
+  });
+
+  test('returns any text as it was written', async () => {
+    let id = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.string({ unit: 'binary', maxLength: 40 }), { maxLength: 5 }),
+        async (texts) => {
+          const from = id;
+          // NUL is no character of the database; rows of the program never contain it.
+          const bodies = texts.map((text) => text.replaceAll('\0', ''));
+          const rows = bodies.map((body) => ({ id: id++, body }));
+          const written = rows.map(({ id: each, body }) => add([each, body]));
+          expect((await driver.batch([...written, read(from)])).at(-1)).toEqual(rows);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  test('runs beside others, more of them than there are connections', async () => {
+    const ids = Array.from({ length: 40 }, (_, n) => n);
+    const results = await Promise.all(ids.map((n) => driver.batch([add([n, `${n}`]), read(n)])));
+    expect(results.map(([, rows]) => rows?.[0])).toEqual(ids.map((n) => ({ id: n, body: `${n}` })));
+    expect(await count()).toBe(40);
+  });
+
+  if (kind.name === 'PostgreSQL')
+    test('fails with the code of a lost connection, and has written nothing, when the server ends it meanwhile', async () => {
+      const lost = driver.batch([
+        add([1, 'a']),
+        { text: 'SELECT pg_terminate_backend(pg_backend_pid())', values: [] },
+        add([2, 'b']),
+      ]);
+      await expect(lost).rejects.toMatchObject({ code: '57P01' });
+      expect(await count()).toBe(0);
+    });
+});
