@@ -65,7 +65,7 @@ export abstract class AggregateShell<
   protected epoch: OwnerEpoch | null = null;
   /** Most dispatches kept in memory. */
   protected readonly keptMax: number = Number.POSITIVE_INFINITY;
-  /** The position in the load queue. Null before it is requested, and in standalone mode. */
+  /** The position in the load queue. Null before it is requested, after the load, and in standalone mode. */
   #loading: Load<State | null> | null = null;
   #isUrgent = false;
 
@@ -135,10 +135,14 @@ export abstract class AggregateShell<
     const reading = this.#ports.writer
       .flush()
       .then(() => (ownership ? this.#loadInQueue(ownership) : this.fetch()));
-    reading.then(
-      (state) => this.#send(state ? { type: 'loaded', state } : { type: 'missing' }),
-      (fault) => this.#send({ type: 'loadFailed', fault: asError(fault) }),
-    );
+    reading
+      .finally(() => {
+        this.#loading = null;
+      })
+      .then(
+        (state) => this.#send(state ? { type: 'loaded', state } : { type: 'missing' }),
+        (fault) => this.#send({ type: 'loadFailed', fault: asError(fault) }),
+      );
   }
 
   /** Waits in the load queue: a shard that gets many aggregates at once reads them with bounded concurrency. */

@@ -31,20 +31,20 @@ interface KeyEntry {
  */
 export class CommandKeys {
   readonly #bounds: CommandKeyBounds;
-  /** In order of arrival. */
-  readonly #entries = new Map<string, KeyEntry>();
+  /** In order of arrival. Null before the first: most aggregates of a large server are users, whom few commands change. */
+  #entries: Map<string, KeyEntry> | null = null;
 
   constructor(bounds: CommandKeyBounds) {
     this.#bounds = bounds;
   }
 
   get size(): number {
-    return this.#entries.size;
+    return this.#entries?.size ?? 0;
   }
 
   /** Answers a known command, at once or when its first run ends. False for a new command. */
   join(key: string, answer: Answer, fault: Fault): boolean {
-    const entry = this.#entries.get(key);
+    const entry = this.#entries?.get(key);
     if (!entry) return false;
     if (entry.reply) answer(entry.reply as Reply<never>);
     else {
@@ -56,12 +56,13 @@ export class CommandKeys {
 
   /** A new command starts; `settle` or `fail` follows. */
   begin(key: string, nowMs: number): void {
+    this.#entries ??= new Map();
     this.#entries.set(key, { atMs: nowMs, reply: null, recorded: false, waiting: null });
-    this.#evict(nowMs);
+    this.#evict(this.#entries, nowMs);
   }
 
   settle(key: string, reply: Reply<unknown>, recorded: boolean): void {
-    const entry = this.#entries.get(key);
+    const entry = this.#entries?.get(key);
     if (!entry) return;
     entry.reply = reply;
     entry.recorded = recorded;
@@ -72,33 +73,34 @@ export class CommandKeys {
 
   /** The command was not run, or its result is unknown here. A repetition runs it. */
   fail(key: string, error: Error): void {
-    const entry = this.#entries.get(key);
+    const entry = this.#entries?.get(key);
     if (!entry || entry.reply) return;
-    this.#entries.delete(key);
+    this.#entries?.delete(key);
     for (const { fault } of entry.waiting ?? []) fault(error);
   }
 
   /** Adds a reply of an earlier owner. */
   restore({ key, reply, atMs }: KeptReply, recorded: boolean): void {
+    this.#entries ??= new Map();
     this.#entries.set(key, { atMs, reply, recorded, waiting: null });
   }
 
   /** Replies that the next owner cannot find in the database. */
   *unrecorded(): Iterable<KeptReply> {
-    for (const [key, { reply, atMs, recorded }] of this.#entries)
+    for (const [key, { reply, atMs, recorded }] of this.#entries ?? [])
       if (reply && !recorded) yield { key, reply, atMs };
   }
 
   /** The actor has ended: rejects all waiters. */
   end(error: Error): void {
-    for (const key of [...this.#entries.keys()]) this.fail(key, error);
+    for (const key of [...(this.#entries?.keys() ?? [])]) this.fail(key, error);
   }
 
-  #evict(nowMs: number): void {
+  #evict(entries: Map<string, KeyEntry>, nowMs: number): void {
     const { keysMax, ageMs } = this.#bounds;
-    for (const [key, { atMs, reply }] of this.#entries) {
-      if (this.#entries.size <= keysMax && atMs + ageMs >= nowMs) return;
-      if (reply) this.#entries.delete(key);
+    for (const [key, { atMs, reply }] of entries) {
+      if (entries.size <= keysMax && atMs + ageMs >= nowMs) return;
+      if (reply) entries.delete(key);
     }
   }
 }

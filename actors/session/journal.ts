@@ -39,12 +39,6 @@ const RETRY_MS = 5_000;
 /** Upper bound on the missed dispatches that are written for a session that moves here. */
 const MISSED_BYTES_MAX = 256 << 10;
 
-interface EncodedSession {
-  readonly session: JournalledSession;
-  /** Cached JSON, because every segment names the session. */
-  identity: string;
-}
-
 /**
  * The journal of this shard's sessions: collects the records of a tick into one batch and appends it.
  *
@@ -56,14 +50,14 @@ export class Journal implements SessionJournal {
   readonly #ports: JournalPorts;
   readonly #files: JournalWriter | null;
   readonly #batch = new BatchWriter();
-  readonly #sessions = new Map<number, EncodedSession>();
+  readonly #sessions = new Map<number, JournalledSession>();
   /** When each kept segment ended, by number, in monotonic milliseconds; the current one is absent. */
   readonly #endedMs = new Map<number, number>();
   /**
    * Progress of the current segment: `left` iterates over the sessions that it has not named yet and is null when it has named
    * all; `bytes` is its size at that moment; `needed` counts the ended segments that a reader needs until then.
    */
-  readonly #naming: { left: Iterator<EncodedSession> | null; bytes: number; needed: number } = {
+  readonly #naming: { left: Iterator<JournalledSession> | null; bytes: number; needed: number } = {
     left: null,
     bytes: 0,
     needed: 0,
@@ -103,17 +97,10 @@ export class Journal implements SessionJournal {
     cursors: readonly Cursor[] = [],
     missed: readonly DispatchBody[] = [],
   ): void {
-    const { sessionId, principal, intents, shard, largeThreshold } = session;
-    const identity: PlainIdentity = {
-      sessionId: sessionId as PlainIdentity['sessionId'],
-      principal: plainOf(principal),
-      ...{ intents, shard, largeThreshold },
-    };
-    const known = { session, identity: this.#files ? JSON.stringify(identity) : '' };
-    this.#sessions.set(session.handle, known);
+    this.#sessions.set(session.handle, session);
     for (const [ownerId, n] of cursors) this.cursors.lag(session.handle, ownerId, n);
     const bytes = missed.reduce((sum, { weightBytes }) => sum + weightBytes, 0);
-    this.#name(known, bytes <= MISSED_BYTES_MAX ? missed : []);
+    this.#name(session, bytes <= MISSED_BYTES_MAX ? missed : []);
   }
 
   delivered(body: DispatchBody, handle: number): void {
@@ -190,15 +177,15 @@ export class Journal implements SessionJournal {
    *
    * @param missed The last dispatches, which its client may not have received: a later shard must still be able to replay them.
    */
-  #name({ session, identity }: EncodedSession, missed: readonly DispatchBody[] = []): void {
+  #name(session: JournalledSession, missed: readonly DispatchBody[] = []): void {
     if (!this.#writing) return;
     const { handle } = session;
     const seq = session.seq - missed.length;
     const cursors: SessionEntry['cursors'] = this.cursors
       .of(handle)
       .map(([ownerId, n]) => [ownerId, n, this.cursors.lags(handle, ownerId) ? 1 : 0]);
-    const rest = JSON.stringify({ ...mannerOf(session), seq, cursors });
-    this.#note(ENTRY.session, handle, `{"identity":${identity},${rest.slice(1)}`);
+    const entry = { identity: identityOf(session), ...mannerOf(session), seq, cursors };
+    this.#note(ENTRY.session, handle, JSON.stringify(entry));
     for (const { t, json } of missed) {
       if (!this.#hasRoom()) return;
       // Without an origin: the cursors of the session include these dispatches already.
@@ -207,7 +194,7 @@ export class Journal implements SessionJournal {
     }
   }
 
-  #nameSome(unnamed: Iterator<EncodedSession>): void {
+  #nameSome(unnamed: Iterator<JournalledSession>): void {
     for (let named = 0; named < NAMED_PER_BATCH; named += 1) {
       const { value, done } = unnamed.next();
       if (done) {
@@ -216,7 +203,7 @@ export class Journal implements SessionJournal {
         this.#naming.bytes = present(this.#files).segment.bytes + this.#batch.bytes;
         return;
       }
-      if (this.#sessions.get(value.session.handle) === value) this.#name(value);
+      if (this.#sessions.get(value.handle) === value) this.#name(value);
     }
   }
 
@@ -337,6 +324,19 @@ export class Journal implements SessionJournal {
     }
   }
 }
+
+/** Not kept as text: a segment names some sessions a turn, and each would keep most of a kilobyte until then. */
+const identityOf = ({
+  sessionId,
+  principal,
+  intents,
+  shard,
+  largeThreshold,
+}: JournalledSession): PlainIdentity => ({
+  sessionId: sessionId as PlainIdentity['sessionId'],
+  principal: plainOf(principal),
+  ...{ intents, shard, largeThreshold },
+});
 
 const mannerOf = ({
   presence,

@@ -71,17 +71,17 @@ interface RejoiningSession {
 interface UserQueue {
   /** Since when this shard delivers to the user, Unix milliseconds. */
   sinceMs: number;
-  /** The last delivered number by stream. */
-  readonly lastDelivered: Map<string, number>;
-  /** The last delivered number by stream that changed more than messages, which no state shows. */
-  readonly lastChanged: Map<string, number>;
+  /** The last delivered number by stream; null before the first delivery, which few of many users receive. */
+  lastDelivered: Map<string, number> | null;
+  /** The last delivered number by stream that changed more than messages, which no state shows; null before the first. */
+  lastChanged: Map<string, number> | null;
   /** Dispatches queued until the missed ones before them are looked up. Null when nothing is queued. */
   waiting: QueuedDispatch[] | null;
   /** How many queued dispatches a finished look-up covers; they are delivered whatever it found. */
   confirmed: number;
   rejoining: RejoiningSession[];
   /** Sessions about to rejoin; nothing is delivered until they have. */
-  readonly entering: Set<UserSession>;
+  readonly entering: UserSession[];
   /** The queue was full: dispatches of streams must be looked up. */
   overflowed: boolean;
   failures: number;
@@ -153,17 +153,17 @@ export class UserDelivery {
     const { userId } = session;
     const queue = this.#queueOf(userId);
     queue.waiting ??= [];
-    queue.entering.add(session);
+    queue.entering.push(session);
     try {
       const entered = await enter();
       const isWhole = await new Promise<boolean>((settle) => {
         queue.rejoining.push({ session, cursors: new Map(cursors.filter(([id]) => isDirect(id))), settle });
-        queue.entering.delete(session);
+        removeFrom(queue.entering, session);
         this.#requestLookup(userId);
       });
       return { entered, isWhole };
     } catch (fault) {
-      queue.entering.delete(session);
+      removeFrom(queue.entering, session);
       this.#requestLookup(userId);
       throw fault;
     }
@@ -191,9 +191,9 @@ export class UserDelivery {
     let queue = this.#queues.get(userId);
     if (!queue) {
       queue = {
-        ...{ sinceMs: this.#ports.clock.now(), lastDelivered: new Map(), lastChanged: new Map() },
+        ...{ sinceMs: this.#ports.clock.now(), lastDelivered: null, lastChanged: null },
         waiting: null,
-        ...{ confirmed: 0, rejoining: [], entering: new Set(), overflowed: false, failures: 0 },
+        ...{ confirmed: 0, rejoining: [], entering: [], overflowed: false, failures: 0 },
       };
       this.#queues.set(userId, queue);
     }
@@ -207,7 +207,7 @@ export class UserDelivery {
 
   #hasGap({ lastDelivered }: UserQueue, { origin, asOf }: DispatchBody): boolean {
     const position = origin ?? asOf;
-    return position !== null && (position.after ?? 0) > (lastDelivered.get(position.ownerId) ?? 0);
+    return position !== null && (position.after ?? 0) > (lastDelivered?.get(position.ownerId) ?? 0);
   }
 
   #deliver(userId: string, queue: UserQueue, target: SessionTarget, body: DispatchBody): boolean {
@@ -217,10 +217,11 @@ export class UserDelivery {
     if (origin) advanceBy(queue, origin.ownerId, origin.n, body.t);
     if (asOf) {
       // The user has received a later change of this state.
-      if ((queue.lastChanged.get(asOf.ownerId) ?? 0) > asOf.n) {
+      if ((queue.lastChanged?.get(asOf.ownerId) ?? 0) > asOf.n) {
         if (sessions.length > 0) this.#onOutdated?.(directOwner(asOf.ownerId), sessions);
         return isReceived;
       }
+      queue.lastDelivered ??= new Map();
       advance(queue.lastDelivered, asOf.ownerId, asOf.after ?? 0);
     }
     for (const session of sessions) this.#ports.deliver(session, body);
@@ -334,7 +335,7 @@ export class UserDelivery {
         const cursors = rejoiners.get(session);
         const isMissing = cursors
           ? isMissed(cursors, streamId, n, atMs, cursors.get(SINCE) ?? 0, queuedFrom)
-          : isMissed(queue.lastDelivered, streamId, n, atMs, queue.sinceMs, queuedFrom);
+          : isMissed(queue.lastDelivered ?? NOTHING_DELIVERED, streamId, n, atMs, queue.sinceMs, queuedFrom);
         if (isMissing) this.#ports.deliver(session, body);
       }
     }
@@ -351,7 +352,7 @@ export class UserDelivery {
 
   /** Delivers the queue up to its next gap. */
   #flushQueue(userId: string, queue: UserQueue): void {
-    if (queue.rejoining.length > 0 || queue.entering.size > 0) {
+    if (queue.rejoining.length > 0 || queue.entering.length > 0) {
       if (queue.rejoining.length > 0) this.#requestLookup(userId);
       return;
     }
@@ -381,7 +382,7 @@ const isLate = (
   looked: readonly RejoiningSession[],
   session: UserSession,
 ): boolean =>
-  entering.has(session) || rejoining.some((each) => each.session === session && !looked.includes(each));
+  entering.includes(session) || rejoining.some((each) => each.session === session && !looked.includes(each));
 
 interface Lookup {
   readonly userId: UserId;
@@ -408,10 +409,20 @@ function advance(lastOf: Map<string, number>, streamId: string, n: number): void
 const OF_MESSAGES = /(^|_)MESSAGE_/;
 
 /** The dispatch of this number was delivered. Without `t` it may be any. */
-function advanceBy({ lastDelivered, lastChanged }: UserQueue, streamId: string, n: number, t = ''): void {
-  advance(lastDelivered, streamId, n);
-  if (!OF_MESSAGES.test(t)) advance(lastChanged, streamId, n);
+function advanceBy(queue: UserQueue, streamId: string, n: number, t = ''): void {
+  queue.lastDelivered ??= new Map();
+  advance(queue.lastDelivered, streamId, n);
+  if (OF_MESSAGES.test(t)) return;
+  queue.lastChanged ??= new Map();
+  advance(queue.lastChanged, streamId, n);
 }
+
+function removeFrom(sessions: UserSession[], session: UserSession): void {
+  const at = sessions.indexOf(session);
+  if (at !== -1) sessions.splice(at, 1);
+}
+
+const NOTHING_DELIVERED: ReadonlyMap<string, number> = new Map();
 
 const isMissed = (
   cursors: ReadonlyMap<string, number>,
@@ -445,7 +456,7 @@ const isWanted = (
 ): boolean => {
   const streamId = directStream(ownerId);
   return (
-    isMissed(queue.lastDelivered, streamId, n, atMs, queue.sinceMs, queuedFrom) ||
+    isMissed(queue.lastDelivered ?? NOTHING_DELIVERED, streamId, n, atMs, queue.sinceMs, queuedFrom) ||
     rejoining.some(({ cursors }) => isMissed(cursors, streamId, n, atMs, cursors.get(SINCE) ?? 0, queuedFrom))
   );
 };

@@ -21,7 +21,8 @@ interface LastDelivered {
 interface SessionCursors {
   readonly session: LiveSession;
   readonly sinceMs: number;
-  readonly last: Map<string, LastDelivered>;
+  /** By stream, the most recently used one last. Null before the first. */
+  last: Map<string, LastDelivered> | null;
 }
 
 /**
@@ -40,11 +41,14 @@ export class DeliveryCursors {
   begin(session: LiveSession, cursors: readonly Cursor[] | null): void {
     const atMs = this.#ports.nowMs();
     const known = this.#sessions.get(session);
-    const last = known?.last ?? new Map<string, LastDelivered>();
+    let last = known?.last ?? null;
     let sinceMs = known?.sinceMs ?? (cursors === null ? atMs : 0);
     for (const [streamId, n] of cursors ?? [])
       if (streamId === SINCE) sinceMs = n;
-      else if (isDirect(streamId) && n > (last.get(streamId)?.n ?? 0)) last.set(streamId, { n, atMs });
+      else if (isDirect(streamId) && n > (last?.get(streamId)?.n ?? 0)) {
+        last ??= new Map();
+        last.set(streamId, { n, atMs });
+      }
     this.#sessions.set(session, { session, sinceMs, last });
     session.following(SINCE, sinceMs);
   }
@@ -55,7 +59,7 @@ export class DeliveryCursors {
     if (!cursors) return [];
     return [
       [SINCE, cursors.sinceMs],
-      ...[...cursors.last].map(([streamId, { n }]) => [streamId, n] as const),
+      ...[...(cursors.last ?? [])].map(([streamId, { n }]) => [streamId, n] as const),
     ];
   }
 
@@ -65,19 +69,21 @@ export class DeliveryCursors {
     const cursors = origin && isDirect(origin.ownerId) ? this.#sessions.get(session) : undefined;
     if (origin && cursors) {
       const { ownerId: streamId, n } = origin;
-      const before = cursors.last.get(streamId);
+      cursors.last ??= new Map();
+      const { last } = cursors;
+      const before = last.get(streamId);
       if (before && n <= before.n) return;
       // Most recently used last; `#trim` evicts from the front.
-      if (before) cursors.last.delete(streamId);
+      if (before) last.delete(streamId);
       else cursors.session.following(streamId, n - 1);
-      cursors.last.set(streamId, { n, atMs: this.#ports.nowMs() });
-      if (!before) this.#trim(cursors);
+      last.set(streamId, { n, atMs: this.#ports.nowMs() });
+      if (!before) this.#trim(cursors.session, last);
     }
     session.deliver(body);
   };
 
   /** Evicts streams whose dispatches can no longer be sent again. */
-  #trim({ session, last }: SessionCursors): void {
+  #trim(session: LiveSession, last: Map<string, LastDelivered>): void {
     const fromMs = this.#ports.nowMs() - this.#ports.recordAgeMs * 2;
     for (const [streamId, { atMs }] of last) {
       if (last.size <= STREAMS_MAX && atMs >= fromMs) return;
