@@ -65,7 +65,7 @@ describe.each(databases())('a batch over $name', (kind) => {
     },
   );
 
-  test('of any size is one transaction', async () => {
+  test('remains one transaction when it is large', async () => {
     const large = 'x'.repeat(200_000);
     await expect(driver.batch([add([1, large]), add([2, large]), add([1, large])])).rejects.toThrow();
     expect(await count()).toBe(0);

@@ -15,7 +15,7 @@ const CASTS: Counts = {
   root: 1,
   sdk: 26,
   services: 17,
-  storage: 12,
+  storage: 13,
   transports: 68,
   web: 1,
 };
