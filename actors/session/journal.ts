@@ -30,8 +30,12 @@ interface JournalPorts {
 /** Upper bound on the records of one tick; beyond it they are written before the tick ends. */
 const BATCH_BYTES_MAX = 8 << 20;
 const SEGMENT_BYTES_MAX = 16 << 20;
-/** Number of segments into which the size and age bounds are divided, so that little expired data is kept. */
+/** Number of segments into which the size bound is divided, so that little expired data is kept. */
 const SEGMENTS = 8;
+/** The same for the age, where each costs more than it saves: it names all sessions, most of which are quiet. */
+const SEGMENTS_OF_AGE = 2;
+/** In one maximum age: how often segments are checked, and how often a journal without traffic is written. */
+const TICKS = 16;
 /** Upper bound on the sessions that a new segment names in one batch: naming all of them would block a tick. */
 const NAMED_PER_BATCH = 256;
 /** Until then a crash loses the sessions; each attempt names them all. */
@@ -67,7 +71,8 @@ export class Journal implements SessionJournal {
   #laggards: Map<number, number> | null = null;
   #number = 0;
   #writing = false;
-  #beganMs = 0;
+  /** Of the current segment: when it began, and whether nothing was written since the last tick. */
+  readonly #current = { beganMs: 0, isQuiet: false };
   #scheduled = false;
   #timer: Timer | null = null;
   #faults = 0;
@@ -236,6 +241,7 @@ export class Journal implements SessionJournal {
   }
 
   #write(): void {
+    this.#current.isQuiet = false;
     this.#number = (this.#number + 1) | 0;
     const batch = this.#batch.finish(this.#number, this.#ports.clock.now());
     const files = present(this.#files);
@@ -250,7 +256,7 @@ export class Journal implements SessionJournal {
     const nowMs = this.#ports.clock.monotonic();
     if (files.segments > 0) this.#endedMs.set(files.segment.number, nowMs);
     files.rotate();
-    this.#beganMs = nowMs;
+    this.#current.beganMs = nowMs;
     // The last segment that has named every session is kept, with those after it, until the current one has.
     this.#naming.needed = this.#naming.left ? this.#naming.needed + 1 : 1;
     this.#naming.left = [...this.#sessions.values()].values();
@@ -265,12 +271,17 @@ export class Journal implements SessionJournal {
   }
 
   /**
-   * Rotates and deletes segments by age. Rotation also keeps an idle journal from looking like that of a dead shard.
+   * Rotates and deletes segments by age. After a crash the sessions can be claimed for as long as the maximum age after the
+   * last batch, so a journal without traffic writes an empty one.
    */
   #tick(): void {
     const { clock, settings } = this.#ports;
     const nowMs = clock.monotonic();
-    if (nowMs - this.#beganMs >= settings.ageMs / SEGMENTS && this.#sessions.size > 0) this.rotate();
+    if (this.#sessions.size > 0) {
+      if (nowMs - this.#current.beganMs >= settings.ageMs / SEGMENTS_OF_AGE) this.rotate();
+      else if (this.#current.isQuiet) this.#append();
+    }
+    this.#current.isQuiet = true;
     this.#guarded(() => {
       for (const endedMs of [...this.#endedMs.values()])
         if (this.#naming.left || endedMs > nowMs - settings.ageMs || !this.#drop()) break;
@@ -280,7 +291,7 @@ export class Journal implements SessionJournal {
 
   #tickLater(): void {
     const { settings, wheel } = this.#ports;
-    if (this.#writing) this.#timer = wheel.add(() => this.#tick(), settings.ageMs / SEGMENTS / 2);
+    if (this.#writing) this.#timer = wheel.add(() => this.#tick(), settings.ageMs / TICKS);
   }
 
   #resume(): void {

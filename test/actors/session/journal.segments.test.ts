@@ -9,9 +9,9 @@ import { plainOf } from '../../../actors/session/record.ts';
 import { MemoryJournals } from '../../support/memoryjournals.ts';
 import { BOT } from './harness.ts';
 
-/** The journal rotates every second, and deletes expired segments between two rotations. */
 const AGE_MS = 8_000;
-const ROTATE_MS = AGE_MS / 8;
+/** How often the journal deletes expired segments, and writes when nothing happens. */
+const TICK_MS = AGE_MS / 16;
 const RESTART_MS = 5_000;
 const STEP_MS = 50;
 
@@ -52,6 +52,31 @@ function arrange(bytesMax = 64 << 20) {
   return { clock, wheel, store, writer, journal, faults, segments, stop, take, isResumable };
 }
 
+describe('a journal without traffic', () => {
+  it('names its sessions twice in its maximum age, and stays as new as one with traffic', async () => {
+    const { clock, writer, journal, store } = arrange();
+    journal.opened(sessionOf(1));
+    const writtenMs = async () => (await store.folders())[0]?.writtenMs ?? 0;
+    const first = writer.segment.number;
+    while (clock.monotonic() < 4 * AGE_MS) {
+      clock.advance(STEP_MS);
+      expect(clock.now() - (await writtenMs())).toBeLessThanOrEqual(2 * TICK_MS);
+    }
+    const segments = writer.segment.number - first;
+    expect([segments >= 6, segments <= 8]).toEqual([true, true]);
+  });
+
+  it('lets its sessions be resumed as long after the last of its writes as any other', async () => {
+    const { clock, journal, isResumable } = arrange();
+    const session = sessionOf(1);
+    journal.opened(session);
+    clock.advance(AGE_MS * 1.4);
+    journal.close();
+    clock.advance(AGE_MS - 2 * TICK_MS);
+    expect(await isResumable(session)).toBe(true);
+  });
+});
+
 describe('a segment of a journal', () => {
   it('is kept for the maximum age after its end and then deleted, also when several ended at once', () => {
     const { clock, writer, journal, segments } = arrange();
@@ -69,10 +94,10 @@ describe('a segment of a journal', () => {
       const kept = new Set(segments());
       for (const [segment, atMs] of endedMs) {
         if (nowMs - atMs < AGE_MS && !kept.has(segment)) early.add(segment);
-        if (nowMs - atMs > AGE_MS + ROTATE_MS && kept.has(segment)) late.add(segment);
+        if (nowMs - atMs > AGE_MS + 2 * TICK_MS && kept.has(segment)) late.add(segment);
       }
     }
-    expect(endedMs.size).toBeGreaterThan(24);
+    expect(endedMs.size).toBeGreaterThan(burstMs.size + 4);
     expect([[...early], [...late]]).toEqual([[], []]);
   });
 });
@@ -198,7 +223,7 @@ describe('a journal that stopped on a full disk', () => {
     while (writer.segment.number === first) clock.advance(STEP_MS);
     clock.advance(AGE_MS - STEP_MS);
     expect(segments()).toContain(first);
-    clock.advance(STEP_MS + ROTATE_MS);
+    clock.advance(STEP_MS + 2 * TICK_MS);
     expect(segments()).not.toContain(first);
   });
 
