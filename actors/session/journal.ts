@@ -71,7 +71,7 @@ export class Journal implements SessionJournal {
   #laggards: Map<number, number> | null = null;
   #number = 0;
   #writing = false;
-  /** Of the current segment: when it began, and whether nothing was written since the last tick. */
+  /** The current segment: when it began, and whether nothing was written since the last tick. */
   readonly #current = { beganMs: 0, isQuiet: false };
   #scheduled = false;
   #timer: Timer | null = null;
