@@ -279,7 +279,11 @@ export class Journal implements SessionJournal {
     const nowMs = clock.monotonic();
     if (this.#sessions.size > 0) {
       if (nowMs - this.#current.beganMs >= settings.ageMs / SEGMENTS_OF_AGE) this.rotate();
-      else if (this.#current.isQuiet) this.#append();
+      else {
+        // The record of a dispatch that is open ends with its batch.
+        this.flush();
+        if (this.#current.isQuiet) this.#append();
+      }
     }
     this.#current.isQuiet = true;
     this.#guarded(() => {

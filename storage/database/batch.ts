@@ -25,8 +25,8 @@ interface Column {
 }
 
 /**
- * Statements that are sent together and run as one transaction: the server opens it with the first of them and commits at
- * the Sync after the last. After an error it skips the others and rolls back.
+ * Statements that are sent together. After an error the server skips the others. Begun with BEGIN they leave a transaction
+ * open, and otherwise are one that is committed at the Sync after the last.
  *
  * A connection whose batch failed must be closed: which of its statements are prepared is not known.
  *

@@ -28,7 +28,7 @@ export interface Sql {
 export interface Driver extends Sql {
   readonly kind: 'pglite' | 'postgres';
   /**
-   * Runs statements in one transaction, and if they are short, in one round trip to the server. @returns the rows of each.
+   * Runs statements in one transaction; if they are short, in two round trips to the server. @returns the rows of each.
    */
   batch<Row = Record<string, unknown>>(statements: readonly BatchStatement[]): Promise<Row[][]>;
   /**

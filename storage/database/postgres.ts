@@ -24,6 +24,11 @@ const CONNECT_TIMEOUT_MS = 5_000;
  * that takes them over waits for its transaction.
  */
 const IDLE_IN_TRANSACTION_MS = 10_000;
+/**
+ * The same for a network that is lost while a statement arrives, when no timeout of the server runs: it ends a connection
+ * whose other side has been silent for about ten seconds.
+ */
+const KEEPALIVES = '-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3';
 
 /** The timeouts as a pooler accepts them: for a transaction, since it rejects them as parameters of a connection. */
 const LOCAL_TIMEOUTS = `SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}; SET LOCAL idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`;
@@ -90,7 +95,9 @@ async function transaction<T>(
  */
 const BATCH_CHARS_MAX = 32_768;
 
-/** The timeouts as a statement, for a batch over a pooler: there is no transaction yet in which SET LOCAL is allowed. */
+const BEGIN: BatchStatement = { text: 'BEGIN', values: [] };
+
+/** `LOCAL_TIMEOUTS` as a statement of a batch. */
 const BATCH_TIMEOUTS: BatchStatement = {
   text: `SELECT set_config('statement_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $2, true)`,
   values: [String(STATEMENT_TIMEOUT_MS), String(IDLE_IN_TRANSACTION_MS)],
@@ -99,20 +106,37 @@ const BATCH_TIMEOUTS: BatchStatement = {
 const charsOf = (statements: readonly BatchStatement[]): number =>
   statements.reduce((sum, { values }) => values.reduce((each, { length }) => each + length, sum), 0);
 
+/**
+ * Two round trips: the statements leave a transaction open. A connection that is lost meanwhile thus commits nothing, and
+ * whether something was committed is unknown only when it is lost with COMMIT under way.
+ */
 async function batch<Row>(
   pool: pg.Pool,
   statements: readonly BatchStatement[],
   isPooled: boolean,
 ): Promise<Row[][]> {
-  const client = await pool.connect();
+  const opening = isPooled ? [BEGIN, BATCH_TIMEOUTS] : [BEGIN];
+  const { client, results } = await written(pool, [...opening, ...statements], isPooled);
   try {
-    const sent = isPooled ? [BATCH_TIMEOUTS, ...statements] : statements;
-    const results = await client.query(new Batch(sent, isPooled)).answer;
+    await client.query('COMMIT');
     client.release();
-    return (isPooled ? results.slice(1) : results) as Row[][];
+    return results.slice(opening.length) as Row[][];
   } catch (error) {
     client.release(true);
     throw error;
+  }
+}
+
+/** An idle pooled connection may have died unnoticed; nothing is committed yet, so one retry is safe. */
+async function written(pool: pg.Pool, statements: readonly BatchStatement[], isPooled: boolean) {
+  for (let attempt = 0; ; attempt++) {
+    const client = await pool.connect();
+    try {
+      return { client, results: await client.query(new Batch(statements, isPooled)).answer };
+    } catch (error) {
+      client.release(true);
+      if (attempt > 0 || error instanceof pg.DatabaseError) throw error;
+    }
   }
 }
 
@@ -177,6 +201,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Driver> {
     ...(!isPooled && {
       statement_timeout: STATEMENT_TIMEOUT_MS,
       idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+      options: KEEPALIVES,
     }),
     // For a vanished server: the client gives up shortly after the server's own timeout would have ended.
     query_timeout: STATEMENT_TIMEOUT_MS + CONNECT_TIMEOUT_MS,
@@ -204,10 +229,12 @@ export async function openPostgres(options: PostgresOptions): Promise<Driver> {
   return {
     kind: 'postgres',
     ...sqlOver(pool, isPooled),
-    batch: <Row>(statements: readonly BatchStatement[]) =>
-      charsOf(statements) <= BATCH_CHARS_MAX
-        ? batch<Row>(pool, statements, isPooled)
-        : transaction(pool, (sql) => oneByOne<Row>(sql, statements), '', isPooled),
+    batch: async <Row>(statements: readonly BatchStatement[]) => {
+      // A single statement is a transaction by itself.
+      if (statements.length === 1) return oneByOne<Row>(sqlOver(pool, isPooled), statements);
+      if (charsOf(statements) <= BATCH_CHARS_MAX) return batch<Row>(pool, statements, isPooled);
+      return transaction(pool, (sql) => oneByOne<Row>(sql, statements), '', isPooled);
+    },
     transaction: (body, opening = '') => transaction(pool, body, opening, isPooled),
     copy: async () => null,
     close: () => {

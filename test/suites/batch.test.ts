@@ -1,4 +1,5 @@
 // Goal: a batch is one transaction over either database, whatever its size and its values, and a failed one leaves nothing behind.
+import { connect, createServer, type Socket } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { BatchStatement, Driver } from '../../storage/database/driver.ts';
@@ -14,6 +15,49 @@ const add = (...bodies: readonly (readonly [id: number, body: string])[]): Batch
   values: [JSON.stringify(bodies.map(([id, body]) => ({ id, body })))],
 });
 const read = (from: number): BatchStatement => ({ text: READ, values: [String(from)] });
+
+const WAITING = `SELECT pid FROM pg_locks WHERE NOT granted
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+
+/** Stands between a driver and the server, and ends connections as a network does. */
+async function startProxy(target: URL) {
+  const open = new Set<Socket>();
+  let isResetDue = false;
+  const server = createServer((from) => {
+    const to = connect(Number(target.port || 5432), target.hostname);
+    open.add(from);
+    from.on('close', () => open.delete(from));
+    from.on('data', (bytes) => {
+      if (isResetDue) from.resetAndDestroy();
+      else to.write(bytes);
+      isResetDue = false;
+    });
+    to.on('data', (bytes) => from.write(bytes));
+    // What the server has received it carries out before it sees the end.
+    from.on('error', () => {}).on('close', () => to.end());
+    to.on('error', () => {}).on('close', () => from.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const url = new URL(target);
+  url.hostname = '127.0.0.1';
+  url.port = String(typeof address === 'object' ? address?.port : address);
+  return {
+    url: url.href,
+    resetNext: () => {
+      isResetDue = true;
+    },
+    /** Ends all connections and accepts no other. */
+    cut: () => {
+      server.close();
+      for (const socket of open) socket.destroy();
+    },
+    stop: async () => {
+      server.close();
+      for (const socket of open) socket.destroy();
+    },
+  };
+}
 
 describe.each(databases())('a batch over $name', (kind) => {
   let database: Database;
@@ -98,7 +142,54 @@ describe.each(databases())('a batch over $name', (kind) => {
     expect(await count()).toBe(40);
   });
 
-  if (kind.name === 'PostgreSQL')
+  if (kind.name === 'PostgreSQL') {
+    test('commits nothing later when its connection is lost while it waits for a lock', async () => {
+      const proxy = await startProxy(new URL(database.options.databaseUrl ?? ''));
+      const through = await openDriver({ databaseUrl: proxy.url, connectionsMax: 1 });
+      const locking = await openDriver(database.options);
+      try {
+        const outcome = await locking.transaction(async (sql) => {
+          await sql.query('LOCK TABLE notes');
+          const cut = through.batch([add([1, 'a']), add([2, 'b'])]).then(() => 'committed', String);
+          while ((await sql.query(WAITING)).length === 0);
+          proxy.cut();
+          return cut;
+        });
+        expect(outcome).toMatch(/terminated|ECONNREFUSED/);
+        // The next lock waits until the server has ended the statements that were cut.
+        await locking.transaction((sql) => sql.query('LOCK TABLE notes'));
+        expect(await count()).toBe(0);
+      } finally {
+        await Promise.all([through.close(), locking.close()]);
+        await proxy.stop();
+      }
+    });
+
+    test('is carried out on another connection when the one that it takes has died unnoticed', async () => {
+      const proxy = await startProxy(new URL(database.options.databaseUrl ?? ''));
+      const through = await openDriver({ databaseUrl: proxy.url, connectionsMax: 1 });
+      try {
+        await through.batch([add([1, 'a']), add([2, 'b'])]);
+        proxy.resetNext();
+        await through.batch([add([3, 'c']), add([4, 'd'])]);
+        expect(await count()).toBe(4);
+      } finally {
+        await through.close();
+        await proxy.stop();
+      }
+    });
+
+    test('is ended by the server within seconds when the network is lost', async () => {
+      const settings = await driver.query(
+        `SELECT name, setting FROM pg_settings WHERE name LIKE 'tcp_keepalives%' ORDER BY name`,
+      );
+      expect(settings).toEqual([
+        { name: 'tcp_keepalives_count', setting: '3' },
+        { name: 'tcp_keepalives_idle', setting: '5' },
+        { name: 'tcp_keepalives_interval', setting: '2' },
+      ]);
+    });
+
     test('fails with the code of a lost connection, and has written nothing, when the server ends it meanwhile', async () => {
       const lost = driver.batch([
         add([1, 'a']),
@@ -108,4 +199,5 @@ describe.each(databases())('a batch over $name', (kind) => {
       await expect(lost).rejects.toMatchObject({ code: '57P01' });
       expect(await count()).toBe(0);
     });
+  }
 });
