@@ -98,6 +98,12 @@ describe.skipIf(!hasAll)('a pooler in transaction mode', () => {
       );
     });
 
+    test('returns the rows of each statement of a batch, and of no other', async () => {
+      const numbers = ['1', '2'].map((n) => ({ text: 'SELECT $1::int AS n', values: [n] }));
+      expect(await driver.batch(numbers)).toEqual([[{ n: 1 }], [{ n: 2 }]]);
+      expect(await driver.batch(numbers.slice(1))).toEqual([[{ n: 2 }]]);
+    });
+
     test('keeps no prepared statement on the server', async () => {
       await Promise.all(Array.from({ length: 20 }, (_, n) => driver.query('SELECT $1::int AS n', [n])));
       expect(await driver.query('SELECT name FROM pg_prepared_statements')).toEqual([]);

@@ -6,6 +6,7 @@ import { CrashedJournals } from '../../../actors/session/crashedjournals.ts';
 import type { JournalledSession } from '../../../actors/session/journal.ports.ts';
 import { Journal } from '../../../actors/session/journal.ts';
 import { plainOf } from '../../../actors/session/record.ts';
+import { DispatchBody } from '../../../engine/fanout/body.ts';
 import { MemoryJournals } from '../../support/memoryjournals.ts';
 import { BOT } from './harness.ts';
 
@@ -23,8 +24,20 @@ const sessionOf = (handle: number): JournalledSession => ({
   following: () => undefined,
 });
 
-function arrange(bytesMax = 64 << 20) {
-  const clock = new VirtualClock();
+/** Keeps what the end of a turn runs until the test ends the turn. */
+class TurnsClock extends VirtualClock {
+  readonly #deferred: (() => void)[] = [];
+
+  override defer(run: () => void): void {
+    this.#deferred.push(run);
+  }
+
+  endTurn(): void {
+    for (const run of this.#deferred.splice(0)) run();
+  }
+}
+
+function arrange(bytesMax = 64 << 20, clock = new VirtualClock()) {
   const wheel = new TimerWheel(clock, STEP_MS);
   const store = new MemoryJournals(() => clock.now());
   const writer = store.begin('shard-0', 'run1');
@@ -64,6 +77,36 @@ describe('a journal without traffic', () => {
     }
     const segments = writer.segment.number - first;
     expect([segments >= 6, segments <= 8]).toEqual([true, true]);
+  });
+
+  it('writes nothing without sessions', async () => {
+    const { clock, writer, store } = arrange();
+    const { bytes, number } = writer.segment;
+    clock.advance(4 * AGE_MS);
+    expect(writer.segment).toEqual({ bytes, number });
+    expect(await store.folders()).toHaveLength(1);
+  });
+
+  it('ends the record of a dispatch that is open in its turn, so that it is whole for all sessions', async () => {
+    const clock = new TurnsClock();
+    const { journal, faults, take } = arrange(64 << 20, clock);
+    const sessions = [1, 2].map((handle) => sessionOf(handle));
+    for (const session of sessions) journal.opened(session);
+    clock.endTurn();
+    clock.advance(TICK_MS + STEP_MS);
+    const body = new DispatchBody('MESSAGE_CREATE', {}, clock.monotonic());
+    clock.advance(TICK_MS - 2 * STEP_MS);
+    journal.delivered(body, 1);
+    clock.advance(2 * STEP_MS);
+    journal.delivered(body, 2);
+    clock.endTurn();
+    journal.close();
+    for (const session of sessions)
+      expect(await take(session)).toMatchObject({
+        kind: 'taken',
+        record: { missed: [{ t: 'MESSAGE_CREATE' }] },
+      });
+    expect(faults).toEqual([]);
   });
 
   it('lets its sessions be resumed as long after the last of its writes as any other', async () => {

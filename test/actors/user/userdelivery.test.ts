@@ -86,6 +86,9 @@ function arrange(ageMs: (n: number) => number = () => 0) {
       const session = make(sessionId);
       return inboxes.rejoin(session, [[STREAM, n]], async () => sessions.push(session));
     },
+    /** Its owner or home does not answer. */
+    rejoinInVain: (sessionId: string) =>
+      inboxes.rejoin(make(sessionId), [], () => Promise.reject(new Error('no answer'))),
     /** The channel sends its dispatch `n`, which implies that the one before was sent, too. */
     tell(n: number, t = CHANGE) {
       stored = Math.max(stored, n);
@@ -198,4 +201,15 @@ test('a session that came over is sent a dispatch which was decided long before 
   tell(3);
   await answer();
   expect(heard.get('moved')).toEqual([2, 3]);
+});
+
+test('a session that fails to come over delays the others of its user only until the next lookup', async () => {
+  const { heard, open, rejoinInVain, tell, answer } = arrange();
+  open('first');
+  await expect(rejoinInVain('moved')).rejects.toThrow('no answer');
+  tell(1);
+  await answer();
+  tell(2);
+  await answer();
+  expect(heard.get('first')).toEqual([1, 2]);
 });
