@@ -31,7 +31,7 @@ interface KeyEntry {
  */
 export class CommandKeys {
   readonly #bounds: CommandKeyBounds;
-  /** In order of arrival. Null before the first: most aggregates of a large server are users, whom few commands change. */
+  /** In order of arrival. Null before the first command, which most users never receive. */
   #entries: Map<string, KeyEntry> | null = null;
 
   constructor(bounds: CommandKeyBounds) {

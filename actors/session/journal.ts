@@ -32,9 +32,9 @@ const BATCH_BYTES_MAX = 8 << 20;
 const SEGMENT_BYTES_MAX = 16 << 20;
 /** Number of segments into which the size bound is divided, so that little expired data is kept. */
 const SEGMENTS = 8;
-/** The same for the age, where each costs more than it saves: it names all sessions, most of which are quiet. */
+/** Number of segments into which the maximum age is divided: few, because each segment names all sessions. */
 const SEGMENTS_OF_AGE = 2;
-/** In one maximum age: how often segments are checked, and how often a journal without traffic is written. */
+/** How often in one maximum age segments are checked, and a journal without traffic is written. */
 const TICKS = 16;
 /** Upper bound on the sessions that a new segment names in one batch: naming all of them would block a tick. */
 const NAMED_PER_BATCH = 256;

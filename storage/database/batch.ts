@@ -13,9 +13,15 @@ export function nameOf(text: string): string {
   return name;
 }
 
-/** What batches have prepared, by connection. Their names have a prefix, because the client keeps track of its own. */
+/** The names that batches have prepared, by connection. They have a prefix, because the client keeps track of its own. */
 const prepared = new WeakMap<pg.Connection, Set<string>>();
 const PREFIX = 'batch ';
+
+function preparedOn(connection: pg.Connection): Set<string> {
+  const known = prepared.get(connection) ?? new Set();
+  prepared.set(connection, known);
+  return known;
+}
 
 type Row = Record<string, unknown>;
 
@@ -25,8 +31,8 @@ interface Column {
 }
 
 /**
- * Statements that are sent together. After an error the server skips the others. Begun with BEGIN they leave a transaction
- * open, and otherwise are one that is committed at the Sync after the last.
+ * Statements that are sent together; after an error the server skips the others. If the first is BEGIN, the transaction is
+ * still open when they are answered; otherwise the server commits it after the last.
  *
  * A connection whose batch failed must be closed: which of its statements are prepared is not known.
  *
@@ -65,7 +71,10 @@ export class Batch implements pg.Submittable {
 
   #send(connection: pg.Connection, { text, values }: BatchStatement): void {
     const name = this.#isPooled ? '' : PREFIX + nameOf(text);
-    if (this.#isPooled || !isPrepared(connection, name)) connection.parse({ name, text, types: [] }, true);
+    const known = preparedOn(connection);
+    if (!known.has(name)) connection.parse({ name, text, types: [] }, true);
+    // Later statements of this batch rely on it too.
+    if (name !== '') known.add(name);
     connection.bind({ statement: name, values: [...values] }, true);
     connection.describe({ type: 'P' }, true);
     connection.execute(null, true);
@@ -99,13 +108,4 @@ export class Batch implements pg.Submittable {
   handleError(error: Error): void {
     this.callback(error);
   }
-}
-
-/** Whether an earlier batch has prepared a statement; the next one may rely on this one. */
-function isPrepared(connection: pg.Connection, name: string): boolean {
-  const known = prepared.get(connection) ?? new Set();
-  prepared.set(connection, known);
-  const was = known.has(name);
-  known.add(name);
-  return was;
 }

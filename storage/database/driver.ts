@@ -44,6 +44,16 @@ export interface Driver extends Sql {
   close(): Promise<void>;
 }
 
+/** Each statement waits for the one before it, so that the server's timeouts bound a transaction of any size. */
+export async function oneByOne<Row>(
+  { query }: Pick<Sql, 'query'>,
+  statements: readonly BatchStatement[],
+): Promise<Row[][]> {
+  const results: Row[][] = [];
+  for (const { text, values } of statements) results.push(await query<Row>(text, values));
+  return results;
+}
+
 /** A fault of the environment: the database is unreachable, refused a write, is too new, or its queue is full. */
 export class StorageFault extends Error {
   override readonly name: string = 'StorageFault';

@@ -5,7 +5,7 @@ import { copyDatabase } from './copying.ts';
 import { damageIn } from './damage.ts';
 import { prepareDirectory, restoreAdvice } from './datadirectory.ts';
 import { lockDirectory } from './directorylock.ts';
-import { type BatchStatement, type Driver, messageOf, type Sql, StorageFault } from './driver.ts';
+import { type BatchStatement, type Driver, messageOf, oneByOne, type Sql, StorageFault } from './driver.ts';
 import { FilledMemoryFs } from './memoryfs.ts';
 import { type Content, EMPTY, makeDatabase, preparedDatabase } from './prepared.ts';
 import { SyncedFs } from './syncedfs.ts';
@@ -30,14 +30,10 @@ const sqlOver = (at: Queryable): Sql => ({
 });
 
 /** A single statement is a transaction by itself, which saves two calls of the database. */
-async function batch<Row>(db: PGlite, statements: readonly BatchStatement[]): Promise<Row[][]> {
-  const run = async (at: Queryable): Promise<Row[][]> => {
-    const results: Row[][] = [];
-    for (const { text, values } of statements) results.push(await sqlOver(at).query<Row>(text, values));
-    return results;
-  };
-  return statements.length === 1 ? run(db) : db.transaction(run);
-}
+const batch = <Row>(db: PGlite, statements: readonly BatchStatement[]): Promise<Row[][]> =>
+  statements.length === 1
+    ? oneByOne<Row>(sqlOver(db), statements)
+    : db.transaction((tx) => oneByOne<Row>(sqlOver(tx), statements));
 
 /**
  * There is no autovacuum here, so the planner has no statistics and would collect and sort a whole channel to find its newest

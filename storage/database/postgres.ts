@@ -5,6 +5,7 @@ import {
   type BatchStatement,
   type Driver,
   messageOf,
+  oneByOne,
   refusedByDatabase,
   type Sql,
   StorageFault,
@@ -25,8 +26,8 @@ const CONNECT_TIMEOUT_MS = 5_000;
  */
 const IDLE_IN_TRANSACTION_MS = 10_000;
 /**
- * The same for a network that is lost while a statement arrives, when no timeout of the server runs: it ends a connection
- * whose other side has been silent for about ten seconds.
+ * No timeout of the server runs while a statement arrives. With these settings it ends a connection whose other side has
+ * been silent for about ten seconds, so a lost network does not hold partitions either.
  */
 const KEEPALIVES = '-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3';
 
@@ -116,7 +117,7 @@ async function batch<Row>(
   isPooled: boolean,
 ): Promise<Row[][]> {
   const opening = isPooled ? [BEGIN, BATCH_TIMEOUTS] : [BEGIN];
-  const { client, results } = await written(pool, [...opening, ...statements], isPooled);
+  const { client, results } = await sendBatch(pool, [...opening, ...statements], isPooled);
   try {
     await client.query('COMMIT');
     client.release();
@@ -128,7 +129,7 @@ async function batch<Row>(
 }
 
 /** An idle pooled connection may have died unnoticed; nothing is committed yet, so one retry is safe. */
-async function written(pool: pg.Pool, statements: readonly BatchStatement[], isPooled: boolean) {
+async function sendBatch(pool: pg.Pool, statements: readonly BatchStatement[], isPooled: boolean) {
   for (let attempt = 0; ; attempt++) {
     const client = await pool.connect();
     try {
@@ -138,13 +139,6 @@ async function written(pool: pg.Pool, statements: readonly BatchStatement[], isP
       if (attempt > 0 || error instanceof pg.DatabaseError) throw error;
     }
   }
-}
-
-/** Each statement waits for the one before it, so that the server's timeouts bound a transaction of any size. */
-async function oneByOne<Row>(sql: Sql, statements: readonly BatchStatement[]): Promise<Row[][]> {
-  const results: Row[][] = [];
-  for (const { text, values } of statements) results.push(await sql.query<Row>(text, values));
-  return results;
 }
 
 /** How long connections may take to close: a vanished server never answers. */

@@ -245,7 +245,7 @@ describe('sessions of other shards', () => {
     expect(session('a', 3).over).toBe(false);
   });
 
-  it('are remembered as ended up to 4,096 for each shard, the latest ones', () => {
+  it('are remembered after their end, the latest 4,096 of each shard', () => {
     const { session, remote } = arrange('a');
     session('a', 5_000);
     for (let handle = 1; handle <= 4_096; handle += 1) remote.ended('a', 1, handle, false);
