@@ -1,9 +1,9 @@
 // Goal: a batch is one transaction over either database, whatever its size and its values, and a failed one leaves nothing behind.
-import { connect, createServer, type Socket } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { BatchStatement, Driver } from '../../storage/database/driver.ts';
 import { openDriver } from '../../storage/open.ts';
+import { openWire } from '../support/databasewire.ts';
 import { type Database, databases } from './databases.ts';
 
 const ADD =
@@ -18,42 +18,6 @@ const read = (from: number): BatchStatement => ({ text: READ, values: [String(fr
 
 const WAITING = `SELECT pid FROM pg_locks WHERE NOT granted
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
-
-/** Stands between a driver and the server, and ends connections as a network does. */
-async function startProxy(target: URL) {
-  const open = new Set<Socket>();
-  let isResetDue = false;
-  const server = createServer((from) => {
-    const to = connect(Number(target.port || 5432), target.hostname);
-    open.add(from);
-    from.on('close', () => open.delete(from));
-    from.on('data', (bytes) => {
-      if (isResetDue) from.resetAndDestroy();
-      else to.write(bytes);
-      isResetDue = false;
-    });
-    to.on('data', (bytes) => from.write(bytes));
-    // What the server has received it carries out before it sees the end.
-    from.on('error', () => {}).on('close', () => to.end());
-    to.on('error', () => {}).on('close', () => from.destroy());
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  const url = new URL(target);
-  url.hostname = '127.0.0.1';
-  url.port = String(typeof address === 'object' ? address?.port : address);
-  return {
-    url: url.href,
-    resetNext: () => {
-      isResetDue = true;
-    },
-    /** Ends all connections and accepts no other. */
-    stop: () => {
-      server.close();
-      for (const socket of open) socket.destroy();
-    },
-  };
-}
 
 describe.each(databases())('a batch over $name', (kind) => {
   let database: Database;
@@ -140,15 +104,15 @@ describe.each(databases())('a batch over $name', (kind) => {
 
   if (kind.name === 'PostgreSQL') {
     test('commits nothing later when its connection is lost while it waits for a lock', async () => {
-      const proxy = await startProxy(new URL(database.options.databaseUrl ?? ''));
-      const through = await openDriver({ databaseUrl: proxy.url, connectionsMax: 1 });
+      const wire = await openWire(database.options.databaseUrl ?? '');
+      const through = await openDriver({ databaseUrl: wire.url, connectionsMax: 1 });
       const locking = await openDriver(database.options);
       try {
         const outcome = await locking.transaction(async (sql) => {
           await sql.query('LOCK TABLE notes');
           const cut = through.batch([add([1, 'a']), add([2, 'b'])]).then(() => 'committed', String);
           while ((await sql.query(WAITING)).length === 0);
-          proxy.stop();
+          wire.cut();
           return cut;
         });
         expect(outcome).toMatch(/terminated|ECONNREFUSED/);
@@ -157,21 +121,21 @@ describe.each(databases())('a batch over $name', (kind) => {
         expect(await count()).toBe(0);
       } finally {
         await Promise.all([through.close(), locking.close()]);
-        proxy.stop();
+        await wire.close();
       }
     });
 
     test('is carried out on another connection when the one that it takes has died unnoticed', async () => {
-      const proxy = await startProxy(new URL(database.options.databaseUrl ?? ''));
-      const through = await openDriver({ databaseUrl: proxy.url, connectionsMax: 1 });
+      const wire = await openWire(database.options.databaseUrl ?? '');
+      const through = await openDriver({ databaseUrl: wire.url, connectionsMax: 1 });
       try {
         await through.batch([add([1, 'a']), add([2, 'b'])]);
-        proxy.resetNext();
+        wire.resetNext();
         await through.batch([add([3, 'c']), add([4, 'd'])]);
         expect(await count()).toBe(4);
       } finally {
         await through.close();
-        proxy.stop();
+        await wire.close();
       }
     });
 

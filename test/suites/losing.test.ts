@@ -1,6 +1,4 @@
 // Goal: while PostgreSQL is unreachable, nothing is acknowledged or sent that is not durable, and service resumes by itself when it is back.
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../actors/runtime/clock.ts';
@@ -12,50 +10,9 @@ import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
 import { createOperator } from '../../services/operator/operator.ts';
 import { openStorage } from '../../storage/open.ts';
+import { openWire } from '../support/databasewire.ts';
 import { RecordingSink } from '../support/instance.ts';
 import { databases, type Kind } from './databases.ts';
-
-/** A proxy between a server and its database that can be cut. */
-async function openWire(databaseUrl: string) {
-  const target = new URL(databaseUrl);
-  const ends = new Set<Socket>();
-  let whole = true;
-  const server = createServer((socket) => {
-    if (!whole) {
-      socket.destroy();
-      return;
-    }
-    const onward = connect(Number(target.port), target.hostname);
-    for (const [end, other] of [
-      [socket, onward],
-      [onward, socket],
-    ] as const) {
-      ends.add(end);
-      end.on('error', () => end.destroy());
-      end.on('close', () => {
-        ends.delete(end);
-        other.destroy();
-      });
-      end.pipe(other);
-    }
-  });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const url = new URL(databaseUrl);
-  url.port = String((server.address() as AddressInfo).port);
-  const cut = () => {
-    whole = false;
-    for (const end of ends) end.resetAndDestroy();
-  };
-  const mend = () => {
-    whole = true;
-  };
-  const close = async () => {
-    cut();
-    server.close();
-    await once(server, 'close');
-  };
-  return { url: url.href, cut, mend, close };
-}
 
 const closing: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
