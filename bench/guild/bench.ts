@@ -13,9 +13,10 @@ import { Latencies } from '../wire/histogram.ts';
 import { nowNs } from '../wire/pace.ts';
 import { usageOf } from '../wire/process.ts';
 import { Crowd } from './crowd.ts';
-import { addMembers } from './members.ts';
+import { addMembers, nameOf } from './members.ts';
 import { type Chunked, Observer } from './observer.ts';
 import type { GuildReport, Lap } from './report.ts';
+import { type Viewed, Viewers } from './viewers.ts';
 
 interface GuildBenchOptions {
   /** An empty PostgreSQL database, or one of an earlier run. */
@@ -26,6 +27,8 @@ interface GuildBenchOptions {
   readonly active: number;
   readonly passive: number;
   readonly chunkers: number;
+  /** Members beside those online who watch the member list. */
+  readonly viewers: number;
   readonly shards: number;
   readonly perSecond: number;
   readonly durationSeconds: number;
@@ -64,7 +67,7 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 export async function benchGuild(options: GuildBenchOptions): Promise<GuildReport> {
   const directory = mkdtempSync(join(tmpdir(), 'guildhall-bench-'));
   try {
-    const { databaseUrl, members, online, onProgress } = options;
+    const { databaseUrl, members, online, viewers, onProgress } = options;
     const phase = (name: string): void => onProgress({ phase: name, done: 0, of: 1 });
     phase('the guild is made');
     const first = await start(options, directory);
@@ -72,7 +75,7 @@ export async function benchGuild(options: GuildBenchOptions): Promise<GuildRepor
     await first.stop();
     const startNs = nowNs();
     const added = (done: number): void => onProgress({ phase: 'adding members', done, of: members });
-    const plan = { databaseUrl, guildId: present(guildId), count: members, tokens: online };
+    const plan = { databaseUrl, guildId: present(guildId), count: members, tokens: online + viewers };
     const people = await addMembers({ ...plan, onProgress: added });
     const insertSeconds = (nowNs() - startNs) / 1e9;
     phase('the server starts');
@@ -100,10 +103,18 @@ function start({ databaseUrl, shards, chunkers, settings }: GuildBenchOptions, d
   ]);
 }
 
+/** The tokens in the order of their members' names in a member list. `tokens` has them by number. */
+function byNameOf(tokens: readonly string[]): string[] {
+  const named = tokens.map((token, index) => ({ token, name: nameOf(index + 1) }));
+  return named.sort((a, b) => (a.name < b.name ? -1 : 1)).map(({ token }) => token);
+}
+
 /** One server with its sessions. */
 class Run {
   readonly #options: GuildBenchOptions;
   readonly #server: SpawnedServer;
+  /** Tokens of those who watch the list, whose names are its first, and of those who receive messages. */
+  readonly #viewers: readonly string[];
   readonly #people: readonly string[];
   readonly #runId = randomBytes(4).toString('hex');
   readonly #total: number;
@@ -113,7 +124,9 @@ class Run {
   constructor(options: GuildBenchOptions, server: SpawnedServer, people: readonly string[]) {
     this.#options = options;
     this.#server = server;
-    this.#people = people;
+    const byName = byNameOf(people);
+    this.#viewers = byName.slice(0, options.viewers);
+    this.#people = byName.slice(options.viewers);
     this.#total = Math.ceil(options.perSecond * options.durationSeconds);
   }
 
@@ -134,9 +147,11 @@ class Run {
     const full = await this.#rss();
     await this.#lap('', [few, many], 0);
     const after = await this.#introduction();
+    const viewed = await this.#besideViewers([few, many]);
     const chunked = await this.#besideChunks([few, many]);
     const rssBytes = { empty, loaded, online: full, chunked: await this.#rss() };
-    const kept = this.#laps.every((lap) => lap.lost + lap.duplicated === 0 && lap.answered === lap.sent);
+    const received = this.#laps.every((lap) => lap.lost + lap.duplicated === 0 && lap.answered === lap.sent);
+    const kept = received && viewed?.same !== false;
     const sizes = {
       members,
       shards,
@@ -144,7 +159,14 @@ class Run {
       rssBytes,
       connectSeconds: (connectSeconds * online) / many.size,
     };
-    return { ...sizes, introductions: { empty: before, online: after }, laps: this.#laps, chunked, kept };
+    return {
+      ...sizes,
+      introductions: { empty: before, online: after },
+      laps: this.#laps,
+      viewed,
+      chunked,
+      kept,
+    };
   }
 
   async #rss(): Promise<number> {
@@ -178,6 +200,29 @@ class Run {
   /** Kills the processes of all sessions, without which this process would not end. */
   abandon(): void {
     for (const crowd of this.#crowds) crowd.abandon();
+  }
+
+  /** Sends the same stream of messages while members watch the list and some of them come and go. */
+  async #besideViewers(crowds: readonly Crowd[]): Promise<Viewed | null> {
+    const { gateway, guildId, channelId } = this.#server;
+    const { identifyPerSecond, onProgress } = this.#options;
+    const tokens = this.#viewers;
+    if (tokens.length === 0) return null;
+    onProgress({ phase: `connecting ${tokens.length} who watch the list`, done: 0, of: 1 });
+    const place = { guildId: present(guildId), channelId: present(channelId) };
+    const viewers = new Viewers({ url: gateway, ...place, tokens, identifyPerSecond });
+    try {
+      await inTime(viewers.open(), 'to be sent the member list');
+      let isOver = false;
+      const changing = viewers.comeAndGo(() => isOver);
+      await this.#lap(`while ${tokens.length} watch the list`, crowds, 0).finally(() => {
+        isOver = true;
+      });
+      await changing;
+      return await inTime(viewers.result(), 'to be sent the member list again');
+    } finally {
+      viewers.close();
+    }
   }
 
   /** Sends the same stream of messages while clients request all members concurrently. */

@@ -16,6 +16,7 @@ interface Flags {
   readonly active: number;
   readonly passive: number;
   readonly chunkers: number;
+  readonly viewers?: number;
   readonly shards?: number;
   readonly rate: number;
   readonly duration: number;
@@ -28,6 +29,7 @@ interface Flags {
 const SOCKETS_PER_SHARD = 8000;
 const FILES_BESIDE = 500;
 const UNEVEN = 1.1;
+const VIEWERS = 500;
 
 /** Adds `bench guild`. */
 export function addGuildBench(bench: Command): void {
@@ -40,6 +42,7 @@ export function addGuildBench(bench: Command): void {
     .option('--active <n>', 'of them, who get messages while others are passive', wholeFrom(1, 50_000), 2_000)
     .option('--passive <n>', 'sessions without the intent for messages', wholeFrom(1, 50_000), 10_000)
     .option('--chunkers <n>', 'clients that ask for all members at once', wholeFrom(1, 100), 10)
+    .option('--viewers <n>', 'further members who watch the list (default: up to 500)', wholeFrom(0, 9_000))
     .option('--shards <n>', 'processes of the server (default: as the sockets need)', wholeFrom(1, 64))
     .option('-r, --rate <n>', 'messages per second', numberFrom(0.01, 1000), 2)
     .option('-d, --duration <seconds>', 'how long to send, in each part', numberFrom(1, 3600), 10)
@@ -49,6 +52,7 @@ export function addGuildBench(bench: Command): void {
     .action(async (flags: Flags) => {
       const { databaseUrl = process.env.DATABASE_URL, rate, duration, identifyRate, set, json } = flags;
       const { members, online, active, passive } = flags;
+      const { viewers = Math.min(VIEWERS, Math.max(0, members - online)) } = flags;
       if (databaseUrl === undefined)
         throw new CommandError('There is no database.', 'Name an empty one with --database-url.');
       if (online > members || active >= online || active + passive > online)
@@ -56,17 +60,30 @@ export function addGuildBench(bench: Command): void {
           'Active and passive sessions are of those online, and those online are members.',
           'Lower --active, --passive or --online, or raise --members.',
         );
+      if (online + viewers > members)
+        throw new CommandError(
+          'Those who watch the list are members beside those online.',
+          'Lower --online or --viewers, or raise --members.',
+        );
       const bar = process.stderr.isTTY ? progressBar() : progressLines();
-      const shards = flags.shards ?? Math.ceil(online / SOCKETS_PER_SHARD);
+      const shards = flags.shards ?? Math.ceil((online + viewers) / SOCKETS_PER_SHARD);
       const mostSockets = openFilesMax() - FILES_BESIDE;
       // The kernel distributes connections, though not quite evenly.
-      if ((online / shards) * UNEVEN > mostSockets)
+      if (((online + viewers) / shards) * UNEVEN > mostSockets)
         throw new CommandError(
-          `A process may have ${openFilesMax()} files open here, which is too few for ${online} sessions.`,
+          `A process may have ${openFilesMax()} files open here, which is too few for ${online + viewers} sessions.`,
           'Raise --shards, or the limit (ulimit -n).',
         );
       const pace = { perSecond: rate, durationSeconds: duration, identifyPerSecond: identifyRate };
-      const options = { ...flags, ...pace, shards, databaseUrl, settings: set, onProgress: bar.update };
+      const options = {
+        ...flags,
+        ...pace,
+        viewers,
+        shards,
+        databaseUrl,
+        settings: set,
+        onProgress: bar.update,
+      };
       const watch = new RunWatch();
       const report = await benchGuild(options).finally(bar.stop);
       const about = watch.end(process.argv.slice(2));

@@ -9,6 +9,9 @@ const PATTERN = `
 SELECT m.user_id AS id FROM members m JOIN users u ON u.id = m.user_id
 WHERE m.guild_id = $1 AND u.data->>'bot' IS NULL ORDER BY m.user_id LIMIT 1`;
 
+/** The name of the member of that number, as `ADD_USERS` gives it. */
+export const nameOf = (number: number): string => `Member ${number}`;
+
 const ADD_USERS = `
 INSERT INTO users (id, data, username_search, name_search)
 SELECT $2::bigint + n,

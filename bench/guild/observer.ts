@@ -97,8 +97,10 @@ export class Observer {
   }
 }
 
+/** The `d` of a payload, of the type that the caller knows from its `t`. */
+export const dataOf = <T>(payload: Buffer): T => (JSON.parse(payload.toString()) as { readonly d: T }).d;
+
 function introductionOf(payload: Buffer): Introduction {
-  const { d } = JSON.parse(payload.toString()) as { readonly d: GuildCreate };
-  const { large = false, member_count: memberCount = 0, members = [] } = d;
+  const { large = false, member_count: memberCount = 0, members = [] } = dataOf<GuildCreate>(payload);
   return { bytes: payload.length, large, memberCount, members: members.length };
 }

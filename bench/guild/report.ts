@@ -1,5 +1,6 @@
 import type { Percentiles } from '../gateway/report.ts';
 import type { Chunked, Introduction } from './observer.ts';
+import type { Viewed } from './viewers.ts';
 
 /** A stream of messages in one state of the guild. Times in milliseconds. */
 export interface Lap {
@@ -39,6 +40,8 @@ export interface GuildReport {
   /** To a session with every intent, before and after the others came. */
   readonly introductions: { readonly empty: Introduction; readonly online: Introduction };
   readonly laps: readonly Lap[];
+  /** Null without viewers. */
+  readonly viewed: Viewed | null;
   readonly chunked: readonly Chunked[];
   readonly kept: boolean;
 }
@@ -51,7 +54,7 @@ const tell = ({ bytes, members, large }: Introduction): string =>
 
 /** The run as text for a document. */
 export function guildTextOf(report: GuildReport): string {
-  const { members, shards, rssBytes, sessions, introductions, chunked, laps } = report;
+  const { members, shards, rssBytes, sessions, introductions, viewed, chunked, laps } = report;
   const perMember = (rssBytes.loaded - rssBytes.empty) / members;
   const perSession = (rssBytes.online - rssBytes.loaded) / 1024 / sessions;
   const slowest = Math.max(0, ...chunked.map(({ ms }) => ms));
@@ -65,10 +68,21 @@ export function guildTextOf(report: GuildReport): string {
     `- memory: ${mib(rssBytes.empty)} empty; ${mib(rssBytes.loaded)} with the guild (${perMember.toFixed(0)} bytes for each offline`,
     `  member); ${mib(rssBytes.online)} with all online (${perSession.toFixed(1)} KiB a session and its user); ${mib(rssBytes.chunked)} after all chunks`,
     `- GUILD_CREATE with every intent: ${tell(introductions.empty)}; with all online ${tell(introductions.online)}`,
+    ...(viewed ? [viewedLineOf(viewed)] : []),
     `- ${chunked.length} clients at once got all members in ${count(chunked[0]?.chunks ?? 0)} chunks, ${mib(chunked[0]?.bytes ?? 0)} each, within ${(slowest / 1000).toFixed(1)} s`,
     `- connecting took ${report.connectSeconds.toFixed(1)} s (${count(sessions / report.connectSeconds)}/s)`,
     `- ${report.kept ? 'kept: none lost, none doubled' : 'BROKEN'}`,
   ].join('\n');
+}
+
+function viewedLineOf({ viewers, firstRowsMs, changes, updates, updateBytes, same }: Viewed): string {
+  const { p50, max } = firstRowsMs;
+  const mean = updateBytes / Math.max(1, updates);
+  return (
+    `- ${count(viewers)} viewers were sent the first rows of the member list within ${count(max)} ms (p50 ${count(p50)}); ` +
+    `${count(changes)} times one of them went offline or came back, in ${count(updates)} updates of ${count(mean)} bytes; ` +
+    `${same ? 'all hold the same rows' : 'their rows DIFFER'}`
+  );
 }
 
 function lineOf(lap: Lap): string {

@@ -1,5 +1,6 @@
 // Goal: people's clients subscribe to ranges of member lists as the platform's own do (opcodes 14 and 37), and keep them up to date.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Viewers } from '../../bench/guild/viewers.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import { GatewayClient } from '../support/gateway-client.ts';
 import { heldRows } from '../support/rowholder.ts';
@@ -31,6 +32,19 @@ async function member(name: string): Promise<GatewayClient> {
 }
 
 const received = (client: GatewayClient) => client.received.map(({ t, d }) => ({ t: t ?? '', d }));
+
+/** Tokens of new members, the first by name. */
+async function tokensOf(count: number): Promise<string[]> {
+  const tokens: string[] = [];
+  for (let at = 0; at < count; at += 1) {
+    const { user, token } = await server.admin<{ user: { id: string }; token: string }>('/users', {
+      username: `a.viewer.${++made}`,
+    });
+    await server.admin(`/guilds/${guild}/members`, { user_id: user.id });
+    tokens.push(token);
+  }
+  return tokens;
+}
 
 /** Waits until the rows of the client contain these. */
 async function holds(client: GatewayClient, rows: readonly string[]): Promise<void> {
@@ -85,5 +99,27 @@ describe('a subscription to ranges of a member list', () => {
       subscriptions: { [guild]: { channels: { [channel]: [['a']] } } },
     });
     expect((await wrong.closed).code).toBe(4001);
+  });
+});
+
+describe('the viewers of a benchmark', () => {
+  const plan = async (count: number) => ({
+    ...{ url: server.info.gateway, guildId: guild, channelId: channel },
+    ...{ tokens: await tokensOf(count), identifyPerSecond: 50 },
+  });
+
+  test('hold the rows that the server has, after some of them went offline and came back', async () => {
+    const viewers = new Viewers(await plan(10));
+    await viewers.open();
+    const until = performance.now() + 1500;
+    await viewers.comeAndGo(() => performance.now() > until);
+    const { viewers: count, changes, updates, updateBytes, same, firstRowsMs } = await viewers.result();
+    viewers.close();
+    expect({ count, same }).toEqual({ count: 10, same: true });
+    expect(changes).toBeGreaterThan(0);
+    expect(changes % 2).toBe(0);
+    expect(updates).toBeGreaterThanOrEqual(10);
+    expect(updateBytes / updates).toBeGreaterThan(100);
+    expect(firstRowsMs.max).toBeGreaterThan(0);
   });
 });

@@ -1,5 +1,5 @@
+import { applyOps } from '../../bench/guild/heldrows.ts';
 import type { ListOp, MemberListUpdate, RowRange } from '../../engine/guild/memberlist.changes.ts';
-import { applyOps } from '../support/rowholder.ts';
 
 /** Rows that a client has asked for, of the list of one channel of a guild. */
 interface ListWish {

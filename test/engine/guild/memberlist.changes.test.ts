@@ -1,6 +1,7 @@
 // Goal: a client that applies the changes of a member list holds its rows, whatever ranges it has and whatever happened.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { applyOps } from '../../../bench/guild/heldrows.ts';
 import {
   changeOps,
   type RowRange,
@@ -11,7 +12,6 @@ import {
 import { type ListRow, wireRow } from '../../../engine/guild/memberlist.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { member } from '../../support/guild.ts';
-import { applyOps } from '../../support/rowholder.ts';
 
 /** Rows of members by number; the nick tells versions of one member apart. */
 const rowsOf = (numbers: readonly number[], nick = 'n'): ListRow[] =>
