@@ -73,6 +73,14 @@ export class SimRegistry {
     this.#changed();
   }
 
+  /** Changes what is shown of a shard, without its doing. */
+  mark(id: string, change: Partial<ShardInfo>): void {
+    const member = this.#members.get(id);
+    if (!member) return;
+    this.world.note(`${member.info.instance} is marked ${JSON.stringify(change)}`);
+    this.update(member, change);
+  }
+
   claim(member: Member, partitions: readonly number[]): number[] {
     this.#expectLasting(member);
     const { id: shardId, instance } = member.info;

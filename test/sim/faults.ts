@@ -1,6 +1,7 @@
 import { Random } from '../fuzz/random.ts';
 import type { SimClient } from './client.ts';
 import type { SimCluster, Slot } from './cluster.ts';
+import type { SimRegistry } from './directory.ts';
 import type { SimNetwork } from './network.ts';
 import type { World } from './world.ts';
 
@@ -123,6 +124,31 @@ export function preemptions(
       // Close to 1: the lease has somewhat less left when the machine stops, because time passes until that read.
       const share = random.next() ** (1 / 8);
       if (run && run.leaseLeftMs > 0) run.clock.preempt(reads, run.leaseLeftMs * share);
+      again();
+    });
+  };
+  again();
+}
+
+/** Upper bounds: until the next shard is marked, and until its mark is removed. */
+const FLEETING_MS = { next: 400, marked: 60 };
+
+/**
+ * Until `untilMs`, one shard after another is marked as draining for some milliseconds: it hands its partitions over, and they return
+ * to it at once. Only runs that request it have it, like `preemptions`.
+ */
+export function fleetingOwners(
+  { world, cluster, registry }: Pick<FaultPorts, 'world' | 'cluster'> & { readonly registry: SimRegistry },
+  seed: number,
+  untilMs: number,
+): void {
+  const random = new Random(seed ^ 0x1f1e_e719);
+  const again = (): void => {
+    world.after(random.next() * FLEETING_MS.next, () => {
+      if (world.nowMs >= untilMs) return;
+      const { id } = random.pick(cluster.slots);
+      registry.mark(id, { draining: true });
+      world.after(random.next() ** 2 * FLEETING_MS.marked, () => registry.mark(id, { draining: false }));
       again();
     });
   };

@@ -21,7 +21,8 @@ const USAGE = `npm run sim -- [options]    runs a cluster on seeded time and jud
   --planted NAME      with a planted bug, whose name is in test/sim/planted
   --trace N           lines of the trace of one seed (${TRACE_LINES})
   --stale-writers     shards write although their lease has ended: the fence must refuse it
-  --preempted         shards stand still more often`;
+  --preempted         shards stand still more often
+  --fleeting          shards hand over and start again all the time`;
 
 const readOptions = () => {
   const values = optionsOf(
@@ -34,6 +35,7 @@ const readOptions = () => {
       planted: { type: 'string', default: '' },
       'stale-writers': { type: 'boolean', default: false },
       preempted: { type: 'boolean', default: false },
+      fleeting: { type: 'boolean', default: false },
       features: { type: 'string' },
       trace: { type: 'string', default: String(TRACE_LINES) },
     },
@@ -56,6 +58,7 @@ async function fromCommandLine(): Promise<void> {
   const variant = {
     staleWriters: values['stale-writers'],
     preempted: values.preempted,
+    fleeting: values.fleeting,
     ...(named && { features: FEATURES.filter((feature) => named.includes(feature)) }),
   };
   if (count === 1) await tell(seed, Number(values.trace), variant);

@@ -4,7 +4,7 @@ import { SimCluster } from './cluster.ts';
 import { Database } from './database.ts';
 import { SimRegistry } from './directory.ts';
 import { SimDisk } from './disk.ts';
-import { heal, misfortune, preemptions, slowness, staleWriters } from './faults.ts';
+import { fleetingOwners, heal, misfortune, preemptions, slowness, staleWriters } from './faults.ts';
 import { type Feature, featuresOf } from './features.ts';
 import { judgeEnd } from './final.ts';
 import { judgeFloor, judgeMetrics } from './floor.ts';
@@ -28,6 +28,8 @@ export interface Variant {
   readonly staleWriters?: boolean;
   /** Pauses the machine within turns of its processes. */
   readonly preempted?: boolean;
+  /** Moves partitions to and fro within milliseconds. */
+  readonly fleeting?: boolean;
   /** Used instead of the features that the seed draws. */
   readonly features?: readonly Feature[];
 }
@@ -63,6 +65,7 @@ function build(
   scenario: Scenario,
   features: readonly Feature[],
   isUntroubled: boolean,
+  keptMs: number,
 ) {
   const database = new Database(scenario.lateShare);
   const truth = new Truth(database);
@@ -100,7 +103,7 @@ function build(
   for (let at = 0; at < scenario.shards; at += 1) cluster.add();
   const interacted = (interaction: ReceivedInteraction) => workload.heard(interaction);
   const doors = (end: SimClient) => cluster.connect(end);
-  const common = { world, judge, truth, interacted, doors, resumableMs: resumableMs(scenario) };
+  const common = { world, judge, truth, interacted, doors, resumableMs: keptMs };
   const ports = { ...common, isAuthorized: () => true };
   const isAuthorized = (userId: string) => (database.holdings.get(userId)?.grants.length ?? 0) > 0;
   const second = users.slice(0, scenario.seconds).map((user) => ({ ...user, name: `${user.name}b` }));
@@ -133,8 +136,14 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
   current = judge;
   const features = variant.features ?? featuresOf(seed);
   const scenario = scenarioOf(world, features, seed);
-  const hasFaults = scenario.faults.length > 0 || scenario.breaks > 0 || variant.preempted === true;
-  const parts = build(world, judge, scenario, features, !hasFaults);
+  const hasFaults =
+    scenario.faults.length > 0 ||
+    scenario.breaks > 0 ||
+    variant.preempted === true ||
+    variant.fleeting === true;
+  // A shard that claims a session may hand everything over before it has the answer.
+  const keptMs = variant.fleeting ? 0 : resumableMs(scenario);
+  const parts = build(world, judge, scenario, features, !hasFaults, keptMs);
   if (features.includes('merges')) await foundSigningKey(parts.database, STARTED_MS);
   const { clients, workload, database, truth, cluster } = parts;
   const failed = () => judge.failed;
@@ -143,6 +152,7 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
   misfortune(parts, scenario.faults, scenario.faultEveryMs, scenario.workMs);
   if (features.includes('slow')) slowness(parts, seed, scenario.workMs);
   if (variant.preempted) preemptions(parts, seed, scenario.workMs);
+  if (variant.fleeting) fleetingOwners(parts, seed, scenario.workMs);
   if (variant.staleWriters) staleWriters(parts, scenario.workMs, scenario.config.lease_ttl_ms);
   try {
     await world.run(scenario.workMs, failed);
