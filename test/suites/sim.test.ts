@@ -7,6 +7,7 @@ import type { Variant } from '../sim/run.ts';
 
 const SEEDS = 1_000;
 const PREEMPTED = 100;
+const FLEETING = 100;
 /** Seeds that are run once more. */
 const REPEATED = 20;
 const JOBS = 2;
@@ -47,6 +48,14 @@ it(`a cluster breaks no rule in ${PREEMPTED} seeds of a machine that stops withi
   const reports = await reportsOf(PREEMPTED, { preempted: true });
   expect(failures(reports, ' --preempted')).toEqual([]);
   expect(reports).toHaveLength(PREEMPTED);
+});
+
+it(`a cluster breaks no rule in ${FLEETING} seeds of owners that stay for milliseconds`, {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const reports = await reportsOf(FLEETING, { fleeting: true });
+  expect(failures(reports, ' --fleeting')).toEqual([]);
+  expect(reports).toHaveLength(FLEETING);
 });
 
 it('a simulation of one seed has the same result each time', { timeout: TIMEOUT_MS }, async () => {

@@ -124,6 +124,7 @@ export class GuildSubscriptions {
     n: number,
     body: DispatchBody,
   ): ((local: LocalSession) => boolean) | undefined {
+    if (isOfEarlierEpoch(stream, n, body)) return receivesNothing;
     if (n > stream.n) stream.n = n;
     if (body.t === 'GUILD_DELETE') return (local) => this.#guildDeleted(stream, local, n, body);
     if (stream.pending.size === 0) return undefined;
@@ -250,6 +251,18 @@ export class GuildSubscriptions {
     else if (effect.do === 'request') this.#requests.request(stream);
     else this.#requests.retry(stream);
   }
+}
+
+const receivesNothing = (): boolean => false;
+
+/**
+ * Whether the dispatch was sent to a session that entered, or reentered, under an earlier epoch of the shard that owns the guild again.
+ * Its present actor answers for that session, and what the earlier one has sent may be older than what the client has of the owners in
+ * between. Both dispatches carry numbers of the actor that sends them.
+ */
+function isOfEarlierEpoch(stream: GuildStream, n: number, body: DispatchBody): boolean {
+  const opens = body.t === 'GUILD_CREATE' || (body.t === 'GUILD_DELETE' && isUnavailable(body));
+  return opens && stream.source.from === 'peer' && epochOf(n) > 0 && !isUnder(stream, epochOf(n));
 }
 
 function sendGuildDelete(session: LiveSession, d: object, nowMs: number): void {

@@ -92,7 +92,10 @@ export function receives(state: Subscription, n: number, t: string): boolean {
     client.n = n;
     return true;
   }
+  if (t === 'GUILD_DELETE') return true;
+  // Sent by an earlier actor of the owner, after a GUILD_CREATE that was dropped.
+  if (t !== 'GUILD_CREATE') return false;
   // From GUILD_CREATE on the session has a position, also when the owner is lost before it says `following`.
-  if (t === 'GUILD_CREATE') state.client = { kind: 'current', n };
+  state.client = { kind: 'current', n };
   return true;
 }

@@ -136,6 +136,59 @@ describe('a followed guild', () => {
     expect((await instance.asked()).wanted[0]?.after).toBeNull();
   });
 
+  it('sends a session that has the guild nothing of an earlier epoch of its owner', async () => {
+    const instance = followedGuild();
+    const { entered, handle } = await live(instance);
+    await instance.own('self', 2);
+    const here = await instance.asked();
+    for (const { caughtUp } of here.wanted) caughtUp?.(numberOf(2, 5));
+    await here.answer('member');
+    await instance.own('a', 3);
+    const question = await instance.asked();
+    expect(question.wanted.map(({ after }) => after)).toEqual([numberOf(2, 5)]);
+    const next = handleOf(question);
+    const withdrawn = { t: 'GUILD_DELETE', json: Buffer.from(`{"id":"${GUILD}","unavailable":true}`) };
+    const created = { t: 'GUILD_CREATE', json: Buffer.from(`{"id":"${GUILD}"}`) };
+    const late = [
+      { ...instance.frame(numberOf(1, 12), handle), ...withdrawn } as SessionFrame,
+      { ...instance.frame(numberOf(1, 12), handle), ...created } as SessionFrame,
+      instance.frame(numberOf(1, 13), handle),
+    ];
+    instance.home.frames('a', [...late, instance.following(next, numberOf(3, 0))]);
+    await question.answer('member');
+    instance.home.frames('a', [instance.frame(numberOf(3, 1), next)]);
+    expect(instance.heard(entered)).toEqual(['3:1']);
+  });
+
+  it('is shown to a session once when an earlier epoch of its owner had shown it too', async () => {
+    const instance = followedGuild();
+    await instance.own('a', 1);
+    const entered = instance.enter('one');
+    void instance.followed.subscribe(entered, GUILD, null);
+    const first = await instance.asked();
+    await instance.own('b', 2);
+    await first.answer(new NotServed('lost'));
+    instance.clock.advance(200);
+    const between = await instance.asked();
+    await instance.own('a', 3);
+    await between.answer(new NotServed('lost'));
+    instance.clock.advance(200);
+    const question = await instance.asked();
+    expect(question.wanted.map(({ after }) => after)).toEqual([null]);
+    const handle = handleOf(question);
+    const created = (n: number) =>
+      ({
+        ...instance.frame(n, handle),
+        ...{ t: 'GUILD_CREATE', json: Buffer.from(`{"id":"${GUILD}"}`) },
+      }) as SessionFrame;
+    instance.home.frames('a', [
+      ...[created(numberOf(1, 12)), instance.frame(numberOf(1, 13), handle)],
+      ...[created(numberOf(3, 1)), instance.following(handle, numberOf(3, 1))],
+    ]);
+    await question.answer('member');
+    expect(instance.heard(entered)).toEqual(['3:1']);
+  });
+
   it('sends a session no GUILD_DELETE from before the position that the session has', async () => {
     const instance = followedGuild();
     const { entered } = await live(instance);
