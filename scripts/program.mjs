@@ -27,12 +27,24 @@ const places = {
   },
 };
 
+/** Refuses a character of two bytes: V8 keeps the source of a module, and all of it with two bytes a character then. */
+const oneByte = {
+  name: 'one-byte',
+  generateBundle(_, bundle) {
+    for (const { fileName, code = '' } of Object.values(bundle)) {
+      const [line] = /^.*[^\p{ASCII}].*$/mu.exec(code) ?? [];
+      if (line !== undefined)
+        this.error(`${fileName} would need two bytes a character. Write as an escape: ${line.trim()}`);
+    }
+  },
+};
+
 await build({
   configFile: false,
   root: ROOT,
   logLevel: 'warn',
   publicDir: false,
-  plugins: [places, spreadsInChunks],
+  plugins: [places, spreadsInChunks, oneByte],
   ssr: { noExternal: BUNDLED, target: 'node' },
   build: {
     ssr: true,
@@ -43,7 +55,13 @@ await build({
     license: { fileName: 'program/licenses.md' },
     rolldownOptions: {
       input: Object.fromEntries(ENTRIES.map((name) => [name, join(ROOT, `${name}.ts`)])),
-      output: { format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'program/[name].js' },
+      output: {
+        format: 'esm',
+        entryFileNames: '[name].js',
+        chunkFileNames: 'program/[name].js',
+        charset: 'ascii',
+        comments: { legal: true, annotation: false, jsdoc: false },
+      },
     },
   },
 });

@@ -1,8 +1,7 @@
-import { timingSafeEqual } from 'node:crypto';
 import { ended, isCurrent, SEEN_EVERY_MS, signInStarted } from '../../engine/account/account.ts';
 import type { SignIn } from '../../engine/account/facts.ts';
 import { snowflakeMs, type UserId } from '../../protocol/ids.ts';
-import { claimedUser, hashOf, makeToken } from '../identity/identity.ts';
+import { claimedUser, hashOf, makeToken, sameHash } from '../identity/identity.ts';
 import type { AccountContext } from './context.ts';
 import type { Accounts } from './ports.ts';
 
@@ -44,10 +43,8 @@ export function createBrowserSessions(
     async browserSession(cookie) {
       const userId = claimedUser(cookie);
       if (userId === null) return null;
-      const hash = Buffer.from(hashOf(cookie), 'hex');
-      const found = (await current(userId)).find((one) =>
-        timingSafeEqual(Buffer.from(one.hash, 'hex'), hash),
-      );
+      const hash = hashOf(cookie);
+      const found = (await current(userId)).find((one) => sameHash(one.hash, hash));
       if (found === undefined) return null;
       const nowMs = ports.nowMs();
       if (nowMs - found.seenMs >= SEEN_EVERY_MS)

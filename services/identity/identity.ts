@@ -45,9 +45,13 @@ export function hashOf(secret: string): string {
   return hash('sha256', secret, 'hex');
 }
 
+/** Compares two hexadecimal SHA-256 hashes in constant time. */
+export const sameHash = (a: string, b: string): boolean =>
+  timingSafeEqual(Buffer.from(a, 'hex'), Buffer.from(b, 'hex'));
+
 /** The valid token hashes of one user and the principal of each, by index. */
 interface CachedTokens {
-  readonly hashes: readonly Buffer[];
+  readonly hashes: readonly string[];
   readonly principals: readonly Principal[];
 }
 
@@ -75,7 +79,7 @@ function createTokenCache(ports: TokenCachePorts, bounds: TokenCacheBounds): Cac
     const isBot = tokens.some((token) => token.kind === 'bot');
     const application = isBot ? await ports.applications.byBot(userId) : null;
     return {
-      hashes: tokens.map((token) => Buffer.from(token.hash, 'hex')),
+      hashes: tokens.map((token) => token.hash),
       principals: tokens.map((token) => {
         const owner = token.kind === 'bot' ? application : null;
         return {
@@ -123,8 +127,7 @@ function createCallerCache(ports: TokenCachePorts, bounds: TokenCacheBounds) {
     const userId = claimedUser(token);
     if (userId === null) return null;
     const tokens = await tokensOf.lookUp(userId);
-    const bytes = Buffer.from(hash, 'hex');
-    const principal = tokens.principals[tokens.hashes.findIndex((one) => timingSafeEqual(one, bytes))];
+    const principal = tokens.principals[tokens.hashes.findIndex((one) => sameHash(one, hash))];
     if (!principal) return null;
     verified.set(hash, { tokens, principal });
     dropOldest(verified, bounds.users_max);

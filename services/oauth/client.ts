@@ -1,7 +1,6 @@
 import { isApplicationId } from '../../protocol/ids.ts';
 import type { ApplicationStore } from '../../storage/application/port.ts';
-import { hashOf } from '../identity/identity.ts';
-import { sameHash } from './grants.ts';
+import { hashOf, sameHash } from '../identity/identity.ts';
 import type { OAuth } from './ports.ts';
 
 /** Hash that no secret matches; compared when an application has none, so that both cases take as long. */

@@ -1,4 +1,3 @@
-import { timingSafeEqual } from 'node:crypto';
 import type { Routing } from '../../actors/placement/routing.ts';
 import { batchReads, type CacheBounds, createCache } from '../../actors/runtime/cache.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
@@ -22,7 +21,7 @@ import type { ApplicationStore } from '../../storage/application/port.ts';
 import type { OAuthStore } from '../../storage/oauth/port.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import type { UserStore } from '../../storage/user/port.ts';
-import { claimedUser, hashOf } from '../identity/identity.ts';
+import { claimedUser, hashOf, sameHash } from '../identity/identity.ts';
 import type { IssuedTokens, OAuth, TokenOrder } from './ports.ts';
 import { createTokenIssuer, type TokenIssuerPorts, type TokenPair } from './tokenissuer.ts';
 
@@ -84,10 +83,6 @@ function cachedGrants(userId: UserId, held: Holdings, shared: SharedScopes): Cac
   const granted = held.grants.map(({ applicationId, scopes }) => ({ applicationId, scopes: shared(scopes) }));
   return { granted, tokens: tokensOf(userId, held, shared) };
 }
-
-/** Compares two hexadecimal SHA-256 hashes in constant time. */
-export const sameHash = (a: string, b: string): boolean =>
-  timingSafeEqual(Buffer.from(a, 'hex'), Buffer.from(b, 'hex'));
 
 /** Reads what a user has granted; concurrent reads share a query. */
 function holdingsReader(store: Pick<OAuthStore, 'holdings'>): (userId: UserId) => Promise<Holdings> {

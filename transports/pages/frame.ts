@@ -45,7 +45,7 @@ export function layout({ title, body, refresh }: Page, { csrf, who }: Frame): Ht
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 ${refresh !== undefined && html`<meta http-equiv="refresh" content="0;url=${refresh}">`}
-<title>${title} – Guildhall</title>
+<title>${title} &ndash; Guildhall</title>
 <link rel="stylesheet" href="/pages/style.css">
 </head>
 <body>
