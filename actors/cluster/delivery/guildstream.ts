@@ -48,6 +48,8 @@ export interface GuildStream {
   readonly followers: Set<LocalSession>;
   /** Followers that are not subscribed yet, or not any more. */
   readonly pending: Map<LocalSession, PendingSubscription>;
+  /** The source has answered that a session is none of its own, so that what it has sent to it before may arrive later. */
+  hasDismissed: boolean;
   requests: StreamRequests;
   /** The delay before the next retry. */
   retryMs: number;
@@ -61,7 +63,8 @@ export const RETRY_MS = { first: 100, most: 2500 };
 /** A stream without subscribers and without a source. */
 export const newGuildStream = (guildId: GuildId): GuildStream => ({
   ...{ guildId, source: { from: 'nobody', last: null }, n: 0 },
-  ...{ followers: new Set(), pending: new Map(), requests: IDLE, retryMs: RETRY_MS.first },
+  ...{ followers: new Set(), pending: new Map(), hasDismissed: false },
+  ...{ requests: IDLE, retryMs: RETRY_MS.first },
 });
 
 export const subscriptionOf = ({ pending, followers }: GuildStream, local: LocalSession): Subscription =>

@@ -127,7 +127,7 @@ export class GuildSubscriptions {
     if (isOfEarlierEpoch(stream, n, body)) return receivesNothing;
     if (n > stream.n) stream.n = n;
     if (body.t === 'GUILD_DELETE') return (local) => this.#guildDeleted(stream, local, n, body);
-    if (stream.pending.size === 0) return undefined;
+    if (stream.pending.size === 0 && !stream.hasDismissed) return undefined;
     return (local) => receives(subscriptionOf(stream, local), n, body.t);
   }
 
@@ -201,6 +201,7 @@ export class GuildSubscriptions {
   #changeSource(stream: GuildStream, source: StreamSource): void {
     if (isSameSource(stream.source, source)) return;
     const deliveredUnder = localEpochOf(stream);
+    stream.hasDismissed = false;
     stream.source = source.from === 'nobody' ? { from: 'nobody', last: peerOf(stream) } : source;
     this.#ports.streamInterrupted(stream.guildId);
     const sinceMs = this.#sinceMs(stream.guildId);
@@ -234,6 +235,7 @@ export class GuildSubscriptions {
     const before = subscriptionOf(stream, local);
     const { next, effects } = transition(before, event);
     if (next !== before) keep(stream, local, next);
+    if (event.type === 'answered' && next.name === 'absent') stream.hasDismissed = true;
     if (stream.followers.size === 0 && this.#streams.get(stream.guildId) === stream) {
       this.#requests.cancelRetry(stream);
       this.#streams.delete(stream.guildId);

@@ -79,16 +79,17 @@ export const positionOf = ({ client }: Pick<Pending, 'client'>): number | null =
   'n' in client ? client.n : null;
 
 /**
- * False when the session has a position at or beyond this dispatch; otherwise the dispatch becomes its position. Drops
- * duplicates: one shard may deliver a late dispatch as the last owner and repeat it as the next one.
+ * False when the session has a position at or beyond this dispatch, or is not subscribed; otherwise the dispatch becomes its
+ * position. Drops duplicates: one shard may deliver a late dispatch as the last owner and repeat it as the next one.
  */
 export function receives(state: Subscription, n: number, t: string): boolean {
-  if (!isPending(state)) return true;
+  if (!isPending(state)) return state.name === 'subscribed';
   // It shows the guild as it is now, and is sent again once the session is subscribed.
   if (n === 0) return false;
   const { client } = state;
   if ('n' in client) {
-    if (n <= client.n) return false;
+    // A client that has the guild is sent it again only after GUILD_DELETE: it comes from an earlier actor of the owner.
+    if (n <= client.n || (client.kind === 'current' && t === 'GUILD_CREATE')) return false;
     client.n = n;
     return true;
   }
