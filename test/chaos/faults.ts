@@ -246,6 +246,20 @@ const quorumLost: Fault = {
   run: (ground, _shard, random) => ground.etcd.lose(2, between(random, 0, LEASE_TTL_MS * 1.5)),
 };
 
+/** An owner that ends meanwhile has no successor until there is space again, and cannot return. */
+const directoryFull: Fault = {
+  name: 'etcd out of space',
+  async run({ etcd }, shard, random) {
+    await etcd.setFull(true);
+    await delay(between(random, 0, 2_000));
+    await shard.kill();
+    const started = shard.start();
+    await delay(between(random, 0, LEASE_TTL_MS * 1.5));
+    await etcd.setFull(false);
+    await started;
+  },
+};
+
 /** Faults of a run with `--system`: one of each, and what is drawn in a longer one. */
 export const ONE_OF_EACH_SYSTEM: readonly Fault[] = [
   network('down', 'down'),
@@ -253,6 +267,6 @@ export const ONE_OF_EACH_SYSTEM: readonly Fault[] = [
   network('mute', 'losing all that it sends'),
   network('narrow', 'narrow and lossy'),
   ...[powerLost, clockStepped, killedOutOfTime, journalDiskFull, killedWithFullDisk, databaseDiskFull],
-  ...[memberLost, quorumLost],
+  ...[memberLost, quorumLost, directoryFull],
 ];
 export const ANY_SYSTEM: readonly Fault[] = [...ONE_OF_EACH_SYSTEM, kill, late, partedFromPeers];

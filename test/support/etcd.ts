@@ -22,6 +22,8 @@ export interface TestEtcd {
   restart(downMs?: number): Promise<void>;
   /** The same with so many of its members. */
   lose(count: number, downMs: number): Promise<void>;
+  /** As when its database has reached its quota: it refuses writes and new leases, and answers reads and renewals. */
+  setFull(isFull: boolean): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -64,6 +66,11 @@ export async function startEtcd(binary: string, members = 1): Promise<TestEtcd> 
     resume: () => all.forEach((member) => void member.signal('SIGCONT')),
     restart: (downMs = 0) => again(all, downMs),
     lose: (count, downMs) => again(all.slice(0, count), downMs),
+    async setFull(isFull) {
+      const body = JSON.stringify({ action: isFull ? 'ACTIVATE' : 'DEACTIVATE', alarm: 'NOSPACE' });
+      const answer = await fetch(`${urls[0]}/v3/maintenance/alarm`, { method: 'POST', body });
+      if (!answer.ok) throw new Error(`etcd: ${answer.status} ${await answer.text()}`);
+    },
     async stop() {
       await end(all);
       rmSync(root, { recursive: true, force: true });
