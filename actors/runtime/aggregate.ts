@@ -198,6 +198,8 @@ export abstract class AggregateShell<
       return;
     }
     if (readsLeft === 0) {
+      // Nobody waits for this read.
+      reading.catch(() => undefined);
       work.fault(
         new Error(`Working set exceeded: rows needed by the command were evicted ${READS_MAX} times.`),
       );

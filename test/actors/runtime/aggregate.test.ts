@@ -53,6 +53,8 @@ interface Log {
   isBroken: boolean;
   /** The next work reads this row first; null: it needs none. */
   absentRow: string | null;
+  /** Answers every read, after which rows are absent again; null: reads are answered as above. */
+  answerRead: (() => Promise<void>) | null;
 }
 
 class TallyShell extends AggregateShell<Tally, TallyFact, number> {
@@ -116,7 +118,8 @@ class TallyShell extends AggregateShell<Tally, TallyFact, number> {
   }
 
   protected read(state: Tally): Promise<void> | null {
-    const { isBroken, absentRow } = this.#log;
+    const { isBroken, absentRow, answerRead } = this.#log;
+    if (answerRead) return answerRead();
     if (isBroken) return Promise.reject(new Error('The disk is gone.'));
     if (absentRow === null) return null;
     this.#log.absentRow = null;
@@ -141,7 +144,10 @@ function arrange(keptMax = Number.POSITIVE_INFINITY, onBug = fail) {
   const clock = new VirtualClock();
   const loadQueue = new LoadQueue({ atOnceMax: 1, waitingMax: 100 });
   const commits: Commit[] = [];
-  const log: Log = { reads: [], sent: [], tapped: [], endings: [], isBroken: false, absentRow: null };
+  const log: Log = {
+    ...{ reads: [], sent: [], tapped: [], endings: [] },
+    ...{ isBroken: false, absentRow: null, answerRead: null },
+  };
   const ownership: AggregateOwnership = {
     fenceOf: () => ({ partition: 1, epoch: 1 }),
     decides: () => true,
@@ -318,6 +324,25 @@ describe('the rows of an aggregate', () => {
     await settle();
     await Promise.all([acting, reading]);
     expect(registry.peek('1')?.rows).toEqual([]);
+  });
+});
+
+describe('a command whose rows are evicted after each read', () => {
+  it('fails at the seventeenth read, which may fail after that unnoticed', async () => {
+    const { log, act } = arrange();
+    let reads = 0;
+    const lost: (() => void)[] = [];
+    log.answerRead = () => {
+      reads += 1;
+      return reads <= 16
+        ? Promise.resolve()
+        : new Promise((_, reject) => lost.push(() => reject(new Error('The disk is gone.'))));
+    };
+    await expect(act('1', [])).rejects.toThrow('Working set exceeded');
+    for (const lose of lost) lose();
+    // A rejection that nobody handles fails the run.
+    await turn();
+    expect([reads, lost.length]).toEqual([17, 1]);
   });
 });
 
