@@ -138,8 +138,14 @@ export async function createEmptyLobby(
   if (!outcome.ok) return outcome;
   const { value: lobby, facts } = outcome;
   const { id } = lobby;
-  await commit(id, facts);
+  // Kept first: whoever finds the committed lobby loads it at once, and one kept after that would be a later actor's state.
   if (routing.owns(id)) fresh.keep(lobby);
+  try {
+    await commit(id, facts);
+  } catch (error) {
+    fresh.take(id);
+    throw error;
+  }
   idle(id, idleAtMs(lobby) ?? Number.POSITIVE_INFINITY);
   return { ok: true, value: id };
 }
