@@ -27,6 +27,12 @@ export interface UserSession extends Recipient {
   readonly away?: boolean;
 }
 
+/** An open session of a user, with its presence once it has one. */
+interface OpenSession {
+  session: UserSession;
+  presence: SessionPresence | null;
+}
+
 interface UserPorts extends AggregatePorts {
   readonly users: Pick<UserStore, 'get' | 'guildIds'>;
   readonly userListener: UserListener;
@@ -48,14 +54,20 @@ export interface UserListener {
 export class UserShell extends AggregateShell<UserAccount, UserUpdated, UserDispatch, UserId> {
   readonly guildIds = new Set<GuildId>();
   /** By session id. */
-  readonly sessions = new Map<string, UserSession>();
-  /** By session id. */
-  readonly presences = new Map<string, SessionPresence>();
+  readonly open = new Map<string, OpenSession>();
   readonly #ports: UserPorts;
 
   constructor(id: string, ports: UserPorts, send: Send<UserAccount>) {
     super(id as UserId, userRules, ports, send);
     this.#ports = ports;
+  }
+
+  sessions(): UserSession[] {
+    return Array.from(this.open.values(), ({ session }) => session);
+  }
+
+  presences(): SessionPresence[] {
+    return Array.from(this.open.values()).flatMap(({ presence }) => presence ?? []);
   }
 
   /** Null while the account is not in memory. */
@@ -91,7 +103,7 @@ export class UserShell extends AggregateShell<UserAccount, UserUpdated, UserDisp
 
   protected outgoing(_state: UserAccount, { t, d }: UserDispatch): readonly OutgoingDispatch[] {
     this.tap(t, d);
-    return [{ t, d, to: directRecipients(this.sessions.values(), t) }];
+    return [{ t, d, to: directRecipients(this.sessions(), t) }];
   }
 
   protected number(): void {}
@@ -104,12 +116,12 @@ export class UserShell extends AggregateShell<UserAccount, UserUpdated, UserDisp
   }
 
   protected occupied(): boolean {
-    return this.sessions.size > 0;
+    return this.open.size > 0;
   }
 
   protected ended(_state: UserAccount, ending: Ending): void {
     if (ending === 'moved') return;
-    const sessions = [...this.sessions.values()];
+    const sessions = this.sessions();
     if (sessions.length > 0) this.#ports.userListener.userLost(this.id, sessions);
   }
 }

@@ -21,8 +21,7 @@ interface OpenedUser {
 export interface ResidentUser {
   readonly user: APIUser;
   readonly guildIds: ReadonlySet<GuildId>;
-  /** By session id. */
-  readonly presences: ReadonlyMap<string, SessionPresence>;
+  readonly presences: () => readonly SessionPresence[];
 }
 
 const TAKEN = { ok: false, refusal: USERNAME_TAKEN } as const;
@@ -50,10 +49,11 @@ export class Users {
   /** Adds a session to its user unless it has ended meanwhile. Null when the user does not exist. */
   open(session: UserSession): Promise<OpenedUser | null> {
     return new Promise((resolve, reject) => {
-      const work = ({ sessions, guildIds }: UserShell): Work<UserAccount> => ({
+      const work = ({ open, guildIds }: UserShell): Work<UserAccount> => ({
         run: ({ user }) => {
-          const before = sessions.get(session.sessionId);
-          if (!session.over) sessions.set(session.sessionId, session);
+          const known = open.get(session.sessionId);
+          const before = known?.session;
+          if (!session.over) open.set(session.sessionId, { session, presence: known?.presence ?? null });
           if (before && before !== session && !before.over) this.#onSessionReplaced(before);
           resolve({ user, guildIds: [...guildIds] });
         },
@@ -71,18 +71,17 @@ export class Users {
   close(session: UserSession): Presence | null | undefined {
     const { userId, sessionId } = session;
     const shell = this.#shellOf(userId);
-    if (!shell || shell.sessions.get(sessionId) !== session) return undefined;
-    shell.sessions.delete(sessionId);
-    shell.presences.delete(sessionId);
-    return mergePresences(shell.presences.values());
+    if (!shell || shell.open.get(sessionId)?.session !== session) return undefined;
+    shell.open.delete(sessionId);
+    return mergePresences(shell.presences());
   }
 
   /**
    * Whether the session has returned under the same id from another shard, so that this object no longer represents it.
    */
   hasAnother(session: UserSession): boolean {
-    const known = this.#shellOf(session.userId)?.sessions.get(session.sessionId);
-    return known !== undefined && known !== session;
+    const known = this.#shellOf(session.userId)?.open.get(session.sessionId);
+    return known !== undefined && known.session !== session;
   }
 
   /**
@@ -90,19 +89,20 @@ export class Users {
    */
   present({ userId, sessionId }: UserSession, presence: SessionPresence): Presence | null | undefined {
     const shell = this.#shellOf(userId);
-    if (!shell?.sessions.has(sessionId)) return undefined;
-    shell.presences.set(sessionId, presence);
-    return mergePresences(shell.presences.values());
+    const known = shell?.open.get(sessionId);
+    if (!shell || !known) return undefined;
+    known.presence = presence;
+    return mergePresences(shell.presences());
   }
 
   /** The user's visible presence. Null when offline. */
   presenceOf(userId: string): Presence | null {
-    return mergePresences(this.#shellOf(userId)?.presences.values() ?? []);
+    return mergePresences(this.#shellOf(userId)?.presences() ?? []);
   }
 
   /** The open sessions of a user on this shard. */
   sessions(userId: string): readonly UserSession[] {
-    return [...(this.#shellOf(userId)?.sessions.values() ?? [])];
+    return this.#shellOf(userId)?.sessions() ?? [];
   }
 
   /** The user's sessions that receive dispatches without a guild: the sessions of gateway shard 0. */
@@ -126,10 +126,11 @@ export class Users {
     always: boolean,
     then: (sessions: readonly UserSession[]) => void,
   ): void {
-    this.#note(userId, ({ guildIds, sessions }) => {
+    this.#note(userId, (shell) => {
+      const { guildIds, open } = shell;
       if (guildIds.has(guildId) && !always) return;
       guildIds.add(guildId);
-      if (sessions.size > 0) then([...sessions.values()]);
+      if (open.size > 0) then(shell.sessions());
     });
   }
 
@@ -139,8 +140,10 @@ export class Users {
 
   /** Users of this shard that are in memory. */
   *resident(): Iterable<ResidentUser> {
-    for (const { account, guildIds, presences } of this.#registry.shells())
-      if (account) yield { user: account.user, guildIds, presences };
+    for (const shell of this.#registry.shells()) {
+      const { account, guildIds } = shell;
+      if (account) yield { user: account.user, guildIds, presences: () => shell.presences() };
+    }
   }
 
   /** Checks a username first. When two users claim one at the same time, the database rejects the second. */

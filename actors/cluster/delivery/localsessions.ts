@@ -58,7 +58,7 @@ export class LocalSessions implements SessionFrames {
   add(session: LiveSession): LocalSession {
     const known = this.#sessions.get(session);
     if (known) return known;
-    const local: LocalSession = { session, handles: new Map(), guildIds: new Set(), joinedMeanwhile: null };
+    const local: LocalSession = { session, handles: [], guildIds: new Set(), joinedMeanwhile: null };
     this.#sessions.set(session, local);
     return local;
   }
@@ -71,7 +71,7 @@ export class LocalSessions implements SessionFrames {
   remove(local: LocalSession, isMoving: boolean): void {
     const { router, ownership } = this.#ports;
     this.#sessions.delete(local.session);
-    for (const { peer, handle } of local.handles.values()) {
+    for (const { peer, handle } of local.handles) {
       if (!peer.sessions.delete(handle) || this.#peers.get(peer.shardId) !== peer) continue;
       const instance = ownership.self?.instance ?? '';
       router.tellShard(peer.shardId, 'remoteSessions.ended', [instance, peer.peerEpoch, handle, isMoving]);
@@ -96,12 +96,12 @@ export class LocalSessions implements SessionFrames {
 
   /** The reference by which this peer addresses the session. */
   reference(local: LocalSession, peer: Peer): SessionReference {
-    const { session, handles } = local;
-    let known = handles.get(peer.shardId);
-    if (known?.peer !== peer) {
+    const { session } = local;
+    let known = local.handles.find((each) => each.peer === peer);
+    if (!known) {
       this.#lastHandle += 1;
       known = { peer, handle: this.#lastHandle };
-      handles.set(peer.shardId, known);
+      local.handles = [...withoutShard(local, peer.shardId), known];
       peer.sessions.set(known.handle, local);
     }
     const { sessionId, principal, intents, shard, largeThreshold } = session;
@@ -130,7 +130,7 @@ export class LocalSessions implements SessionFrames {
     const peer = this.#peers.get(shardId);
     if (!peer) return;
     this.#peers.delete(shardId);
-    for (const local of peer.sessions.values()) local.handles.delete(shardId);
+    for (const local of peer.sessions.values()) local.handles = withoutShard(local, shardId);
     peer.sessions.clear();
     this.#beginNext(peer);
     this.#ports.peerLost(peer);
@@ -189,3 +189,6 @@ export class LocalSessions implements SessionFrames {
     }
   }
 }
+
+const withoutShard = ({ handles }: LocalSession, shardId: string): LocalSession['handles'] =>
+  handles.filter(({ peer }) => peer.shardId !== shardId);

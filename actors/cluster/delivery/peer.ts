@@ -4,8 +4,8 @@ import type { LiveSession } from '../../session/backend.ts';
 /** A session that lives on this shard. */
 export interface LocalSession {
   readonly session: LiveSession;
-  /** The session's handle with each shard that delivers to it, by shard id. */
-  readonly handles: Map<string, { readonly peer: Peer; readonly handle: number }>;
+  /** The session's handle with each of the shards that deliver to it, which are few. */
+  handles: readonly KnownHandle[];
   /** Guilds to which the session is subscribed. */
   readonly guildIds: Set<string>;
   /**
@@ -13,6 +13,12 @@ export interface LocalSession {
    * known yet; null otherwise.
    */
   joinedMeanwhile: Set<GuildId> | null;
+}
+
+/** How one peer knows a session. */
+interface KnownHandle {
+  readonly peer: Peer;
+  readonly handle: number;
 }
 
 /** A shard that delivers to local sessions. Each break of the link starts a new peer object for the same shard. */

@@ -140,7 +140,7 @@ export function createPresences(ports: PresencePorts): Presences {
 function republishingAll({ users, clock }: PresencePorts, publish: PublishPresence) {
   function slice(waiting: ResidentUser[], concerns: (guildId: string) => boolean): void {
     for (const { user, guildIds, presences } of waiting.splice(-SLICE)) {
-      const presence = mergePresences(presences.values());
+      const presence = mergePresences(presences());
       const concerned = presence ? [...guildIds].filter(concerns) : [];
       if (concerned.length > 0) publish(user.id, concerned, presence);
     }
@@ -148,7 +148,7 @@ function republishingAll({ users, clock }: PresencePorts, publish: PublishPresen
   }
   return (concerns: (guildId: string) => boolean): void =>
     slice(
-      [...users.resident()].filter(({ presences }) => presences.size > 0),
+      [...users.resident()].filter(({ presences }) => presences().length > 0),
       concerns,
     );
 }

@@ -53,8 +53,8 @@ export class RemoteSession implements LiveSession {
   readonly intents: number;
   readonly shard: readonly [id: number, count: number];
   readonly largeThreshold: number;
-  /** Guilds of this shard to which the session is or was subscribed. */
-  readonly guildIds = new Set<GuildId>();
+  /** Guilds of this shard to which the session is or was subscribed; null before the first. */
+  guildIds: Set<GuildId> | null = null;
   readonly #outbox: PeerOutbox;
   #state: RemoteState = 'live';
   #isOpen = false;

@@ -195,7 +195,7 @@ function unsubscribeHere(
 
 function endRemote(session: RemoteSession, ports: ClusterSessionPorts): void {
   const { cluster, userBackend } = ports;
-  for (const guildId of session.guildIds) unsubscribeHere(ports, guildId, session);
+  for (const guildId of session.guildIds ?? []) unsubscribeHere(ports, guildId, session);
   if (session.isOpen && cluster.ownership.owns(session.userId)) userBackend.ended(session);
 }
 
@@ -222,7 +222,10 @@ function servePeers(context: Context): void {
   router.serve('remoteSessions.subscribe', ([guildId, wanted, epoch], { from }) => {
     checkOwned(guildId, epoch);
     const sessions = wanted.map((each) => ({ ...each, session: named(from, each.session, guildId) }));
-    for (const { session } of sessions) session.guildIds.add(guildId);
+    for (const { session } of sessions) {
+      session.guildIds ??= new Set();
+      session.guildIds.add(guildId);
+    }
     return guilds.enter(guildId, sessions.map(enteringOf));
   });
   // When the user's owner changed during the read, the result may be incomplete: the caller asks the next owner.

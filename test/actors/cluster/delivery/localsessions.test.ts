@@ -169,7 +169,7 @@ describe('a peer epoch', () => {
       [['missed'], ['peerLost', 'a', 1]],
       [['a', 'remoteSessions.begin', ['self#1', 2]]],
     ]);
-    expect([peer.sessions.size, one.handles.size, sessions.byHandle('a', 1, session.handle)]).toEqual([
+    expect([peer.sessions.size, one.handles.length, sessions.byHandle('a', 1, session.handle)]).toEqual([
       ...[0, 0, undefined],
     ]);
     const next = sessions.peer('a', 'a#1');

@@ -46,7 +46,7 @@ function arrange() {
       resident: () =>
         [...people].map(([id, { presence, guildIds }]) => ({
           ...{ user: { id }, guildIds: new Set(guildIds) },
-          presences: new Map(presence ? [['s', presence]] : []),
+          presences: () => (presence ? [presence] : []),
         })),
       presenceOf: (userId: UserId) => people.get(userId)?.presence ?? null,
       sessions: (userId: UserId) => Array.from({ length: people.get(userId)?.sessions ?? 0 }, () => ({})),
