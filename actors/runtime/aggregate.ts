@@ -34,6 +34,7 @@ type StoredFact = Commit['facts'][number];
 
 /** Most reads of one work, which repeats when rows were evicted or when the rows that it read name more rows. */
 const READS_MAX = 16;
+const FULL = refusal('API_OVERLOADED');
 
 /**
  * Runs the effects of one aggregate: reads into its windows, group commit, fan-out. Commands are decided and applied
@@ -47,7 +48,6 @@ export abstract class AggregateShell<
   Id extends AnyId = AnyId,
 > implements RegisteredShell<State>
 {
-  readonly refusals: Readonly<Record<WorkRefusal, Refusal>>;
   readonly #rules: Rules<State, Fact, Dispatch>;
   /** Null before the state is read, and after the actor has ended. */
   protected state: State | null = null;
@@ -72,7 +72,6 @@ export abstract class AggregateShell<
   constructor(id: Id, rules: Rules<State, Fact, Dispatch>, ports: AggregatePorts, send: Send<State>) {
     this.id = id;
     this.#rules = rules;
-    this.refusals = { missing: rules.missing, full: refusal('API_OVERLOADED') };
     this.#ports = ports;
     this.#send = send;
     this.commits = new OrderedCommits(ports.writer, id, () => this.#quiet());
@@ -164,11 +163,10 @@ export abstract class AggregateShell<
   async #take(ownership: AggregateOwnership): Promise<State | null> {
     const fence = ownership.fenceOf(this.id);
     if (!fence) throw new NotServed('This shard does not own the aggregate.');
-    const dispatchesMax = Math.min(ownership.stream.dispatchesMax, this.keptMax);
-    const epoch = new OwnerEpoch(this.id, fence, {
-      stream: { ...ownership.stream, dispatchesMax },
-      keys: ownership.keys,
-    });
+    const { stream, keys } = ownership;
+    const isLess = this.keptMax < stream.dispatchesMax;
+    const bounds = { stream: isLess ? { ...stream, dispatchesMax: this.keptMax } : stream, keys };
+    const epoch = new OwnerEpoch(this.id, fence, bounds);
     this.epoch = epoch;
     const [state, recorded] = await Promise.all([this.fetch(), this.recorded(ownership)]);
     epoch.restore(recorded);
@@ -181,6 +179,10 @@ export abstract class AggregateShell<
 
   adopt(state: State): void {
     this.state = state;
+  }
+
+  get refusals(): Readonly<Record<WorkRefusal, Refusal>> {
+    return { missing: this.#rules.missing, full: FULL };
   }
 
   run(state: State, work: Work<State>): void {
