@@ -17,6 +17,7 @@ class Recorder implements UpgradedSocket {
   readonly address = '127.0.0.1';
   readonly calls: string[] = [];
   readonly codes: number[] = [];
+  sweepFault: Error | null = null;
   ws: WebSocket<Attached<Recorder>> | null = null;
   received(bytes: Uint8Array): void {
     this.calls.push(`received ${Buffer.from(bytes).toString()}`);
@@ -28,6 +29,7 @@ class Recorder implements UpgradedSocket {
   }
   sweep(): void {
     this.calls.push('sweep');
+    if (this.sweepFault) throw this.sweepFault;
   }
   extendDeadlines(ms: number): void {
     this.calls.push(`grant ${ms}`);
@@ -43,6 +45,7 @@ async function connected() {
   const timers: { readonly run: () => void; readonly delayMs: number }[] = [];
   const sweeps: (() => void)[] = [];
   const time = { nowMs: 0 };
+  const faults: unknown[] = [];
   const socket = new Recorder();
   const upgrades = new SocketUpgrades<Recorder>({
     settings: { ...LIMITS, socketsMax: 10, socketsPerIpMax: 10, openFiles: null },
@@ -65,7 +68,8 @@ async function connected() {
     },
     nowMs: () => time.nowMs,
     onFault: (fault) => {
-      throw fault;
+      if (fault !== socket.sweepFault) throw fault;
+      faults.push(fault);
     },
     admit: () => ({ socket, refusal: null }),
     opened(ws) {
@@ -91,7 +95,7 @@ async function connected() {
     () => client.destroy(),
     () => server.close(),
   );
-  return { door: upgrades, socket, client, received, timers, sweeps, time };
+  return { door: upgrades, socket, client, received, timers, sweeps, time, faults };
 }
 
 const text = (received: readonly Buffer[]) => Buffer.concat(received).toString('latin1');
@@ -143,6 +147,21 @@ test('deadlines are extended by a pause of the process before they are checked',
   time.nowMs = 2500 + 1000 + 120_000;
   sweeps.shift()?.();
   expect(socket.calls.slice(3)).toEqual(['grant 120000', 'sweep']);
+});
+
+test('an exception of a sweep is reported, and the next sweep takes place', async () => {
+  const { socket, sweeps, timers, time, faults } = await connected();
+  time.nowMs = 50;
+  timers.shift()?.run();
+  socket.sweepFault = new Error('a bug');
+  for (const nowMs of [1000, 2000]) {
+    time.nowMs = nowMs;
+    sweeps.shift()?.();
+  }
+  expect([socket.calls, faults]).toEqual([
+    ['opened', 'sweep', 'sweep'],
+    [socket.sweepFault, socket.sweepFault],
+  ]);
 });
 
 test('a pending socket is opened and then terminated when the server closes its sockets', async () => {
