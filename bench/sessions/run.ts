@@ -8,7 +8,7 @@ import { type SpawnedServer, spawnServer } from '../gateway/spawn.ts';
 import { markOf, stampOf } from '../gateway/stamp.ts';
 import { addMembers } from '../guild/members.ts';
 import { nowNs } from '../wire/pace.ts';
-import { usageOf } from '../wire/process.ts';
+import { residentOnce, usageOf } from '../wire/process.ts';
 import { Client, type ClientCounts, type Delays, delayAt, sumOf } from './client.ts';
 import { compileClient } from './compile.ts';
 import { GUILDS_MAX, mostSessions, type Plan } from './plan.ts';
@@ -44,6 +44,8 @@ interface Killed {
 export interface Figures {
   readonly connectSeconds: number;
   readonly emptyRssMib: number;
+  /** Memory of all processes, pages that they share counted once: without sessions, and at the end of idling. */
+  readonly onceMib: { readonly empty: number; readonly idle: number };
   readonly samples: readonly Sample[];
   /** Mean share of one core while nothing happened but heartbeats. */
   readonly idleShare: number;
@@ -210,6 +212,7 @@ class SessionsRun {
   async all(program: string, tokens: readonly string[], folder: string): Promise<Figures> {
     const { sessions, minutes } = this.#plan;
     const emptyRssMib = (usageOf(this.#alive)?.rssBytes ?? 0) / MIB;
+    const emptyOnceMib = this.#onceMib();
     const watch = new Watch(
       () => this.#alive,
       () => this.#counts.ready,
@@ -221,6 +224,7 @@ class SessionsRun {
     this.#progress(`They took ${connectSeconds.toFixed(0)} s. They stay ${minutes} minutes …`);
     watch.phase = 'idle';
     await pause(minutes * 60_000);
+    const onceMib = { empty: emptyOnceMib, idle: this.#onceMib() };
     const idle = watch.samples.filter(({ phase }) => phase === 'idle').slice(1);
     const idleShare = idle.reduce((sum, { cpuShare }) => sum + cpuShare, 0) / Math.max(1, idle.length);
     watch.phase = 'messages';
@@ -229,12 +233,17 @@ class SessionsRun {
     const killed = sessions <= mostSessions(this.#plan.shards - 1) ? await this.#kill(watch) : null;
     watch.stop();
     const counts = this.#counts;
-    return { connectSeconds, emptyRssMib, samples: watch.samples, idleShare, before, killed, counts };
+    const { samples } = watch;
+    return { connectSeconds, emptyRssMib, onceMib, samples, idleShare, before, killed, counts };
   }
 
   async stop(): Promise<void> {
     this.#watch?.stop();
     await Promise.all(this.#clients.map((client) => client.stop()));
+  }
+
+  #onceMib(): number {
+    return (residentOnce(this.#alive) ?? 0) / MIB;
   }
 
   get #counts(): ClientCounts {

@@ -32,6 +32,25 @@ function usageOfOne(pid: number): Usage | null {
   }
 }
 
+/**
+ * Memory that processes of one program take together, where the pages of files that several of them map count once: the sum of what
+ * each has alone, and the most that one shares with others. Null without /proc, or when one of them has exited.
+ */
+export function residentOnce(pids: readonly number[]): number | null {
+  try {
+    const kibOf = (rollup: string, kind: string): number =>
+      [...rollup.matchAll(new RegExp(`^${kind}_(?:Clean|Dirty):\\s+(\\d+) kB`, 'gm'))].reduce(
+        (sum, [, kib]) => sum + Number(kib),
+        0,
+      );
+    const rollups = pids.map((pid) => readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'));
+    const own = rollups.reduce((sum, rollup) => sum + kibOf(rollup, 'Private'), 0);
+    return (own + Math.max(0, ...rollups.map((rollup) => kibOf(rollup, 'Shared')))) * 1024;
+  } catch {
+    return null;
+  }
+}
+
 const microsOf = (ticks: number): number => (ticks * 1e6) / TICKS_PER_SECOND;
 
 function ticksOf(pid: number): { readonly own: number; readonly ofEndedChildren: number } {

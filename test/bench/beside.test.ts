@@ -1,11 +1,12 @@
 // Goal: runs with several numbers of shards are reported side by side, and a fleet reports each lap.
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { afterEach, describe, expect, test } from 'vitest';
 import { besideOf } from '../../bench/gateway/beside.ts';
 import { Fleet } from '../../bench/gateway/fleet.ts';
 import { Sender } from '../../bench/gateway/sender.ts';
 import { nowNs } from '../../bench/wire/pace.ts';
-import { cpuMicrosOfTree, usageOf } from '../../bench/wire/process.ts';
+import { cpuMicrosOfTree, residentOnce, usageOf } from '../../bench/wire/process.ts';
 import { type FakeGateway, startFakeGateway } from './fake.gateway.ts';
 import { buildReport } from './report.builder.ts';
 
@@ -32,6 +33,22 @@ test('the use of several processes is added up, and is unknown when one of them 
   const both = usageOf([process.pid, process.pid]);
   if (one && both) expect(both.rssBytes).toBeGreaterThan(1.5 * one.rssBytes);
   expect(usageOf([process.pid, 2 ** 30])).toBeNull();
+});
+
+test('memory that processes share is counted once, and is unknown when one of them is gone', async () => {
+  const other = spawn(process.execPath, ['-e', 'console.log("ready"); setTimeout(() => {}, 60_000)']);
+  try {
+    await once(other.stdout, 'data');
+    const both = [process.pid, other.pid ?? 0];
+    const [resident, ofOther] = [residentOnce(both), usageOf(other.pid ?? 0)?.rssBytes];
+    if (resident === null || ofOther === undefined) return;
+    // Both run the same program of tens of megabytes.
+    expect(resident).toBeLessThan((usageOf(both)?.rssBytes ?? 0) - 10 * 2 ** 20);
+    expect(resident).toBeGreaterThan(ofOther);
+    expect(residentOnce([process.pid, 2 ** 30])).toBeNull();
+  } finally {
+    other.kill();
+  }
 });
 
 test('the CPU time of a process includes its children, also after they have ended', () => {
