@@ -160,6 +160,27 @@ describe('a followed guild', () => {
     expect(instance.heard(entered)).toEqual(['3:1']);
   });
 
+  it('is requested whole after its owner has withdrawn it late, under an earlier epoch', async () => {
+    const instance = followedGuild();
+    const { entered, handle } = await live(instance);
+    await instance.own('b', 2);
+    const between = await instance.asked();
+    await instance.own('a', 3);
+    await between.answer(new NotServed('lost'));
+    instance.clock.advance(200);
+    const question = await instance.asked();
+    expect(question.wanted.map(({ after }) => after)).toEqual([numberOf(1, 10)]);
+    const withdrawn = { t: 'GUILD_DELETE', json: Buffer.from(`{"id":"${GUILD}","unavailable":true}`) };
+    instance.home.frames('a', [
+      { ...instance.frame(1, handle), ...withdrawn } as SessionFrame,
+      instance.following(handle, numberOf(3, 0)),
+    ]);
+    await question.answer('member');
+    instance.clock.advance(200);
+    expect((await instance.asked()).wanted.map(({ after }) => after)).toEqual([null]);
+    expect(instance.heard(entered)).toEqual(['0:1']);
+  });
+
   it('is shown to a session once when an earlier epoch of its owner had shown it too', async () => {
     const instance = followedGuild();
     await instance.own('a', 1);
