@@ -302,7 +302,9 @@ function missed(
         (afters.get(session) ?? n) < n &&
         !isRemovedBefore(removedAt.get(session.userId), afters.get(session), n);
       const to = n > last && removedAt.size === 0 ? all : all.filter(isMissed);
-      return to.length === 0 ? [] : [{ t, d, to, origin: { ownerId: stream.ownerId, n } }];
+      return to.length === 0
+        ? []
+        : [{ t, d, to, origin: { ownerId: stream.ownerId, n, epoch: stream.epoch } }];
     }),
   );
 }

@@ -112,6 +112,8 @@ export type LinkFrame =
       /** The aggregate whose stream contains the dispatch, and its position there; '' and 0 outside a stream. */
       readonly ownerId: string;
       readonly n: number;
+      /** The epoch under which the sender owns the aggregate; it may repeat numbers of earlier ones. Absent where it is not known. */
+      readonly epoch?: number | null;
       readonly handles: Uint32Array;
     }
   /** Subscribes the session to the stream of this aggregate; the session has everything up to `n`. */

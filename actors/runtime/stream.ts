@@ -79,6 +79,11 @@ export class DispatchStream {
     return found.reverse();
   }
 
+  /** The epoch under which the aggregate is owned. */
+  get epoch(): number {
+    return epochOf(this.#base);
+  }
+
   /** The number that was issued last. */
   get last(): number {
     return this.#last;

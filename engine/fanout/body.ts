@@ -32,6 +32,8 @@ export interface Origin {
   readonly n: number;
   /** The number of the previous recent dispatch, by which receivers detect gaps; 0 when none is known. */
   readonly after?: number;
+  /** The epoch under which it is sent, where the number is of an earlier one. */
+  readonly epoch?: number;
 }
 
 /**

@@ -35,6 +35,7 @@ const frames = [
     json: Buffer.from('{"a":1}'),
     ownerId: '1',
     n: 2 ** 40,
+    epoch: 256,
     handles: Uint32Array.of(1, 2),
   },
   { kind: 'following', handle: 3, ownerId: '1', epoch: 4, n: 5 },

@@ -80,6 +80,16 @@ function questioned() {
   return { ask, asked };
 }
 
+const frame = (n: number, ...handles: number[]): SessionFrame => ({
+  ...{ kind: 'dispatch', t: 'ANY', json: Buffer.from('{}'), ownerId: GUILD, n },
+  handles: Uint32Array.from(handles),
+});
+/** The same frame, sent under this epoch. */
+const under = (epoch: number, sent: SessionFrame): SessionFrame => ({ ...sent, epoch }) as SessionFrame;
+const following = (handle: number, n: number): SessionFrame => ({
+  ...{ kind: 'following', handle, ownerId: GUILD, epoch: 0, n },
+});
+
 /** The subscriptions of one shard to one guild, whose owners a test scripts and answers for. */
 export function followedGuild() {
   const clock = new VirtualClock();
@@ -133,15 +143,9 @@ export function followedGuild() {
     heard.set(entered, []);
     return entered;
   };
-  const frame = (n: number, ...handles: number[]): SessionFrame => ({
-    ...{ kind: 'dispatch', t: 'ANY', json: Buffer.from('{}'), ownerId: GUILD, n },
-    handles: Uint32Array.from(handles),
-  });
-  const following = (handle: number, n: number): SessionFrame => ({
-    ...{ kind: 'following', handle, ownerId: GUILD, epoch: 0, n },
-  });
   return {
-    ...{ clock, scope, hearers, followed, home, enter, own, asked, frame, following, left, recipients },
+    ...{ clock, scope, hearers, followed, home, enter, own, asked },
+    ...{ frame, under, following, left, recipients },
     heard: (entered: LocalSession) => heard.get(entered)?.splice(0),
     /** The position from which another shard would resume the session; null: it would be sent the guild. */
     cursor({ session }: LocalSession): string | null {

@@ -225,8 +225,9 @@ const FRAME_BYTES = 64;
 
 function encodedFrameOf(frame: LinkFrame, pack: (args: readonly unknown[]) => Buffer): EncodedFrame {
   if (frame.kind === 'dispatch') {
-    const { t, json, ownerId, n, handles } = frame;
-    const parts = [KINDS.dispatch, t, json, ownerId, n, littleEndian(handles)];
+    const { t, json, ownerId, n, epoch, handles } = frame;
+    const parts: unknown[] = [KINDS.dispatch, t, json, ownerId, n, littleEndian(handles)];
+    if (epoch) parts.push(epoch);
     const bytes = FRAME_BYTES + 3 * (t.length + ownerId.length) + json.length + handles.byteLength;
     return { parts, bytes };
   }
@@ -245,13 +246,14 @@ function encodedFrameOf(frame: LinkFrame, pack: (args: readonly unknown[]) => Bu
 
 function frameOf(parts: readonly unknown[], unpackArgs: (bytes: Buffer) => unknown[]): LinkFrame {
   if (parts[0] === KINDS.dispatch) {
-    const [, t, json, ownerId, n, handles] = parts;
+    const [, t, json, ownerId, n, handles, epoch] = parts;
     return {
       kind: 'dispatch',
       t: textOf(t),
       json: bytesOf(json),
       ownerId: textOf(ownerId),
       n: countOf(n),
+      ...(epoch !== undefined && { epoch: countOf(epoch) }),
       handles: numbersOf(bytesOf(handles)),
     };
   }

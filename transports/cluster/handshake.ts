@@ -10,7 +10,7 @@ export interface LinkVersions {
 
 /**
  * Link versions of this program. Within a version, methods, arguments and kinds of dispatches may be added: a shard answers
- * an unknown method with a fault and ignores unknown object keys. The layout of packets and the encoding of values may not
+ * an unknown method with a fault and ignores unknown object keys and further parts of a frame. The other layout of packets and the encoding of values may not
  * change within a version; a new version is needed, and the program must support the previous one too.
  *
  * Version 2 carries requests and replies on the stream of frames; in version 1 each request is a unary call.

@@ -20,6 +20,12 @@ export interface GuildSubscription<Session> {
   readonly memberList?: MemberListRequest | null;
 }
 
+/** A shard that sends the stream, under the epoch of `owner`. */
+interface Sender {
+  readonly peer: Peer;
+  readonly owner: Owner;
+}
+
 /** The sender of the stream, which delivers under the epoch of `owner`. */
 export type StreamSource =
   | {
@@ -28,10 +34,10 @@ export type StreamSource =
        * The last source. Its late dispatches are delivered: when it becomes the source again, it counts them as
        * received.
        */
-      readonly last: Peer | null;
+      readonly last: Sender | null;
     }
   | { readonly from: 'here'; readonly owner: Owner }
-  | { readonly from: 'peer'; readonly peer: Peer; readonly owner: Owner };
+  | ({ readonly from: 'peer' } & Sender);
 
 /** Whether the waiting subscriptions are being requested, or will be after a delay. */
 type StreamRequests =
@@ -48,8 +54,6 @@ export interface GuildStream {
   readonly followers: Set<LocalSession>;
   /** Followers that are not subscribed yet, or not any more. */
   readonly pending: Map<LocalSession, PendingSubscription>;
-  /** The source has answered that a session is none of its own, so that what it has sent to it before may arrive later. */
-  hasDismissed: boolean;
   requests: StreamRequests;
   /** The delay before the next retry. */
   retryMs: number;
@@ -63,8 +67,7 @@ export const RETRY_MS = { first: 100, most: 2500 };
 /** A stream without subscribers and without a source. */
 export const newGuildStream = (guildId: GuildId): GuildStream => ({
   ...{ guildId, source: { from: 'nobody', last: null }, n: 0 },
-  ...{ followers: new Set(), pending: new Map(), hasDismissed: false },
-  ...{ requests: IDLE, retryMs: RETRY_MS.first },
+  ...{ followers: new Set(), pending: new Map(), requests: IDLE, retryMs: RETRY_MS.first },
 });
 
 export const subscriptionOf = ({ pending, followers }: GuildStream, local: LocalSession): Subscription =>
@@ -106,10 +109,21 @@ export function isSameSource(before: StreamSource, now: StreamSource): boolean {
   return before.from === 'nobody' || isSameOwner(ownerOf(before), ownerOf(now));
 }
 
-/** The peer that sends the stream, or sent it last. */
-export function peerOf({ source }: GuildStream): Peer | null {
+/** The shard that sends the stream, or sent it last; null for this one. */
+export function senderOf({ source }: GuildStream): Sender | null {
   if (source.from === 'here') return null;
-  return source.from === 'peer' ? source.peer : source.last;
+  return source.from === 'peer' ? source : source.last;
+}
+
+/**
+ * Whether a dispatch of this peer, sent under this epoch, is of the stream's source. A late one of an earlier owner is not, nor one of
+ * an earlier epoch of a shard that is the owner again: the source repeats it, after what the session had of the owners in between.
+ *
+ * @param epoch Null when the sender does not name it.
+ */
+export function isSentBySource(stream: GuildStream, peer: Peer, epoch: number | null): boolean {
+  const sender = senderOf(stream);
+  return sender?.peer === peer && (epoch === null || epoch === sender.owner.epoch);
 }
 
 /** Whether GUILD_DELETE says that the guild is unavailable for now. */

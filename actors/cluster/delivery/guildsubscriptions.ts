@@ -15,13 +15,13 @@ import {
   keep,
   localEpochOf,
   newGuildStream,
-  peerOf,
   RETRY_MS,
   type StreamSource,
+  senderOf,
   subscriptionOf,
 } from './guildstream.ts';
 import type { LocalSession, Peer } from './peer.ts';
-import { isRequestedIn, receives } from './subscriptionstate.ts';
+import { isPending, isRequestedIn, receives } from './subscriptionstate.ts';
 import { type SubscriptionEffect, type SubscriptionEvent, transition } from './subscriptiontransition.ts';
 
 interface GuildSubscriptionPorts extends GuildRequestPorts {
@@ -111,8 +111,12 @@ export class GuildSubscriptions {
     const stream = this.#streams.get(guildId);
     // A report under an earlier epoch of the same owner does not answer the current request.
     if (stream?.source.from !== 'peer' || stream.source.peer !== peer || !isUnder(stream, epochOf(n))) return;
+    const { session } = local;
+    // GUILD_CREATE comes first; without it, this is the answer to a request from before the guild was withdrawn.
+    const state = subscriptionOf(stream, local);
+    if (isPending(state) && isShown(session) && state.client.kind === 'unavailable') return;
     this.#caughtUp(stream, local, n);
-    local.session.following(guildId, n);
+    session.following(guildId, n);
   }
 
   /**
@@ -124,10 +128,9 @@ export class GuildSubscriptions {
     n: number,
     body: DispatchBody,
   ): ((local: LocalSession) => boolean) | undefined {
-    if (isOfEarlierEpoch(stream, n, body)) return receivesNothing;
     if (n > stream.n) stream.n = n;
     if (body.t === 'GUILD_DELETE') return (local) => this.#guildDeleted(stream, local, n, body);
-    if (stream.pending.size === 0 && !stream.hasDismissed) return undefined;
+    if (stream.pending.size === 0) return undefined;
     return (local) => receives(subscriptionOf(stream, local), n, body.t);
   }
 
@@ -201,8 +204,7 @@ export class GuildSubscriptions {
   #changeSource(stream: GuildStream, source: StreamSource): void {
     if (isSameSource(stream.source, source)) return;
     const deliveredUnder = localEpochOf(stream);
-    stream.hasDismissed = false;
-    stream.source = source.from === 'nobody' ? { from: 'nobody', last: peerOf(stream) } : source;
+    stream.source = source.from === 'nobody' ? { from: 'nobody', last: senderOf(stream) } : source;
     this.#ports.streamInterrupted(stream.guildId);
     const sinceMs = this.#sinceMs(stream.guildId);
     const event = { type: 'sourceChanged', n: stream.n, deliveredUnder, sinceMs } as const;
@@ -225,8 +227,12 @@ export class GuildSubscriptions {
 
   /** Returns false when the session already has this GUILD_DELETE. */
   #guildDeleted(stream: GuildStream, local: LocalSession, n: number, body: DispatchBody): boolean {
-    if (isUnavailable(body)) this.#apply(stream, local, { type: 'unavailable', nowMs: this.#ports.nowMs() });
-    else if (!receives(subscriptionOf(stream, local), n, body.t)) return false;
+    if (isUnavailable(body)) {
+      const isSubscribed = subscriptionOf(stream, local).name !== 'absent';
+      this.#apply(stream, local, { type: 'unavailable', nowMs: this.#ports.nowMs() });
+      return isSubscribed;
+    }
+    if (!receives(subscriptionOf(stream, local), n, body.t)) return false;
     else this.#apply(stream, local, { type: 'guildDeleted' });
     return true;
   }
@@ -235,7 +241,6 @@ export class GuildSubscriptions {
     const before = subscriptionOf(stream, local);
     const { next, effects } = transition(before, event);
     if (next !== before) keep(stream, local, next);
-    if (event.type === 'answered' && next.name === 'absent') stream.hasDismissed = true;
     if (stream.followers.size === 0 && this.#streams.get(stream.guildId) === stream) {
       this.#requests.cancelRetry(stream);
       this.#streams.delete(stream.guildId);
@@ -255,19 +260,9 @@ export class GuildSubscriptions {
   }
 }
 
-const receivesNothing = (): boolean => false;
-
-/**
- * Whether the dispatch was sent to a session that entered, or reentered, under an earlier epoch of the shard that owns the guild again.
- * Its present actor answers for that session, and what the earlier one has sent may be older than what the client has of the owners in
- * between. Both dispatches carry numbers of the actor that sends them.
- */
-function isOfEarlierEpoch(stream: GuildStream, n: number, body: DispatchBody): boolean {
-  const opens = body.t === 'GUILD_CREATE' || (body.t === 'GUILD_DELETE' && isUnavailable(body));
-  return opens && stream.source.from === 'peer' && epochOf(n) > 0 && !isUnder(stream, epochOf(n));
-}
+/** Whether the session is sent GUILD_CREATE and GUILD_DELETE. */
+const isShown = ({ bot, intents }: LiveSession): boolean => !bot || (intents & INTENTS.GUILDS) !== 0;
 
 function sendGuildDelete(session: LiveSession, d: object, nowMs: number): void {
-  if (session.bot && (session.intents & INTENTS.GUILDS) === 0) return;
-  session.deliver(new DispatchBody('GUILD_DELETE', d, nowMs));
+  if (isShown(session)) session.deliver(new DispatchBody('GUILD_DELETE', d, nowMs));
 }

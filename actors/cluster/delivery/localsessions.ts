@@ -3,7 +3,7 @@ import { isDirect } from '../../../engine/fanout/direct.ts';
 import type { Ownership, Router, SessionFrame, SessionFrames } from '../../placement/ports.ts';
 import type { LiveSession } from '../../session/backend.ts';
 import type { Links } from '../ports.ts';
-import { peerOf } from './guildstream.ts';
+import { isSentBySource } from './guildstream.ts';
 import type { GuildSubscriptions } from './guildsubscriptions.ts';
 import type { LocalSession, Peer } from './peer.ts';
 import type { SessionReference } from './remote.ts';
@@ -160,12 +160,12 @@ export class LocalSessions implements SessionFrames {
   /** All recipients share one body, as with a local owner; nothing is allocated for each of them. */
   #dispatch(
     peer: Peer,
-    { t, json, ownerId, n, handles }: SessionFrame & { readonly kind: 'dispatch' },
+    { t, json, ownerId, n, epoch, handles }: SessionFrame & { readonly kind: 'dispatch' },
   ): void {
     const isOfGuild = ownerId !== '' && !isDirect(ownerId);
     const stream = isOfGuild ? this.#subscriptions.stream(ownerId) : undefined;
-    // A late dispatch from a previous owner; the current owner delivers it again to sessions that still subscribe.
-    if (isOfGuild && (!stream || peerOf(stream) !== peer)) return;
+    // The current owner delivers it again to sessions that still subscribe.
+    if (isOfGuild && (!stream || !isSentBySource(stream, peer, epoch ?? null))) return;
     const origin = n > 0 ? { ownerId, n } : null;
     const body = DispatchBody.ofJson(t, utf8.decode(json), this.#ports.nowMs(), origin);
     body.recipients = handles.length;

@@ -1,4 +1,4 @@
-import type { DispatchBody } from '../../../engine/fanout/body.ts';
+import type { DispatchBody, Origin } from '../../../engine/fanout/body.ts';
 import type { Authorization } from '../../../engine/oauth/authorization.ts';
 import { LinkFault } from '../../../protocol/faults.ts';
 import type { GuildId, UserId } from '../../../protocol/ids.ts';
@@ -363,7 +363,10 @@ export class RemoteSessions {
   #flush(): void {
     const dirty = this.#dirty;
     this.#dirty = [];
-    const { links } = this.#ports;
+    const { links, ownership } = this.#ports;
+    /** An unnumbered dispatch of an aggregate is sent under the epoch of now. */
+    const epochNow = (id: string): number | null =>
+      ownership.owns(id) ? (ownership.ownerOf(id)?.epoch ?? null) : null;
     /** JSON of each body, encoded once for all shards. */
     const encoded = new Map<DispatchBody, Uint8Array>();
     for (const outbox of dirty) {
@@ -382,12 +385,12 @@ export class RemoteSessions {
           json = Buffer.from(body.json);
           if (dirty.length > 1) encoded.set(body, json);
         }
-        const { ownerId, n } = body.origin ?? UNNUMBERED;
-        const frame = { kind: 'dispatch', t: body.t, json, ownerId, n } as const;
+        const { ownerId, n, epoch = epochOf(n) || epochNow(ownerId) } = body.origin ?? UNNUMBERED;
+        const frame = { kind: 'dispatch', t: body.t, json, ownerId, n, epoch } as const;
         links.tell(outbox.shardId, { ...frame, handles: Uint32Array.from(handles) });
       }
     }
   }
 }
 
-const UNNUMBERED = { ownerId: '', n: 0 };
+const UNNUMBERED: Origin = { ownerId: '', n: 0 };

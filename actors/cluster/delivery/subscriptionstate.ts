@@ -79,24 +79,20 @@ export const positionOf = ({ client }: Pick<Pending, 'client'>): number | null =
   'n' in client ? client.n : null;
 
 /**
- * False when the session has a position at or beyond this dispatch, or is not subscribed; otherwise the dispatch becomes its
- * position. Drops duplicates: one shard may deliver a late dispatch as the last owner and repeat it as the next one.
+ * False when the session has a position at or beyond this dispatch; otherwise the dispatch becomes its position. Drops
+ * duplicates: one shard may deliver a late dispatch as the last owner and repeat it as the next one.
  */
 export function receives(state: Subscription, n: number, t: string): boolean {
-  if (!isPending(state)) return state.name === 'subscribed';
+  if (!isPending(state)) return true;
   // It shows the guild as it is now, and is sent again once the session is subscribed.
   if (n === 0) return false;
   const { client } = state;
   if ('n' in client) {
-    // A client that has the guild is sent it again only after GUILD_DELETE: it comes from an earlier actor of the owner.
-    if (n <= client.n || (client.kind === 'current' && t === 'GUILD_CREATE')) return false;
+    if (n <= client.n) return false;
     client.n = n;
     return true;
   }
-  if (t === 'GUILD_DELETE') return true;
-  // Sent by an earlier actor of the owner, after a GUILD_CREATE that was dropped.
-  if (t !== 'GUILD_CREATE') return false;
   // From GUILD_CREATE on the session has a position, also when the owner is lost before it says `following`.
-  state.client = { kind: 'current', n };
+  if (t === 'GUILD_CREATE') state.client = { kind: 'current', n };
   return true;
 }

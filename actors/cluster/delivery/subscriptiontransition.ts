@@ -229,8 +229,6 @@ function answeredGone(state: PendingSubscription): Step {
 
 function caughtUp(state: Subscription, { n }: Pick<EventOf<'caughtUp'>, 'n'>): Step {
   if (!isPending(state)) return step(state);
-  // An earlier actor of the owner has withdrawn the guild since the request: the answer takes the client to have it.
-  if (isWaiting(state) && state.client.kind === 'unavailable') return step(state);
   if (isAgain(state)) return step(waits(state, { client: upTo(n) }), RETRY);
   return step(SUBSCRIBED, ...settled(state, 'member'));
 }

@@ -46,14 +46,18 @@ const { value } = fc.letrec<{ value: unknown }>((tie) => ({
 
 const count = fc.maxSafeInteger().map(Math.abs);
 const frame: fc.Arbitrary<LinkFrame> = fc.oneof(
-  fc.record({
-    kind: fc.constant('dispatch' as const),
-    t: text,
-    json: fc.json().map((json) => Buffer.from(json)),
-    ownerId: text,
-    n: count,
-    handles: fc.uint32Array({ maxLength: 40 }),
-  }),
+  fc.record(
+    {
+      kind: fc.constant('dispatch' as const),
+      t: text,
+      json: fc.json().map((json) => Buffer.from(json)),
+      ownerId: text,
+      n: count,
+      epoch: fc.integer({ min: 1, max: 2 ** 31 }),
+      handles: fc.uint32Array({ maxLength: 40 }),
+    },
+    { requiredKeys: ['kind', 't', 'json', 'ownerId', 'n', 'handles'] },
+  ),
   fc.record({
     kind: fc.constant('following' as const),
     handle: fc.nat(),

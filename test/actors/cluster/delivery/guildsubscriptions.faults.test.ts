@@ -153,10 +153,10 @@ describe('a followed guild', () => {
       { ...instance.frame(numberOf(1, 12), handle), ...withdrawn } as SessionFrame,
       { ...instance.frame(numberOf(1, 12), handle), ...created } as SessionFrame,
       instance.frame(numberOf(1, 13), handle),
-    ];
+    ].map((each) => instance.under(1, each));
     instance.home.frames('a', [...late, instance.following(next, numberOf(3, 0))]);
     await question.answer('member');
-    instance.home.frames('a', [instance.frame(numberOf(3, 1), next)]);
+    instance.home.frames('a', [instance.under(3, instance.frame(numberOf(3, 1), next))]);
     expect(instance.heard(entered)).toEqual(['3:1']);
   });
 
@@ -181,6 +181,61 @@ describe('a followed guild', () => {
     expect(instance.heard(entered)).toEqual(['0:1']);
   });
 
+  it('is requested whole from its next owner when it was withdrawn while a request was under way', async () => {
+    const instance = followedGuild();
+    const { entered, handle } = await live(instance);
+    await instance.own('a', 3);
+    const first = await instance.asked();
+    const withdrawn = { t: 'GUILD_DELETE', json: Buffer.from(`{"id":"${GUILD}","unavailable":true}`) };
+    instance.home.frames('a', [{ ...instance.frame(1, handle), ...withdrawn } as SessionFrame]);
+    await first.answer('member');
+    const second = await instance.asked();
+    // It answers the first request; the owner is lost before it has the second.
+    instance.home.frames('a', [instance.following(handleOf(first), numberOf(3, 0))]);
+    await instance.own('b', 4);
+    await second.answer(new NotServed('lost'));
+    instance.clock.advance(300);
+    expect((await instance.asked()).wanted.map(({ after }) => after)).toEqual([null]);
+    expect(instance.heard(entered)).toEqual(['0:1']);
+  });
+
+  it('sends no GUILD_DELETE as unavailable to a session that it has dismissed', async () => {
+    const instance = followedGuild();
+    await live(instance, 'other');
+    const entered = instance.enter('one');
+    const subscribing = instance.followed.subscribe(entered, GUILD, numberOf(1, 5));
+    const question = await instance.asked();
+    await question.answer('gone');
+    expect(await subscribing).toBe('gone');
+    const withdrawn = { t: 'GUILD_DELETE', json: Buffer.from(`{"id":"${GUILD}","unavailable":true}`) };
+    instance.home.frames('a', [
+      { ...instance.frame(numberOf(1, 12), handleOf(question)), ...withdrawn } as SessionFrame,
+    ]);
+    expect(instance.heard(entered)).toEqual([`GUILD_DELETE {"id":"${GUILD}"}`]);
+  });
+
+  it('loses nothing of what an earlier epoch of its owner sent while another owner was seen', async () => {
+    const instance = followedGuild();
+    const { entered, handle } = await live(instance);
+    await instance.own('b', 2);
+    instance.home.frames('a', [instance.under(1, instance.frame(numberOf(1, 11), handle))]);
+    const between = await instance.asked();
+    await instance.own('a', 3);
+    await between.answer(new NotServed('lost'));
+    instance.clock.advance(200);
+    const question = await instance.asked();
+    const repeated = [numberOf(1, 11), numberOf(1, 12)].map((n) =>
+      instance.under(3, instance.frame(n, handle)),
+    );
+    instance.home.frames('a', [
+      instance.under(1, instance.frame(numberOf(1, 12), handle)),
+      ...repeated,
+      instance.following(handle, numberOf(3, 0)),
+    ]);
+    await question.answer('member');
+    expect(instance.heard(entered)).toEqual(['1:11', '1:12']);
+  });
+
   it('is shown to a session once when an earlier epoch of its owner had shown it too', async () => {
     const instance = followedGuild();
     await instance.own('a', 1);
@@ -203,8 +258,11 @@ describe('a followed guild', () => {
         ...{ t: 'GUILD_CREATE', json: Buffer.from(`{"id":"${GUILD}"}`) },
       }) as SessionFrame;
     instance.home.frames('a', [
-      ...[created(numberOf(1, 12)), instance.frame(numberOf(1, 13), handle)],
-      ...[created(numberOf(3, 1)), instance.following(handle, numberOf(3, 1))],
+      ...[
+        instance.under(1, created(numberOf(1, 12))),
+        instance.under(1, instance.frame(numberOf(1, 13), handle)),
+      ],
+      ...[instance.under(3, created(numberOf(3, 1))), instance.following(handle, numberOf(3, 1))],
     ]);
     await question.answer('member');
     expect(instance.heard(entered)).toEqual(['3:1']);

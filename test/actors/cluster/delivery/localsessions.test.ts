@@ -246,8 +246,8 @@ describe('a frame', () => {
 
 describe('a frame of a guild', () => {
   it('is delivered with its position from its source, or from the last source while it has none', () => {
-    const { sessions, follow, received, log, peer, source } = known();
-    for (const from of [source, { from: 'nobody', last: peer } as const]) {
+    const { sessions, follow, received, log, source } = known();
+    for (const from of [source, { from: 'nobody', last: source } as const]) {
       follow(from);
       sessions.frames('a', [dispatch([2], { ownerId: GUILD, n: 1 })]);
       expect([received.splice(0), log.splice(0)]).toEqual([

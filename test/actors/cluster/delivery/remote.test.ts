@@ -25,6 +25,8 @@ function arrange(...homes: readonly string[]) {
   let change: (change: OwnershipChange) => void = () => undefined;
   const ownership = {
     view: { shards },
+    owns: (id: string) => id === '9',
+    ownerOf: (id: string) => ({ shardId: 'c', instance: 'c', epoch: id === '9' ? 7 : 8 }),
     onChange: (run: typeof change) => {
       change = run;
       return () => undefined;
@@ -69,6 +71,22 @@ function arrange(...homes: readonly string[]) {
 }
 
 const body = (t: string, n = 0) => new DispatchBody(t, { t }, 0, n > 0 ? { ownerId: '9', n } : null);
+
+/** The number of a dispatch, by the epoch of its owner. */
+const numberOf = (epoch: number, counter: number): number => epoch * 2 ** 32 + counter;
+
+it.each([
+  ['its number', { ownerId: '9', n: numberOf(6, 1) }, 6],
+  ['the sender that repeats it', { ownerId: '9', n: numberOf(5, 1), epoch: 7 }, 7],
+  ['now, where its number has none', { ownerId: '9', n: 1 }, 7],
+  ['nobody, where this shard does not own the aggregate', { ownerId: '10', n: 1 }, null],
+  ['nobody, outside of streams', null, null],
+])('a frame names the epoch of %s', (_, origin, epoch) => {
+  const { session, told, clock } = arrange('a');
+  session('a', 1).deliver(new DispatchBody('HEARD', {}, 0, origin));
+  clock.settle();
+  expect(told.map(({ frame }) => 'epoch' in frame && frame.epoch)).toEqual([epoch]);
+});
 
 describe('sessions of other shards', () => {
   it('share one frame per dispatch and home, in the order of sending', () => {
