@@ -55,7 +55,8 @@ const tell = ({ bytes, members, large }: Introduction): string =>
 /** The run as text for a document. */
 export function guildTextOf(report: GuildReport): string {
   const { members, shards, rssBytes, sessions, introductions, viewed, chunked, laps } = report;
-  const perMember = (rssBytes.loaded - rssBytes.empty) / members;
+  // Memory that was freed meanwhile may outweigh it.
+  const perMember = Math.max(0, rssBytes.loaded - rssBytes.empty) / members;
   const perSession = (rssBytes.online - rssBytes.loaded) / 1024 / sessions;
   const slowest = Math.max(0, ...chunked.map(({ ms }) => ms));
   return [

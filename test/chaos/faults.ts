@@ -251,11 +251,17 @@ const directoryFull: Fault = {
   name: 'etcd out of space',
   async run({ etcd }, shard, random) {
     await etcd.setFull(true);
-    await delay(between(random, 0, 2_000));
-    await shard.kill();
-    const started = shard.start();
-    await delay(between(random, 0, LEASE_TTL_MS * 1.5));
-    await etcd.setFull(false);
+    let started = Promise.resolve();
+    try {
+      await delay(between(random, 0, 2_000));
+      await shard.kill();
+      started = shard.start();
+      // Awaited below.
+      started.catch(() => undefined);
+      await delay(between(random, 0, LEASE_TTL_MS * 1.5));
+    } finally {
+      await etcd.setFull(false);
+    }
     await started;
   },
 };

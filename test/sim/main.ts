@@ -61,9 +61,22 @@ async function fromCommandLine(): Promise<void> {
     fleeting: values.fleeting,
     ...(named && { features: FEATURES.filter((feature) => named.includes(feature)) }),
   };
+  const again = [
+    ...(named ? ['--features', named.join()] : []),
+    ...(values.planted ? ['--planted', values.planted] : []),
+    ...(['stale-writers', 'preempted', 'fleeting'] as const)
+      .filter((name) => values[name])
+      .map((name) => `--${name}`),
+  ]
+    .map((option) => ` ${option}`)
+    .join('');
   if (count === 1) await tell(seed, Number(values.trace), variant);
   else
-    await many({ seeds: seedsFrom(seed, count), planted: values.planted, ...variant }, Number(values.jobs));
+    await many(
+      { seeds: seedsFrom(seed, count), planted: values.planted, ...variant },
+      Number(values.jobs),
+      again,
+    );
 }
 
 async function tell(seed: number, lines: number, variant: Variant): Promise<void> {
@@ -81,7 +94,7 @@ async function tell(seed: number, lines: number, variant: Variant): Promise<void
   if (violations.length > 0) process.exitCode = 1;
 }
 
-async function many(run: SeedRun, jobs: number): Promise<void> {
+async function many(run: SeedRun, jobs: number, options: string): Promise<void> {
   const startedMs = performance.now();
   const rules = new Map<string, number[]>();
   const bounds = new Map<string, number>(namedBounds().map((bound) => [bound, 0]));
@@ -104,7 +117,7 @@ async function many(run: SeedRun, jobs: number): Promise<void> {
   );
   sayBounds(bounds, done);
   for (const [rule, seeds] of rules) {
-    console.log(`${rule}: ${seeds.length} seeds. Again: npm run sim -- --seed ${seeds[0]}`);
+    console.log(`${rule}: ${seeds.length} seeds. Again: npm run sim -- --seed ${seeds[0]}${options}`);
     process.exitCode = 1;
   }
 }

@@ -1,16 +1,16 @@
 // Goal: the first actor of a new lobby has its state without a read, and no later actor has it.
 import { expect, it } from 'vitest';
 import { FreshLobbies } from '../../../actors/lobby/fresh.ts';
-import { HERE } from '../../../actors/placement/routing.ts';
+import { HERE, type Routing } from '../../../actors/placement/routing.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import type { ApplicationId } from '../../../protocol/ids.ts';
 import { createEmptyLobby, type LobbyContext } from '../../../services/lobbies/context.ts';
 
 /** Creates a lobby whose commit does this. */
-async function created(commit: (fresh: FreshLobbies) => void) {
+async function created(commit: (fresh: FreshLobbies) => void, routing: Routing = HERE) {
   const fresh = new FreshLobbies();
   const context = {
-    ...{ routing: HERE, clock: new VirtualClock(), nextId: () => '50', idle: () => undefined, fresh },
+    ...{ routing, clock: new VirtualClock(), nextId: () => '50', idle: () => undefined, fresh },
     commit: async () => commit(fresh),
   } as unknown as LobbyContext;
   const founding = {
@@ -40,4 +40,9 @@ it('is not kept when the commit fails', async () => {
     throw new Error('The database was lost.');
   });
   expect([outcome, fresh.take('50')]).toEqual(['The database was lost.', null]);
+});
+
+it('is not kept where another shard owns the lobby', async () => {
+  const { fresh } = await created(() => undefined, { ...HERE, owns: () => false });
+  expect(fresh.take('50')).toBeNull();
 });

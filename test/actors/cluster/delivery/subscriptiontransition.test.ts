@@ -457,6 +457,11 @@ describe('a dispatch', () => {
     expect([isReceived, textOf(state)]).toEqual([received[0], `waiting ${received[1]}`]);
   });
 
+  test('is not received without a number before the session is subscribed, because GUILD_CREATE has what it shows', () => {
+    const state = arrange('waiting', { client: { kind: 'nothing' }, waiter: null });
+    expect(receives(state, 0, 'ANY')).toBe(false);
+  });
+
   test.each([ABSENT, SUBSCRIBED])('is received by a session that is $name', (state) => {
     expect(receives(state, 0, 'ANY')).toBe(true);
   });
