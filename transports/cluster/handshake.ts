@@ -10,8 +10,8 @@ export interface LinkVersions {
 
 /**
  * Link versions of this program. Within a version, methods, arguments and kinds of dispatches may be added: a shard answers
- * an unknown method with a fault and ignores unknown object keys and further parts of a frame. The other layout of packets and the encoding of values may not
- * change within a version; a new version is needed, and the program must support the previous one too.
+ * an unknown method with a fault and ignores unknown object keys and further parts of a frame. Otherwise the layout of packets and the
+ * encoding of values may not change within a version; a new version is needed, and the program must support the previous one too.
  *
  * Version 2 carries requests and replies on the stream of frames; in version 1 each request is a unary call.
  */

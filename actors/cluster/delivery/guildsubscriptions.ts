@@ -233,7 +233,7 @@ export class GuildSubscriptions {
       return isSubscribed;
     }
     if (!receives(subscriptionOf(stream, local), n, body.t)) return false;
-    else this.#apply(stream, local, { type: 'guildDeleted' });
+    this.#apply(stream, local, { type: 'guildDeleted' });
     return true;
   }
 

@@ -31,8 +31,8 @@ export const HOMES: readonly Patch[] = [
     about: 'The last of a user’s sessions alone says how the user appears.',
     file: 'actors/user/users.ts',
     kind: 'statement',
-    from: 'shell.presences.set(sessionId, presence);',
-    to: 'shell.presences.clear(); shell.presences.set(sessionId, presence);',
+    from: 'known.presence = presence;',
+    to: 'for (const other of shell.open.values()) other.presence = null; known.presence = presence;',
   },
   {
     name: 'homes-joined-elsewhere',

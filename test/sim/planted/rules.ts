@@ -31,7 +31,7 @@ export const RULES: readonly Patch[] = [
     about: 'The sessions of who joins a guild are not brought into it.',
     file: 'actors/user/users.ts',
     kind: 'statement',
-    from: 'if (sessions.size > 0) then([...sessions.values()]);',
+    from: 'if (open.size > 0) then(shell.sessions());',
     to: '',
   },
 ];
