@@ -147,9 +147,9 @@ class Run {
     const full = await this.#rss();
     await this.#lap('', [few, many], 0);
     const after = await this.#introduction();
-    const viewed = await this.#besideViewers([few, many]);
     const chunked = await this.#besideChunks([few, many]);
     const rssBytes = { empty, loaded, online: full, chunked: await this.#rss() };
+    const viewed = await this.#besideViewers([few, many]);
     const received = this.#laps.every((lap) => lap.lost + lap.duplicated === 0 && lap.answered === lap.sent);
     const kept = received && viewed?.same !== false;
     const sizes = {
