@@ -64,9 +64,10 @@ export function foundationOf(options: EngineOptions): Foundation {
   const { faults, onFault } = createFaults(logger, lifetime, clock);
   keepHeapCompact({
     ...{ isEnabled: config.compact_heap, scope: lifetime, heap: processHeap() },
-    onCompacted: ({ beforeBytes, afterBytes, pauseMs }) =>
-      logger.info({ beforeBytes, afterBytes, pauseMs }, 'Compacted the heap of the idle process.'),
-    release: releaseMemory,
+    onCompacted: ({ beforeBytes, afterBytes, pauseMs }) => {
+      releaseMemory();
+      logger.info({ beforeBytes, afterBytes, pauseMs }, 'Compacted the heap of the idle process.');
+    },
     onFault: (error) => onFault(error, 'compacting the heap'),
   });
   const openFiles = new OpenFiles({

@@ -23,8 +23,6 @@ interface IdleHeapPorts {
   readonly scope: Pick<Lifetime, 'pause' | 'run' | 'monotonic'>;
   readonly heap: Heap;
   readonly onCompacted: (done: Compaction) => void;
-  /** Gives memory outside of the heap that is free by now back to the system. */
-  readonly release: () => void;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -37,8 +35,6 @@ interface Compaction {
 const LOOK_MS = 10_000;
 /** A pause costs about five milliseconds for a megabyte in use, so it must be worth it, and rare. */
 const REST_MS = 60_000;
-/** V8 frees the buffers that a collection has found on a thread of its own, after the collection. */
-const FREED_MS = 10_000;
 const FREE_BYTES_MIN = 16 * 2 ** 20;
 const FREE_SHARE_MIN = 0.25;
 const UTILIZATION_MAX = 0.1;
@@ -51,16 +47,9 @@ export function keepHeapCompact(ports: IdleHeapPorts): void {
   if (ports.isEnabled) void ports.scope.run(compactingLoop(ports).catch(ports.onFault));
 }
 
-async function compactingLoop({ scope, heap, onCompacted, release }: IdleHeapPorts): Promise<void> {
+async function compactingLoop({ scope, heap, onCompacted }: IdleHeapPorts): Promise<void> {
   let waitMs = LOOK_MS;
-  let hasFreed = false;
   while (await scope.pause(waitMs)) {
-    if (hasFreed) {
-      release();
-      hasFreed = false;
-      waitMs = REST_MS - FREED_MS;
-      continue;
-    }
     waitMs = LOOK_MS;
     const before = heap.use();
     if (heap.utilization() > UTILIZATION_MAX || !isWorthIt(before)) continue;
@@ -68,8 +57,7 @@ async function compactingLoop({ scope, heap, onCompacted, release }: IdleHeapPor
     heap.compact();
     const pauseMs = scope.monotonic() - beganMs;
     onCompacted({ beforeBytes: before.occupiedBytes, afterBytes: heap.use().occupiedBytes, pauseMs });
-    hasFreed = true;
-    waitMs = FREED_MS;
+    waitMs = REST_MS;
   }
 }
 
