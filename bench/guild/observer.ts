@@ -1,4 +1,4 @@
-import { WebSocketWire } from '../wire/websocket.ts';
+import { GuildClient } from './guildclient.ts';
 
 /** A session's GUILD_CREATE. */
 export interface Introduction {
@@ -24,8 +24,7 @@ interface GuildCreate {
   readonly members?: readonly unknown[];
 }
 
-const OP = { heartbeat: 1, identify: 2, requestMembers: 8 } as const;
-const HELLO = Buffer.from('"op":10');
+const REQUEST_MEMBERS = 8;
 const GUILD_CREATE = Buffer.from('"t":"GUILD_CREATE"');
 const CHUNK = Buffer.from('"t":"GUILD_MEMBERS_CHUNK"');
 const INDEX = Buffer.from('"chunk_index":');
@@ -40,7 +39,7 @@ const numberAfter = (payload: Buffer, name: Buffer): number => {
 /** A session that measures the GUILD_CREATE of a large guild, and requests all of its members. */
 export class Observer {
   readonly introduced: Promise<Introduction>;
-  readonly #wire: WebSocketWire;
+  readonly #client: GuildClient;
   readonly #guildId: string;
   #chunks = 0;
   #bytes = 0;
@@ -49,24 +48,18 @@ export class Observer {
 
   constructor(url: URL, token: string, intents: number, guildId: string) {
     this.#guildId = guildId;
-    const at = new URL(url);
-    at.search = '?v=10&encoding=json';
     let introduce: (introduction: Introduction) => void = () => {};
     this.introduced = new Promise((resolve, reject) => {
       introduce = resolve;
       this.#failed = reject;
     });
-    const properties = { os: process.platform, browser: 'guildhall-bench', device: 'guildhall-bench' };
-    this.#wire = new WebSocketWire(at, {
-      open: () => {},
-      message: (payload) => {
-        if (payload === null) return;
-        if (payload.length < 512 && payload.includes(HELLO))
-          this.#send(OP.identify, { token, intents, properties });
-        else if (payload.includes(CHUNK)) this.#chunk(payload);
+    this.#client = new GuildClient({
+      ...{ url, token, intents },
+      received: (payload) => {
+        if (payload.includes(CHUNK)) this.#chunk(payload);
         else if (payload.includes(GUILD_CREATE)) introduce(introductionOf(payload));
       },
-      closed: (code, reason) => this.#failed(new Error(`An observer was closed: ${code} ${reason}`)),
+      closed: (error) => this.#failed(error),
     });
   }
 
@@ -76,17 +69,13 @@ export class Observer {
     const startMs = performance.now();
     const result = await new Promise<Omit<Chunked, 'ms'>>((resolve, reject) => {
       [this.#chunked, this.#failed] = [resolve, reject];
-      this.#send(OP.requestMembers, { guild_id: this.#guildId, query: '', limit: 0 });
+      this.#client.send(REQUEST_MEMBERS, { guild_id: this.#guildId, query: '', limit: 0 });
     });
     return { ...result, ms: performance.now() - startMs };
   }
 
   close(): void {
-    this.#wire.close();
-  }
-
-  #send(op: number, d: object): void {
-    this.#wire.send(JSON.stringify({ op, d }));
+    this.#client.close();
   }
 
   #chunk(payload: Buffer): void {

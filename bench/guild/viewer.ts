@@ -1,15 +1,13 @@
 import type { ListOp, MemberListUpdate } from '../../engine/guild/memberlist.changes.ts';
 import { nowNs } from '../wire/pace.ts';
-import { WebSocketWire } from '../wire/websocket.ts';
+import { GuildClient } from './guildclient.ts';
 import { applyOps } from './heldrows.ts';
 import { dataOf } from './observer.ts';
 
-const OP = { heartbeat: 1, identify: 2, presence: 3, subscribe: 14 } as const;
+const OP = { presence: 3, subscribe: 14 } as const;
 const GUILDS = 1;
-const HELLO = Buffer.from('"op":10');
 const GUILD_CREATE = Buffer.from('"t":"GUILD_CREATE"');
 const LIST_UPDATE = Buffer.from('"t":"GUILD_MEMBER_LIST_UPDATE"');
-const HELLO_BYTES_MAX = 512;
 /** The rows that a client shows when it opens a channel. */
 const FIRST_ROWS = [0, 99] as const;
 
@@ -21,7 +19,7 @@ export class Viewer {
   updates = 0;
   bytes = 0;
   lastUpdateNs = 0;
-  readonly #wire: WebSocketWire;
+  readonly #client: GuildClient;
   readonly #guildId: string;
   readonly #held: unknown[] = [];
   #synced: ((ns: number) => void) | null = null;
@@ -29,23 +27,17 @@ export class Viewer {
 
   constructor(url: URL, token: string, guildId: string) {
     this.#guildId = guildId;
-    const at = new URL(url);
-    at.search = '?v=10&encoding=json';
     let introduce: () => void = () => {};
     this.introduced = new Promise((resolve, reject) => {
       [introduce, this.#failed] = [resolve, reject];
     });
-    const properties = { os: process.platform, browser: 'guildhall-bench', device: 'guildhall-bench' };
-    this.#wire = new WebSocketWire(at, {
-      open: () => {},
-      message: (payload) => {
-        if (payload === null) return;
-        if (payload.length < HELLO_BYTES_MAX && payload.includes(HELLO))
-          this.#send(OP.identify, { token, intents: GUILDS, properties });
-        else if (payload.includes(LIST_UPDATE)) this.#updated(payload);
+    this.#client = new GuildClient({
+      ...{ url, token, intents: GUILDS },
+      received: (payload) => {
+        if (payload.includes(LIST_UPDATE)) this.#updated(payload);
         else if (payload.includes(GUILD_CREATE)) introduce();
       },
-      closed: (code, reason) => this.#failed(new Error(`A viewer was closed: ${code} ${reason}`)),
+      closed: (error) => this.#failed(error),
     });
   }
 
@@ -54,7 +46,7 @@ export class Viewer {
     const startNs = nowNs();
     const endNs = await new Promise<number>((resolve, reject) => {
       [this.#synced, this.#failed] = [resolve, reject];
-      this.#send(OP.subscribe, { guild_id: this.#guildId, channels: { [channelId]: [FIRST_ROWS] } });
+      this.#client.send(OP.subscribe, { guild_id: this.#guildId, channels: { [channelId]: [FIRST_ROWS] } });
     });
     [this.updates, this.bytes] = [0, 0];
     return endNs - startNs;
@@ -62,7 +54,7 @@ export class Viewer {
 
   /** Goes online, or offline for everyone else. */
   show(status: 'online' | 'invisible'): void {
-    this.#send(OP.presence, { since: null, activities: [], status, afk: false });
+    this.#client.send(OP.presence, { since: null, activities: [], status, afk: false });
   }
 
   /** The rows that it holds, as text that can be compared. */
@@ -72,11 +64,7 @@ export class Viewer {
 
   close(): void {
     this.#failed = () => {};
-    this.#wire.close();
-  }
-
-  #send(op: number, d: object): void {
-    this.#wire.send(JSON.stringify({ op, d }));
+    this.#client.close();
   }
 
   #updated(payload: Buffer): void {

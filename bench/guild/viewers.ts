@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { present } from '../../protocol/present.ts';
 import { type Percentiles, percentilesOf } from '../gateway/report.ts';
 import { Latencies } from '../wire/histogram.ts';
@@ -35,8 +36,6 @@ const CHANGES_PER_SECOND_OF_ONE = 0.2;
 const QUIET_MS = 1500;
 const QUIET_WAIT_MAX_MS = 15_000;
 const LOOK_MS = 100;
-
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** The viewers of a guild's member list, connected by this process. */
 export class Viewers {
