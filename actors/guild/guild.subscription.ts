@@ -1,4 +1,4 @@
-import { Audiences } from '../../engine/fanout/audience.ts';
+import { Audiences, receivesGuilds } from '../../engine/fanout/audience.ts';
 import type { DispatchBody, Origin, Recipient } from '../../engine/fanout/body.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { ownRequestDispatch } from '../../engine/guild/joinrequests.ts';
@@ -233,12 +233,10 @@ function unavailable(
   stale: readonly Entering[],
   stream: DispatchStream,
 ): SubscriptionDispatch[] {
-  const to = stale.flatMap(({ subscriber }) => (isShown(subscriber) ? [subscriber] : []));
+  const to = stale.flatMap(({ subscriber }) => (receivesGuilds(subscriber) ? [subscriber] : []));
   const origin = { ownerId: stream.ownerId, n: stream.next() };
   return [{ t: 'GUILD_DELETE', d: { id: guild.id, unavailable: true }, to, origin }];
 }
-
-const isShown = ({ bot, intents }: Recipient): boolean => !bot || (intents & INTENTS.GUILDS) !== 0;
 
 /** GUILD_CREATE for sessions without the guild or with an outdated view of it; numbered, as it ends with this owner's stream. */
 function guildCreates(
@@ -250,7 +248,7 @@ function guildCreates(
   const origin = stream && { ownerId: stream.ownerId, n: stream.last };
   return arrived.flatMap(({ subscriber, largeThreshold }) => {
     const { userId, intents } = subscriber;
-    if (!isShown(subscriber)) return [];
+    if (!receivesGuilds(subscriber)) return [];
     const d = guildCreatePayload(guild, userId, largeThreshold, intents, nowMs);
     return [{ t: 'GUILD_CREATE', d, to: [subscriber], origin }];
   });

@@ -1,5 +1,5 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
-import { directRecipients } from '../../engine/fanout/audience.ts';
+import { directRecipients, receivesGuilds } from '../../engine/fanout/audience.ts';
 import { guildsOfShard, judgeIdentify, judgeScopes } from '../../engine/session/identify.ts';
 import { asksForAll, grantedRequest, MemberListRequests } from '../../engine/session/memberlists.ts';
 import { type ReadyAuthorization, readyPayload } from '../../engine/session/ready.ts';
@@ -9,7 +9,7 @@ import { UNLIMITED_STARTS } from '../../engine/session/starts.ts';
 import { CAPABILITY } from '../../protocol/capabilities.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
 import type { ApplicationId, SessionId, UserId } from '../../protocol/ids.ts';
-import { INTENTS, sessionIntents } from '../../protocol/intents.ts';
+import { sessionIntents } from '../../protocol/intents.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import type { MembersRequest, SessionRequest } from '../../protocol/sessionrequests.ts';
 import type { Timer } from '../runtime/clock.ts';
@@ -456,8 +456,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
         await this.#hydrations.run(() => this.#deps.backend.subscribe(session, guildId));
       } catch (error) {
         this.#deps.onFault(error, session.id);
-        if (!session.bot || (session.intents & INTENTS.GUILDS) !== 0)
-          session.tell('GUILD_DELETE', { id: guildId, unavailable: true });
+        if (receivesGuilds(session)) session.tell('GUILD_DELETE', { id: guildId, unavailable: true });
       }
     }
     this.#settled(session);

@@ -1,7 +1,7 @@
 import { CHANNEL, THREADS, VOICE_LIKE } from '../../protocol/channeltypes.ts';
 import { DISPATCH, DISPATCH_ROWS, type DispatchName, type DispatchRow } from '../../protocol/dispatches.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
-import { takesLobbyChanges } from '../../protocol/intents.ts';
+import { INTENTS, takesLobbyChanges } from '../../protocol/intents.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { present } from '../../protocol/present.ts';
 import type { Guild, GuildChannel, ThreadRecord } from '../guild/guild.ts';
@@ -12,6 +12,10 @@ import { isFarIn, nearTo } from '../presence/near.ts';
 import type { Recipient } from './body.ts';
 import { blank, lacksContent, readersOf } from './content.ts';
 import { Gate } from './gate.ts';
+
+/** Whether the session is sent GUILD_CREATE and GUILD_DELETE. */
+export const receivesGuilds = ({ bot, intents }: Pick<Recipient, 'bot' | 'intents'>): boolean =>
+  !bot || (intents & INTENTS.GUILDS) !== 0;
 
 /** One payload and the sessions that receive it. The list is shared and never changes: keep it as long as needed. */
 export interface Delivery {

@@ -138,7 +138,7 @@ export async function createEmptyLobby(
   if (!outcome.ok) return outcome;
   const { value: lobby, facts } = outcome;
   const { id } = lobby;
-  // Kept first: whoever finds the committed lobby loads it at once, and one kept after that would be a later actor's state.
+  // Before the commit: the first actor may start as soon as the lobby is committed, and a later one must read the stored state.
   if (routing.owns(id)) fresh.keep(lobby);
   try {
     await commit(id, facts);

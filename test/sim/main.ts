@@ -22,7 +22,7 @@ const USAGE = `npm run sim -- [options]    runs a cluster on seeded time and jud
   --trace N           lines of the trace of one seed (${TRACE_LINES})
   --stale-writers     shards write although their lease has ended: the fence must refuse it
   --preempted         shards stand still more often
-  --fleeting          shards hand over and start again all the time`;
+  --fleeting          partitions stay with an owner for milliseconds`;
 
 const readOptions = () => {
   const values = optionsOf(

@@ -1,6 +1,6 @@
+import { receivesGuilds } from '../../../engine/fanout/audience.ts';
 import { DispatchBody } from '../../../engine/fanout/body.ts';
 import type { GuildId } from '../../../protocol/ids.ts';
-import { INTENTS } from '../../../protocol/intents.ts';
 import type { Subscribed } from '../../placement/ports.ts';
 import type { Lifetime } from '../../runtime/clock.ts';
 import { epochOf } from '../../runtime/stream.ts';
@@ -114,7 +114,7 @@ export class GuildSubscriptions {
     const { session } = local;
     // GUILD_CREATE comes first; without it, this is the answer to a request from before the guild was withdrawn.
     const state = subscriptionOf(stream, local);
-    if (isPending(state) && isShown(session) && state.client.kind === 'unavailable') return;
+    if (isPending(state) && receivesGuilds(session) && state.client.kind === 'unavailable') return;
     this.#caughtUp(stream, local, n);
     session.following(guildId, n);
   }
@@ -260,9 +260,6 @@ export class GuildSubscriptions {
   }
 }
 
-/** Whether the session is sent GUILD_CREATE and GUILD_DELETE. */
-const isShown = ({ bot, intents }: LiveSession): boolean => !bot || (intents & INTENTS.GUILDS) !== 0;
-
 function sendGuildDelete(session: LiveSession, d: object, nowMs: number): void {
-  if (isShown(session)) session.deliver(new DispatchBody('GUILD_DELETE', d, nowMs));
+  if (receivesGuilds(session)) session.deliver(new DispatchBody('GUILD_DELETE', d, nowMs));
 }

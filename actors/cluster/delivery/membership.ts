@@ -1,9 +1,9 @@
+import { receivesGuilds } from '../../../engine/fanout/audience.ts';
 import { DispatchBody } from '../../../engine/fanout/body.ts';
 import { SYSTEM } from '../../../engine/kernel/authority.ts';
 import { guildsOfShard } from '../../../engine/session/identify.ts';
 import { NotServed } from '../../../protocol/faults.ts';
 import type { GuildId, UserId } from '../../../protocol/ids.ts';
-import { INTENTS } from '../../../protocol/intents.ts';
 import type { VoiceListener } from '../../call/ports.ts';
 import type { GuildListener } from '../../guild/guild.notifications.ts';
 import type { Guilds } from '../../guild/guilds.ts';
@@ -206,8 +206,7 @@ export function createMembership(cluster: MembershipCluster, timing: Timing, por
       const origin = clusterSessions ? { ownerId: guildId, n: 1 } : null;
       const d = { id: guildId, unavailable: true };
       const body = new DispatchBody('GUILD_DELETE', d, clock.monotonic(), origin);
-      for (const session of subscribers)
-        if (!session.bot || (session.intents & INTENTS.GUILDS) !== 0) session.deliver(body);
+      for (const session of subscribers) if (receivesGuilds(session)) session.deliver(body);
       clusterSessions?.guildUnavailable(guildId, subscribers as readonly LiveSession[]);
       resubscribe(guildId, subscribers as readonly LiveSession[], RETRY_MS.first);
     },

@@ -366,7 +366,7 @@ export class RemoteSessions {
     const { links, ownership } = this.#ports;
     /** An unnumbered dispatch of an aggregate is sent under the epoch of now. */
     const epochNow = (id: string): number | null =>
-      ownership.owns(id) ? (ownership.ownerOf(id)?.epoch ?? null) : null;
+      id !== '' && ownership.owns(id) ? (ownership.ownerOf(id)?.epoch ?? null) : null;
     /** JSON of each body, encoded once for all shards. */
     const encoded = new Map<DispatchBody, Uint8Array>();
     for (const outbox of dirty) {

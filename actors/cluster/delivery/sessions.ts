@@ -1,9 +1,9 @@
+import { receivesGuilds } from '../../../engine/fanout/audience.ts';
 import { DispatchBody } from '../../../engine/fanout/body.ts';
 import { isDirect } from '../../../engine/fanout/direct.ts';
 import { guildsOfShard } from '../../../engine/session/identify.ts';
 import { LinkFault, NotServed } from '../../../protocol/faults.ts';
 import { type GuildId, isGuildId, type UserId } from '../../../protocol/ids.ts';
-import { INTENTS } from '../../../protocol/intents.ts';
 import {
   answererOf,
   type GuildRequest,
@@ -299,7 +299,7 @@ function localBackend(context: Context): SessionBackend {
 
     async subscribe(session, guildId) {
       const how = await subscriptions.subscribe(localSessions.add(session), guildId, null);
-      if (how === 'member' || (session.bot && (session.intents & INTENTS.GUILDS) === 0)) return;
+      if (how === 'member' || !receivesGuilds(session)) return;
       // READY listed a guild that the user has left since. Without GUILD_DELETE the client would show it as unavailable
       // for ever.
       session.deliver(new DispatchBody('GUILD_DELETE', { id: guildId }, clock.monotonic()));
@@ -358,7 +358,7 @@ async function reopen(
   const following: Promise<Subscribed>[] = [];
   // The user left the guild while no shard held the session; the user's owner may learn of it after the guild's owner.
   const leaving = (id: string) => (how: Subscribed) => {
-    if (how === 'gone' && (!session.bot || (session.intents & INTENTS.GUILDS) !== 0))
+    if (how === 'gone' && receivesGuilds(session))
       session.deliver(new DispatchBody('GUILD_DELETE', { id }, clock.monotonic()));
     return how;
   };

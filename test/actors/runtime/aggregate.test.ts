@@ -328,7 +328,7 @@ describe('the rows of an aggregate', () => {
 });
 
 describe('a command whose rows are evicted after each read', () => {
-  it('fails at the seventeenth read, which may fail after that unnoticed', async () => {
+  it('fails at the seventeenth read, whose own failure is ignored', async () => {
     const { log, act } = arrange();
     let reads = 0;
     const lost: (() => void)[] = [];

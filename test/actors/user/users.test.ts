@@ -40,7 +40,7 @@ const idle = {
   activities: [],
 } as unknown as SessionPresence;
 
-it('is still present after another object has taken its place, and offline when that one closes', async () => {
+it('a session keeps its presence when another object represents it, and its user is offline when that one closes', async () => {
   const { users, replaced } = arrange();
   const [first, second] = [session(), session()];
   expect(await users.open(first)).toMatchObject({ user: { username: 'ada' }, guildIds: ['9'] });
@@ -53,7 +53,7 @@ it('is still present after another object has taken its place, and offline when 
   expect([users.close(second), users.sessions('1')]).toEqual([null, []]);
 });
 
-it('has no presence before it is open, and is not added when it has ended meanwhile', async () => {
+it('a session has no presence before it is open, and is not opened after it has ended', async () => {
   const { users } = arrange();
   expect(users.present(session(), idle)).toBeUndefined();
   await users.open(session(true));

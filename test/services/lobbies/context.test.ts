@@ -23,26 +23,26 @@ async function created(commit: (fresh: FreshLobbies) => void, routing: Routing =
   return { fresh, outcome };
 }
 
-it('is kept for an actor that finds the lobby in the moment of its commit, and only for that one', async () => {
+it('the state of a new lobby is kept for an actor that starts during the commit, and not for a later one', async () => {
   const found: (string | undefined)[] = [];
   const { fresh, outcome } = await created((kept) => found.push(kept.take('50')?.id));
   expect(outcome).toEqual({ ok: true, value: '50' });
   expect([...found, fresh.take('50')]).toEqual(['50', null]);
 });
 
-it('is kept until the first actor takes it', async () => {
+it('the state of a new lobby is kept until the first actor takes it', async () => {
   const { fresh } = await created(() => undefined);
   expect([fresh.take('50')?.id, fresh.take('50')]).toEqual(['50', null]);
 });
 
-it('is not kept when the commit fails', async () => {
+it('the state of a new lobby is not kept when the commit fails', async () => {
   const { fresh, outcome } = await created(() => {
     throw new Error('The database was lost.');
   });
   expect([outcome, fresh.take('50')]).toEqual(['The database was lost.', null]);
 });
 
-it('is not kept where another shard owns the lobby', async () => {
+it('the state of a new lobby is not kept where another shard owns the lobby', async () => {
   const { fresh } = await created(() => undefined, { ...HERE, owns: () => false });
   expect(fresh.take('50')).toBeNull();
 });

@@ -160,7 +160,7 @@ describe('a followed guild', () => {
     expect(instance.heard(entered)).toEqual(['3:1']);
   });
 
-  it('is requested whole after its owner has withdrawn it late, under an earlier epoch', async () => {
+  it('is requested with GUILD_CREATE when an earlier epoch of its owner reported it as unavailable late', async () => {
     const instance = followedGuild();
     const { entered, handle } = await live(instance);
     await instance.own('b', 2);
@@ -181,7 +181,7 @@ describe('a followed guild', () => {
     expect(instance.heard(entered)).toEqual(['0:1']);
   });
 
-  it('is requested whole from its next owner when it was withdrawn while a request was under way', async () => {
+  it('is requested with GUILD_CREATE from its next owner when it became unavailable during a request', async () => {
     const instance = followedGuild();
     const { entered, handle } = await live(instance);
     await instance.own('a', 3);
@@ -236,7 +236,7 @@ describe('a followed guild', () => {
     expect(instance.heard(entered)).toEqual(['1:11', '1:12']);
   });
 
-  it('is shown to a session once when an earlier epoch of its owner had shown it too', async () => {
+  it('is sent to a session once although an earlier epoch of its owner has sent it too', async () => {
     const instance = followedGuild();
     await instance.own('a', 1);
     const entered = instance.enter('one');

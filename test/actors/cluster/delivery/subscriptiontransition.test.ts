@@ -457,7 +457,7 @@ describe('a dispatch', () => {
     expect([isReceived, textOf(state)]).toEqual([received[0], `waiting ${received[1]}`]);
   });
 
-  test('is not received without a number before the session is subscribed, because GUILD_CREATE has what it shows', () => {
+  test('is not received before the session is subscribed when it has no number, because GUILD_CREATE contains its state', () => {
     const state = arrange('waiting', { client: { kind: 'nothing' }, waiter: null });
     expect(receives(state, 0, 'ANY')).toBe(false);
   });
