@@ -37,13 +37,22 @@ export class DeliveryCursors {
     this.#ports = ports;
   }
 
-  /** Starts the cursors of a session that is new (`cursors` null) or that moved here with its cursors. */
-  begin(session: LiveSession, cursors: readonly Cursor[] | null): void {
+  /** Starts the cursors of a session that is about to be opened. When its opening is repeated, they start from here. */
+  beginOpening(session: LiveSession): void {
+    const sinceMs = this.#ports.nowMs();
+    session.feed?.dropEarlyDirect();
+    for (const streamId of this.#sessions.get(session)?.last?.keys() ?? []) session.left?.(streamId);
+    this.#sessions.set(session, { session, sinceMs, last: null });
+    session.following(SINCE, sinceMs);
+  }
+
+  /** Starts the cursors of a session that moved here with them. */
+  begin(session: LiveSession, cursors: readonly Cursor[]): void {
     const atMs = this.#ports.nowMs();
     const known = this.#sessions.get(session);
     let last = known?.last ?? null;
-    let sinceMs = known?.sinceMs ?? (cursors === null ? atMs : 0);
-    for (const [streamId, n] of cursors ?? [])
+    let sinceMs = known?.sinceMs ?? 0;
+    for (const [streamId, n] of cursors)
       if (streamId === SINCE) sinceMs = n;
       else if (isDirect(streamId) && n > (last?.get(streamId)?.n ?? 0)) {
         last ??= new Map();

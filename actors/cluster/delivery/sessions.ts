@@ -96,6 +96,7 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
   });
   const userChannels = new UserChannels({
     ...{ ...common, userBackend },
+    opening: (session) => direct?.deliveryCursors.beginOpening(session),
     cursors: (session) => direct?.deliveryCursors.cursors(session) ?? [],
     // The notification of a joined guild may have been lost in transit.
     reopened: ({ session, guildIds }, now) => {
@@ -279,7 +280,7 @@ function serveOwners(context: Context): void {
 
 /** Sends the requests of local sessions to the owners of their users and guilds. */
 function localBackend(context: Context): SessionBackend {
-  const { userBackend, localSessions, subscriptions, userChannels, clock, direct, resumeWindowMs } = context;
+  const { userBackend, localSessions, subscriptions, userChannels, clock, resumeWindowMs } = context;
   const leave = (session: LiveSession, isMoving: boolean): void => {
     const local = localSessions.get(session);
     if (!local) return;
@@ -289,10 +290,7 @@ function localBackend(context: Context): SessionBackend {
   };
   return {
     authenticate: userBackend.authenticate,
-    open(session) {
-      direct?.deliveryCursors.begin(session, null);
-      return userChannels.open(localSessions.add(session));
-    },
+    open: (session) => userChannels.open(localSessions.add(session)),
     reopen: (session, reopening) => reopen(session, reopening, context),
     transferred: (session) => leave(session, true),
     ended: (session) => leave(session, false),

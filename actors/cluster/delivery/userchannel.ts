@@ -57,6 +57,8 @@ export interface UserChannelPorts {
   readonly peer: (shardId: string, instance: string) => Peer;
   readonly isCurrent: (peer: Peer) => boolean;
   readonly reference: (local: LocalSession, peer: Peer) => SessionReference;
+  /** The session is about to be opened, for the first time or once more after an opening without an answer. */
+  readonly opening: (session: LiveSession) => void;
   /** The session's cursors of direct notifications. */
   readonly cursors: (session: LiveSession) => readonly Cursor[];
   readonly userBackend: UserBackend;
@@ -114,13 +116,19 @@ export class UserChannels {
 
   /** @throws NotServed when the user's owner does not answer in time. */
   open(local: LocalSession): Promise<Opening> {
-    const { userBackend, reference } = this.#ports;
+    const { userBackend, reference, opening } = this.#ports;
     const channel = this.#add(local);
     const open = (): Promise<Opening> =>
       this.#callOwner(
         channel,
-        (session) => userBackend.open(session),
-        (peer) => this.#ask(peer, 'remoteSessions.open', [reference(local, peer)]),
+        (session) => {
+          opening(session);
+          return userBackend.open(session);
+        },
+        (peer) => {
+          opening(local.session);
+          return this.#ask(peer, 'remoteSessions.open', [reference(local, peer)]);
+        },
       );
     return this.#inOrder(channel, open);
   }

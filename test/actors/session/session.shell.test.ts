@@ -2,11 +2,11 @@
 import { describe, expect, it } from 'vitest';
 import type { GatewaySessionActor } from '../../../actors/session/session.shell.ts';
 import { DispatchBody } from '../../../engine/fanout/body.ts';
+import { directStream } from '../../../engine/fanout/direct.ts';
 import { CLOSE } from '../../../protocol/closecodes.ts';
 import { arrange, FakeSink, identifyWith, SETTINGS, settled } from './harness.ts';
 
-async function open() {
-  const arranged = arrange();
+async function open(arranged = arrange()) {
   const sink = new FakeSink();
   const outcome = await arranged.sessions.identify(identifyWith(), sink);
   await settled();
@@ -15,6 +15,31 @@ async function open() {
 }
 
 describe('a session', () => {
+  it('is not sent direct notifications from before the last attempt to open it, but those of its guilds', async () => {
+    const arranged = arrange();
+    const { backend } = arranged;
+    const opening = backend.open.bind(backend);
+    const from = (t: string, ownerId: string | null) =>
+      new DispatchBody(t, {}, 0, ownerId === null ? null : { ownerId, n: 1 });
+    backend.open = async (session) => {
+      const opened = await opening(session);
+      for (const body of [
+        from('GUILD_CREATE', '7'),
+        from('LOBBY_CREATE', directStream('8')),
+        from('LOBBY_MEMBER_ADD', null),
+        from('GUILD_DELETE', null),
+      ])
+        session.deliver(body);
+      session.feed?.dropEarlyDirect();
+      session.deliver(from('LOBBY_DELETE', directStream('8')));
+      return opened;
+    };
+    const { sink, session } = await open(arranged);
+    expect(sink.names.slice(0, 4)).toEqual(['READY', 'GUILD_CREATE', 'GUILD_DELETE', 'LOBBY_DELETE']);
+    session.feed.dropEarlyDirect();
+    expect(session.seq).toBe(sink.names.length);
+  });
+
   it('has its whole resume window after a refused RESUME while it was connected', async () => {
     const { session, sink, clock } = await open();
     session.extendWindow();

@@ -1,5 +1,6 @@
 // Goal: messages, links, voice, connections and the end of a lobby follow its rules.
 import { describe, expect, test } from 'vitest';
+import { lobbyRules } from '../../../engine/lobby/rules.ts';
 import { lobbyVoiceMember } from '../../../engine/lobby/voice.ts';
 import type { Application } from '../../../engine/user/facts.ts';
 import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
@@ -152,6 +153,8 @@ describe('a link', () => {
     ]);
     expect(deleted.types).toEqual(['lobbyChannelMessage', 'webhookEventQueued']);
     expect(show({ kind: 'created', message }, '501')).toMatchObject({ value: false, types: [] });
+    // So the next owner of the lobby knows the command's key, and does not show the message again.
+    expect(deleted.facts.every((fact) => lobbyRules.isDurable(fact))).toBe(true);
   });
 
   test('follows its channel as the guild changes it', () => {

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { DeliveryCursors } from '../../../../actors/cluster/delivery/deliverycursors.ts';
 import type { LiveSession } from '../../../../actors/session/backend.ts';
 import { DispatchBody } from '../../../../engine/fanout/body.ts';
-import { directStream } from '../../../../engine/fanout/direct.ts';
+import { directStream, SINCE } from '../../../../engine/fanout/direct.ts';
 import { type Cursor, StreamCursors } from '../../../../engine/session/cursors.ts';
 
 const RECORD_AGE_MS = 1000;
@@ -40,7 +40,7 @@ describe('the delivery cursors of a session', () => {
       fc.property(fc.array(told), fc.array(told), (before, after) => {
         const { heard, cursors, session, tell } = arrange();
         const first = session();
-        heard.begin(first.session, null);
+        heard.beginOpening(first.session);
         for (const [owner, n] of before) tell(first.session, directStream(owner), n);
         const kept = new Map(heard.cursors(first.session));
         expect(new Map(cursors.of(1))).toEqual(kept);
@@ -63,7 +63,7 @@ describe('the delivery cursors of a session', () => {
   it('evicts a cursor when the database no longer holds its notification', () => {
     const { clock, heard, cursors, session, tell } = arrange();
     const { session: one, got } = session();
-    heard.begin(one, null);
+    heard.beginOpening(one);
     tell(one, directStream('1'), 5);
     clock.nowMs += RECORD_AGE_MS * 3;
     tell(one, directStream('2'), 5);
@@ -75,7 +75,7 @@ describe('the delivery cursors of a session', () => {
   it('excludes streams of guilds, and sessions of other shards', () => {
     const { heard, session, tell } = arrange();
     const [here, elsewhere] = [session(), session()];
-    heard.begin(here.session, null);
+    heard.beginOpening(here.session);
     for (const n of [5, 5, 4]) tell(here.session, '1', n);
     for (const n of [5, 5, 4]) tell(elsewhere.session, directStream('1'), n);
     expect([here.got.length, elsewhere.got.length]).toEqual([3, 3]);
@@ -90,13 +90,26 @@ describe('the delivery cursors of a session', () => {
     expect(got).toEqual([`${directStream('1')} 6`]);
   });
 
+  it('start from the last of several openings, without the positions of the earlier ones', () => {
+    const { clock, heard, cursors, session, tell } = arrange();
+    const { session: one, got } = session();
+    heard.beginOpening(one);
+    tell(one, directStream('1'), 5);
+    clock.nowMs += 10;
+    heard.beginOpening(one);
+    expect(heard.cursors(one)).toEqual([[SINCE, clock.nowMs]]);
+    expect(cursors.of(1)).toEqual([[SINCE, clock.nowMs]]);
+    tell(one, directStream('1'), 5);
+    expect(got).toHaveLength(2);
+  });
+
   it('record the position before the first dispatch of a stream until the session has received it', () => {
     const { heard, cursors, session, tell } = arrange();
     const { session: one } = session();
     const positions: (number | null)[] = [];
     const deliver = () => void positions.push(cursors.cursor(1, directStream('1')));
     const watched = { ...one, deliver } as LiveSession;
-    heard.begin(watched, null);
+    heard.beginOpening(watched);
     tell(watched, directStream('1'), 5);
     expect(positions).toEqual([4]);
   });

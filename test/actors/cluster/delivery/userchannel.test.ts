@@ -89,6 +89,7 @@ function arrangeFar() {
     },
     ...{ wheel: new TimerWheel(clock), nowMs: () => clock.monotonic(), resumeWindowMs: 1000, scope },
     ...{ cursors: () => [], peer: () => peer, isCurrent: (of: unknown) => of === peer },
+    opening: ({ sessionId }: { readonly sessionId: string }) => asked.push(`opening ${sessionId}`),
     reference: (_: unknown, { peerEpoch }: { readonly peerEpoch: number }) => peerEpoch,
     userBackend: { ended: () => told.push('ended') },
     reopened: ({ session }: LocalSession) => told.push({ reopened: session.sessionId }),
@@ -114,6 +115,19 @@ describe('a session that ends while its user cannot be reached', () => {
     clock.advance(60_000);
     expect(await reopened).toBeInstanceOf(NotServed);
     expect(asked).toEqual([['remoteSessions.reopen', 1, null, []]]);
+  });
+});
+
+describe('a session that is opened at another shard', () => {
+  it('is announced before each attempt', async () => {
+    const { clock, line, local, asked, faults } = arrangeFar();
+    faults['remoteSessions.open'] = [unreachable()];
+    const opened = line.open(local);
+    await turn();
+    clock.advance(1_000);
+    await opened;
+    const attempt = ['opening s1', ['remoteSessions.open', 1]];
+    expect(asked).toEqual([...attempt, ...attempt]);
   });
 });
 
@@ -160,7 +174,7 @@ describe('a session that is open at another shard', () => {
     line.request(local, soundsOf('2'));
     await turn();
     expect(told).toEqual([{ fault: 'The owner failed.' }]);
-    expect(asked.slice(1)).toEqual([sounds(1, '1'), sounds(1, '2')]);
+    expect(asked.slice(2)).toEqual([sounds(1, '1'), sounds(1, '2')]);
   });
 
   it.each([true, false])('is not ended by this shard (moving: %s)', async (isMoving) => {
@@ -177,7 +191,7 @@ describe('a session that is open at another shard', () => {
     await scope.close();
     breakLink();
     await turn();
-    expect(asked).toEqual([['remoteSessions.open', 1]]);
+    expect(asked).toEqual(['opening s1', ['remoteSessions.open', 1]]);
   });
 });
 
