@@ -169,6 +169,9 @@ export abstract class AggregateShell<
     const epoch = new OwnerEpoch(this.id, fence, bounds);
     this.epoch = epoch;
     const [state, recorded] = await Promise.all([this.fetch(), this.recorded(ownership)]);
+    // What was read is outdated when another owner, or this shard under a later epoch, may have written since.
+    if (ownership.fenceOf(this.id)?.epoch !== fence.epoch)
+      throw new NotServed('The aggregate has moved while it was loaded.');
     epoch.restore(recorded);
     if (state) this.recall(state, recorded.records);
     return state;

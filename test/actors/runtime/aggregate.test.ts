@@ -53,6 +53,8 @@ interface Log {
   isBroken: boolean;
   /** The next work reads this row first; null: it needs none. */
   absentRow: string | null;
+  /** How many recalls of recorded dispatches there were. */
+  recalls: number;
   /** Answers every read, after which rows are absent again; null: reads are answered as above. */
   answerRead: (() => Promise<void>) | null;
 }
@@ -103,6 +105,10 @@ class TallyShell extends AggregateShell<Tally, TallyFact, number> {
     return { count: 0, rows: new Window() };
   }
 
+  protected override recall(): void {
+    this.#log.recalls += 1;
+  }
+
   override adopt(state: Tally): void {
     super.adopt(state);
     this.#windows.add(state.rows, oldestFirst(0));
@@ -146,12 +152,14 @@ function arrange(keptMax = Number.POSITIVE_INFINITY, onBug = fail) {
   const commits: Commit[] = [];
   const log: Log = {
     ...{ reads: [], sent: [], tapped: [], endings: [] },
-    ...{ isBroken: false, absentRow: null, answerRead: null },
+    ...{ isBroken: false, absentRow: null, answerRead: null, recalls: 0 },
   };
+  /** The epoch of this shard, and what the records are read after. */
+  const owner = { epoch: 1, reading: Promise.resolve() };
   const ownership: AggregateOwnership = {
-    fenceOf: () => ({ partition: 1, epoch: 1 }),
+    fenceOf: () => ({ partition: 1, epoch: owner.epoch }),
     decides: () => true,
-    records: async () => ({ records: [], cut: false }),
+    records: () => owner.reading.then(() => ({ records: [], cut: false })),
     saveSnapshot: async () => undefined,
     snapshot: async () => null,
     dropSnapshot: async () => undefined,
@@ -189,7 +197,7 @@ function arrange(keptMax = Number.POSITIVE_INFINITY, onBug = fail) {
     await turn();
     for (const { done } of commits.splice(0)) done(null);
   };
-  return { registry, loadQueue, log, commits, act, settle };
+  return { registry, loadQueue, log, commits, owner, act, settle };
 }
 
 describe('an aggregate that waits to be read', () => {
@@ -207,6 +215,24 @@ describe('an aggregate that waits to be read', () => {
     await turn();
     expect(log.reads).toEqual(['2']);
     expect(await acts[0]).toContain('moved');
+  });
+});
+
+describe('an aggregate that is read while its shard loses it and owns it again', () => {
+  it.each([
+    ['recalls no dispatches, because they may be older than those of its next actor', 2, 0],
+    ['recalls them when the shard kept it', 1, 1],
+  ])('%s', async (_how, epoch, recalls) => {
+    const { log, act, owner, settle } = arrange();
+    let answer: () => void = () => undefined;
+    owner.reading = new Promise((resolve) => (answer = resolve));
+    const acted = act('1', []).catch((fault: Error) => fault);
+    await turn();
+    owner.epoch = epoch;
+    answer();
+    await settle();
+    await acted;
+    expect(log.recalls).toBe(recalls);
   });
 });
 
