@@ -68,6 +68,21 @@ export class AccountMerges {
     ports.routing.onMoved((moved) => void this.#takeOver(moved, RETRY_MS));
   }
 
+  /**
+   * Stores a move together with the facts that it follows from. After a fault it may be stored all the same, with nobody to run
+   * it, so stored moves of its owner are looked for and continued.
+   */
+  async store(move: Move, facts: readonly StoredFact[]): Promise<void> {
+    const { commit, schedule } = this.#ports;
+    const ownerId = ownerOf(move);
+    try {
+      await commit(ownerId, [...facts, { type: 'moveBegun', move }]);
+    } catch (error) {
+      schedule(() => void this.#takeOver((id) => id === ownerId, RETRY_MS), RETRY_MS);
+      throw error;
+    }
+  }
+
   /** Begins a stored move. Rejects when the first attempt fails, and keeps retrying in the background. */
   run(move: Move): Promise<void> {
     this.#running.add(move.id);

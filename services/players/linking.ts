@@ -98,12 +98,9 @@ export class Linking {
   }
 
   async ban(userId: UserId, untilMs: number | null): Promise<void> {
-    const { commit, accountMerges, nextId } = this.#ports;
+    const { accountMerges, nextId } = this.#ports;
     const move: Move = { kind: 'ban', id: nextId(), userId };
-    await commit(userId, [
-      { type: 'serverBanned', userId, untilMs },
-      { type: 'moveBegun', move },
-    ]);
+    await accountMerges.store(move, [{ type: 'serverBanned', userId, untilMs }]);
     // The ban is retried until it succeeds and reports its own faults.
     await accountMerges.run(move).catch(() => undefined);
   }
@@ -138,10 +135,7 @@ export class Linking {
     return this.#withAccountHeld(sourceId, async () => {
       const id = nextId();
       const move: Move = { kind: 'merge', id, applicationId: scopeId, fromId: sourceId, toId: userId };
-      await commit(scopeId, [
-        { type: 'identityWritten', identity },
-        { type: 'moveBegun', move },
-      ]);
+      await accountMerges.store(move, [{ type: 'identityWritten', identity }]);
       identityMoved(identity, sourceId);
       // The merge now holds both accounts, is retried until it succeeds and reports its own faults.
       accountMerges.run(move).catch(() => undefined);
@@ -203,17 +197,16 @@ export class Linking {
 
   /** Gives an identity a provisional account again. While the user `formerUserId` is banned, the identity cannot be linked. */
   async #part(identity: Identity, user: APIUser, formerUserId: UserId | null): Promise<Reply<null>> {
-    const { playerSignIn, commit, identityMoved, accountMerges, nextId } = this.#ports;
+    const { playerSignIn, identityMoved, accountMerges, nextId } = this.#ports;
     const account = await playerSignIn.newAccount(user.global_name);
     if (!account) return refused(refusal('NO_UNIQUE_USERNAME'));
     const { applicationId, userId: fromId } = identity;
     const toId = account.id;
     const parted = { ...identity, userId: toId, formerUserId };
     const move: Move = { kind: 'unmerge', id: nextId(), applicationId, fromId, toId };
-    await commit(applicationId, [
+    await accountMerges.store(move, [
       { type: 'userCreated', user: account },
       { type: 'identityWritten', identity: parted },
-      { type: 'moveBegun', move },
     ]);
     identityMoved(parted, fromId);
     await accountMerges.run(move);

@@ -69,7 +69,7 @@ function assemble(all: ProvisionalPorts) {
     familyOf: (applicationId) => publishers.familyOf(applicationId),
     applyBan: (userId) => linking.applyBan(userId),
   });
-  const publishers = new Publishers({ ...ports, ...stores, runMove: (move) => accountMerges.run(move) });
+  const publishers = new Publishers({ ...ports, ...stores, moves: accountMerges });
   const { ask } = ports.routing;
   const owners: ScopeOwners = {
     enter: ask('players.enter', (...asked: Parameters<ScopeOwners['enter']>) => playerSignIn.enter(...asked)),

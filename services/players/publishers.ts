@@ -19,9 +19,12 @@ interface PublisherPorts {
   readonly identities: Pick<IdentityStore, 'parentOf' | 'childrenOf'>;
   readonly applications: Pick<ApplicationStore, 'get'>;
   oauth(): Pick<OAuth, 'authenticate' | 'client' | 'issue'>;
-  commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
-  /** Begins a stored move. */
-  runMove(move: Move): Promise<void>;
+  readonly moves: {
+    /** Stores a move together with the facts that it follows from. */
+    store(move: Move, facts: readonly StoredFact[]): Promise<void>;
+    /** Begins a stored move. */
+    run(move: Move): Promise<void>;
+  };
   nextId(): FreshId;
 }
 
@@ -91,7 +94,7 @@ export class Publishers {
   }
 
   async linkChild(childId: ApplicationId, parentId: ApplicationId): Promise<Reply<null>> {
-    const { applications, commit } = this.#ports;
+    const { applications, moves } = this.#ports;
     const [child, parent] = await Promise.all([applications.get(childId), applications.get(parentId)]);
     if (!child || !parent) return refused(refusal('UNKNOWN_APPLICATION'));
     const former = await this.parentOf(childId);
@@ -101,11 +104,8 @@ export class Publishers {
     if (wrong !== null)
       return { ok: false, refusal: invalidField(['parent_id'], 'PARENT_APPLICATION_INVALID', wrong) };
     const move: Move = { kind: 'adoption', id: this.#ports.nextId(), childId };
-    await commit(childId, [
-      { type: 'childLinked', childId, parentId },
-      { type: 'moveBegun', move },
-    ]);
-    await this.#ports.runMove(move);
+    await moves.store(move, [{ type: 'childLinked', childId, parentId }]);
+    await moves.run(move);
     return { ok: true, value: null };
   }
 

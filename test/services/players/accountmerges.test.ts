@@ -15,6 +15,7 @@ async function begun(inFlightMs: number) {
   const later: { readonly run: () => void; readonly delayMs: number }[] = [];
   type Run = (hasMoved: (id: string) => boolean) => void;
   const moved: { fails: boolean; run: Run } = { fails: false, run: () => undefined };
+  const database = { isLost: false };
   const merges = new AccountMerges({
     routing: { owns: () => true, onMoved: (run: Run) => Object.assign(moved, { run }), inFlightMs },
     identities: {
@@ -26,15 +27,17 @@ async function begun(inFlightMs: number) {
     familyOf: async () => ['7'],
     oauth: () => ({ deauthorize: async () => log.push('revoke') }),
     mergeables: () => [{ merge: async (from: string, to: string) => log.push(`merge ${from} ${to}`) }],
-    commit: async (ownerId: string, facts: readonly { readonly type: string }[]) =>
-      log.push(`${ownerId}: ${facts.map(({ type }) => type)}`),
+    commit: async (ownerId: string, facts: readonly { readonly type: string }[]) => {
+      log.push(`${ownerId}: ${facts.map(({ type }) => type)}`);
+      if (database.isLost) throw new Error('The connection is lost.');
+    },
     notify: (_userId: string, t: string) => log.push(t),
     schedule: (run: () => void, delayMs: number) => later.push({ run, delayMs }),
     onFault: (error: unknown) => log.push(error),
   } as never);
   const ended = merges.run(move);
   await new Promise((resolve) => setImmediate(resolve));
-  return { log, later, ended, merges, moved };
+  return { log, later, ended, merges, moved, database };
 }
 
 const FIRST = ['revoke', 'merge 30 20'];
@@ -69,4 +72,17 @@ it('continues the merges of the previous owner after a read of them has failed',
   await new Promise((resolve) => setImmediate(resolve));
   expect(log.slice(1)).toEqual(['revoke', 'merge 31 21', '7: provisionalDeleted,moveEnded', COMPLETED]);
   expect(merges.claim('21' as never)).not.toBeNull();
+});
+
+it('continues a merge that was stored although its commit seemed to fail', async () => {
+  const { log, later, merges, database } = await begun(0);
+  log.splice(0);
+  database.isLost = true;
+  const written = { type: 'identityWritten' } as never;
+  await expect(merges.store(OTHER, [written])).rejects.toThrow('lost');
+  expect(log.splice(0)).toEqual(['7: identityWritten,moveBegun']);
+  database.isLost = false;
+  later[0]?.run();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(log).toEqual(['revoke', 'merge 31 21', '7: provisionalDeleted,moveEnded', COMPLETED]);
 });
