@@ -131,7 +131,7 @@ export class GuildSubscriptions {
     if (n > stream.n) stream.n = n;
     if (body.t === 'GUILD_DELETE') return (local) => this.#guildDeleted(stream, local, n, body);
     if (stream.pending.size === 0) return undefined;
-    return (local) => receives(subscriptionOf(stream, local), n, body.t);
+    return (local) => receives(subscriptionOf(stream, local), n, body.t, receivesGuilds(local.session));
   }
 
   /** A session was sent GUILD_CREATE: it is resumed from there, also when its owner is lost before it sends `following`. */
@@ -232,7 +232,7 @@ export class GuildSubscriptions {
       this.#apply(stream, local, { type: 'unavailable', nowMs: this.#ports.nowMs() });
       return isSubscribed;
     }
-    if (!receives(subscriptionOf(stream, local), n, body.t)) return false;
+    if (!receives(subscriptionOf(stream, local), n, body.t, receivesGuilds(local.session))) return false;
     this.#apply(stream, local, { type: 'guildDeleted' });
     return true;
   }

@@ -81,8 +81,10 @@ export const positionOf = ({ client }: Pick<Pending, 'client'>): number | null =
 /**
  * False when the session has a position at or beyond this dispatch; otherwise the dispatch becomes its position. Drops
  * duplicates: one shard may deliver a late dispatch as the last owner and repeat it as the next one.
+ *
+ * @param isShownGuilds Whether the session is sent GUILD_CREATE.
  */
-export function receives(state: Subscription, n: number, t: string): boolean {
+export function receives(state: Subscription, n: number, t: string, isShownGuilds: boolean): boolean {
   if (!isPending(state)) return true;
   // It shows the guild as it is now, and is sent again once the session is subscribed.
   if (n === 0) return false;
@@ -92,6 +94,8 @@ export function receives(state: Subscription, n: number, t: string): boolean {
     client.n = n;
     return true;
   }
+  // What comes before GUILD_CREATE answers a request from before the guild was withdrawn.
+  if (isShownGuilds && t !== 'GUILD_CREATE' && t !== 'GUILD_DELETE') return false;
   // From GUILD_CREATE on the session has a position, also when the owner is lost before it says `following`.
   if (t === 'GUILD_CREATE') state.client = { kind: 'current', n };
   return true;

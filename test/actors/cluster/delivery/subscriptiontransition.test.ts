@@ -421,28 +421,33 @@ describe('a dispatch', () => {
   /** By what the client has: whether it receives the dispatch, and what it has then. */
   const RECEIVED: Record<
     Client['kind'],
-    Record<'below' | 'at' | 'above' | 'GUILD_CREATE', readonly [boolean, string]>
+    Record<'below' | 'at' | 'above' | 'GUILD_CREATE' | 'GUILD_DELETE', readonly [boolean, string]>
   > = {
     nothing: {
-      ...{ below: [true, 'nothing'], at: [true, 'nothing'], above: [true, 'nothing'] },
+      ...{ below: [false, 'nothing'], at: [false, 'nothing'], above: [false, 'nothing'] },
+      GUILD_DELETE: [true, 'nothing'],
       GUILD_CREATE: [true, 'current 1:12'],
     },
     unavailable: {
-      ...{ below: [true, 'unavailable'], at: [true, 'unavailable'], above: [true, 'unavailable'] },
+      ...{ below: [false, 'unavailable'], at: [false, 'unavailable'], above: [false, 'unavailable'] },
+      GUILD_DELETE: [true, 'unavailable'],
       GUILD_CREATE: [true, 'current 1:12'],
     },
     current: {
       ...{ below: [false, 'current 1:10'], at: [false, 'current 1:10'], above: [true, 'current 1:11'] },
+      GUILD_DELETE: [true, 'current 1:12'],
       GUILD_CREATE: [true, 'current 1:12'],
     },
     removed: {
       ...{ below: [false, 'removed 1:10'], at: [false, 'removed 1:10'], above: [true, 'removed 1:11'] },
+      GUILD_DELETE: [true, 'removed 1:12'],
       GUILD_CREATE: [true, 'removed 1:12'],
     },
   };
-  const DISPATCHES: Record<'below' | 'at' | 'above' | 'GUILD_CREATE', readonly [number, string]> = {
+  const DISPATCHES: Record<keyof (typeof RECEIVED)['nothing'], readonly [number, string]> = {
     ...{ below: [numberOf(1, 9), 'ANY'], at: [numberOf(1, 10), 'ANY'], above: [numberOf(1, 11), 'ANY'] },
     GUILD_CREATE: [numberOf(1, 12), 'GUILD_CREATE'],
+    GUILD_DELETE: [numberOf(1, 12), 'GUILD_DELETE'],
   };
 
   test.each(
@@ -453,16 +458,24 @@ describe('a dispatch', () => {
     const n = kind === 'current' || kind === 'removed' ? { n: numberOf(1, 10) } : {};
     const state = arrange('waiting', { client: { kind, ...n } as Client, waiter: null });
     const [at, t] = DISPATCHES[dispatch as keyof typeof DISPATCHES];
-    const isReceived = receives(state, at, t);
+    const isReceived = receives(state, at, t, true);
     expect([isReceived, textOf(state)]).toEqual([received[0], `waiting ${received[1]}`]);
   });
 
+  test.each(['nothing', 'unavailable'] as const)(
+    'is received by a session that is not sent guilds, whose client has "%s"',
+    (kind) => {
+      const state = arrange('waiting', { client: { kind }, waiter: null });
+      expect(receives(state, numberOf(1, 9), 'ANY', false)).toBe(true);
+    },
+  );
+
   test('is not received before the session is subscribed when it has no number, because GUILD_CREATE contains its state', () => {
     const state = arrange('waiting', { client: { kind: 'nothing' }, waiter: null });
-    expect(receives(state, 0, 'ANY')).toBe(false);
+    expect(receives(state, 0, 'ANY', true)).toBe(false);
   });
 
   test.each([ABSENT, SUBSCRIBED])('is received by a session that is $name', (state) => {
-    expect(receives(state, 0, 'ANY')).toBe(true);
+    expect(receives(state, 0, 'ANY', true)).toBe(true);
   });
 });
