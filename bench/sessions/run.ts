@@ -47,7 +47,8 @@ export interface Figures {
   /** Memory of all processes, pages that they share counted once: without sessions, and at the end of idling. */
   readonly onceMib: { readonly empty: number; readonly idle: number };
   readonly samples: readonly Sample[];
-  /** Mean share of one core while nothing happened but heartbeats. */
+  /** Share of one core without sessions, and the mean while nothing happened but heartbeats. */
+  readonly emptyShare: number;
   readonly idleShare: number;
   readonly before: Round;
   /** Null when the other processes could not have held all sessions. */
@@ -65,6 +66,9 @@ interface Guild {
 const MIB = 2 ** 20;
 const SAMPLE_MS = 5000;
 const LONG_MS = 30 * 60_000;
+/** For how long CPU is measured without sessions, after a start that has settled. */
+const SETTLE_MS = 20_000;
+const EMPTY_MS = 40_000;
 /** Messages are complete when none has come for so long. */
 const QUIET_MS = 3000;
 const GUILDS_AT_ONCE = 4;
@@ -213,6 +217,7 @@ class SessionsRun {
     const { sessions, minutes } = this.#plan;
     const emptyRssMib = (usageOf(this.#alive)?.rssBytes ?? 0) / MIB;
     const emptyOnceMib = this.#onceMib();
+    const emptyShare = await this.#emptyShare();
     const watch = new Watch(
       () => this.#alive,
       () => this.#counts.ready,
@@ -234,12 +239,23 @@ class SessionsRun {
     watch.stop();
     const counts = this.#counts;
     const { samples } = watch;
-    return { connectSeconds, emptyRssMib, onceMib, samples, idleShare, before, killed, counts };
+    return { connectSeconds, emptyRssMib, onceMib, samples, emptyShare, idleShare, before, killed, counts };
   }
 
   async stop(): Promise<void> {
     this.#watch?.stop();
     await Promise.all(this.#clients.map((client) => client.stop()));
+  }
+
+  /** What the processes spend by themselves. */
+  async #emptyShare(): Promise<number> {
+    this.#progress(`The server is idle for ${(SETTLE_MS + EMPTY_MS) / 1000} s …`);
+    await pause(SETTLE_MS);
+    const [startMs, before] = [performance.now(), usageOf(this.#alive)];
+    await pause(EMPTY_MS);
+    const after = usageOf(this.#alive);
+    if (before === null || after === null) return 0;
+    return (after.cpuMicros - before.cpuMicros) / ((performance.now() - startMs) * 1000);
   }
 
   #onceMib(): number {

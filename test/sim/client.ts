@@ -1,3 +1,4 @@
+import type { RowRange } from '../../engine/guild/memberlist.changes.ts';
 import { CAPABILITY } from '../../protocol/capabilities.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
 import { OP } from '../../protocol/opcodes.ts';
@@ -85,6 +86,13 @@ export class SimClient implements WireEnd {
     return true;
   }
 
+  /** Subscribes to rows of a member list, in place of what it was subscribed to in the guild. */
+  watch(guildId: string, channelId: string, ranges: readonly RowRange[], isProbe: boolean): void {
+    const channels = ranges.length === 0 ? {} : { [channelId]: ranges };
+    if (this.say(OP.GUILD_SUBSCRIPTIONS, { guild_id: guildId, channels }))
+      this.life.lists.asked(guildId, channelId, ranges, isProbe);
+  }
+
   /** Sends the presence of its user; a lost update is not repeated. */
   present(status: string): void {
     if (this.say(OP.PRESENCE_UPDATE, { since: null, activities: [], status, afk: false }))
@@ -146,6 +154,10 @@ export class SimClient implements WireEnd {
           world.note(`${this.name} hears ${heard.t}, s ${heard.s}`);
         }
         this.life.heard(heard);
+        // Its last requests may have been lost with the connection before.
+        if (heard.t === 'RESUMED')
+          for (const [guildId, { channelId, ranges, isProbe }] of this.life.lists.wishes)
+            this.watch(guildId, channelId, ranges, isProbe);
         if (heard.t === 'INTERACTION_CREATE') this.#ports.interacted(heard.d as ReceivedInteraction);
     }
   }

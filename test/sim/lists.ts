@@ -1,7 +1,6 @@
 import type { RowRange } from '../../engine/guild/memberlist.changes.ts';
 import { listScope, MemberList, wireRow } from '../../engine/guild/memberlist.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
-import { OP } from '../../protocol/opcodes.ts';
 import type { SimClient } from './client.ts';
 import type { Database } from './database.ts';
 import type { SimUser } from './founding.ts';
@@ -72,11 +71,7 @@ export class ListWork {
     );
     if (known.length === 0) return;
     const { guildId, channelId } = world.random.pick(known);
-    const isSent = client.say(OP.GUILD_SUBSCRIPTIONS, {
-      guild_id: guildId,
-      channels: ranges.length === 0 ? {} : { [channelId]: ranges },
-    });
-    if (isSent) client.life.lists.asked(guildId, channelId, ranges, isProbe);
+    client.watch(guildId, channelId, ranges, isProbe);
   }
 }
 
