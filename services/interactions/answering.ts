@@ -31,6 +31,8 @@ interface AnsweringPorts {
   readonly nowMs: () => number;
   /** Commits a change of the interaction; resolves when it is durable. */
   write(interaction: Interaction): Promise<void>;
+  /** @throws NotServed when another shard has owned the interaction since the request began. */
+  checkOwned(interaction: Interaction): void;
   /** Keeps an interaction in memory as it is, where the database says enough. */
   remember(interaction: Interaction): void;
   /** Ids of the SKUs that the application sells. */
@@ -111,7 +113,7 @@ export class Answering {
     isLoading: boolean,
     type: MessageType | null = interaction.command && answerType(interaction),
   ): Promise<Reply<CallbackResult>> {
-    const { ephemeral, write, nextId } = this.#ports;
+    const { ephemeral, write, checkOwned, nextId } = this.#ports;
     const messageId = nextId();
     const isHidden = isEphemeral(interaction, draft.flags);
     const isCommand = interaction.command !== null;
@@ -134,6 +136,8 @@ export class Answering {
       const state = { kind: 'answering', messageId, isLoading } as const;
       // Durable before the message is decided: no message may be stored without the interaction that names it.
       await write({ ...interaction, state });
+      // Another owner that found no message has decided that there is no answer yet.
+      checkOwned(interaction);
       written = await this.#ports.places.write(interaction, sent);
     }
     if (!written.ok) {
@@ -158,7 +162,7 @@ export class Answering {
   async #update(interaction: Interaction, callback: Callback): Promise<Reply<CallbackResult>> {
     const { source } = interaction;
     if (!source) return UNKNOWN_MESSAGE;
-    const { nowMs, write, remember } = this.#ports;
+    const { nowMs, write, checkOwned, remember } = this.#ports;
     const { edit, ...rest } = editOf(callback);
     const change = { edit: permitted(interaction, edit), ...rest };
     const answered: Interaction = {
@@ -167,7 +171,10 @@ export class Answering {
     };
     const { messageId, isEphemeral: isHidden } = source;
     const state = { kind: 'answering', messageId, isLoading: false, changedMs: nowMs() } as const;
-    if (!isHidden) await write({ ...interaction, state });
+    if (!isHidden) {
+      await write({ ...interaction, state });
+      checkOwned(interaction);
+    }
     const written = await this.#change(interaction, source, change, answered);
     if (!written.ok) {
       if (!isHidden) await write(interaction);

@@ -216,6 +216,7 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
   const answering = new Answering({
     ...{ places, ephemeral, nextId, nowMs },
     write: (interaction) => owner.write(interaction),
+    checkOwned: (interaction) => owner.checkOwned(interaction),
     remember: (interaction) => owner.remember(interaction),
     forSale: (applicationId) => skusForSale(storage.premium, applicationId),
     launch: (interaction) => launched(ports, interaction),

@@ -17,6 +17,7 @@ import {
 import { idIn } from '../../engine/interaction/resolved.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
+import { NotServed } from '../../protocol/faults.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { CALLBACK, FAILURE, type FailureReason, INTERACTION } from '../../protocol/interactions.ts';
 import { P } from '../../protocol/permissions.ts';
@@ -67,6 +68,8 @@ const RETURN_MS = 3_000;
 export class InteractionOwner {
   readonly #ports: OwnerPorts;
   readonly #mutex = keyedMutex<string>();
+  /** The owner id of each interaction with a request under way, until others own it: one request of each is. */
+  readonly #underWay = new Map<string, string>();
   /** The deadlines of interactions that wait for their first answer. */
   readonly #deadlines = new Map<string, { readonly ownerId: string; readonly timer: Timer }>();
 
@@ -84,6 +87,16 @@ export class InteractionOwner {
   forgetMoved(moved: (ownerId: string) => boolean): void {
     this.#ports.open.forgetMoved(moved);
     for (const [id, { ownerId }] of this.#deadlines) if (moved(ownerId)) this.#settle(id);
+    for (const [id, ownerId] of this.#underWay) if (moved(ownerId)) this.#underWay.delete(id);
+  }
+
+  /**
+   * Call it between two steps of a request when the second relies on the first: another owner may have undone the first.
+   *
+   * @throws NotServed when another shard has owned the interaction since the request began.
+   */
+  checkOwned({ id }: Pick<Interaction, 'id'>): void {
+    if (!this.#underWay.has(id)) throw new NotServed('The interaction has moved while it was answered.');
   }
 
   /**
@@ -243,14 +256,16 @@ export class InteractionOwner {
     request: (interaction: Interaction) => Promise<Reply<Value>>,
   ): Promise<Reply<Value>> {
     return this.#mutex(id, async () => {
-      const interaction = await this.#current(ownerId, id);
-      if (!interaction) return UNKNOWN;
+      this.#underWay.set(id, ownerId);
       try {
-        return await request(interaction);
+        const interaction = await this.#current(ownerId, id);
+        return interaction ? await request(interaction) : UNKNOWN;
       } catch (error) {
         // Whether it was stored is unknown: the next request reads what was.
         this.#ports.open.forget(id);
         throw error;
+      } finally {
+        this.#underWay.delete(id);
       }
     });
   }
