@@ -14,6 +14,12 @@ export function ownerShardOf(ownership: Ownership, id: string): OwnerShard {
   return owner.shardId === ownership.self?.id ? { at: 'nobody' } : { at: 'peer', owner };
 }
 
+/** Whether another shard owns the id. False while nobody does, as when this shard has lost its membership for a moment. */
+export const isOwnedElsewhere = (ownership: Ownership, id: string): boolean => {
+  const owner = ownership.ownerOf(id);
+  return owner !== null && owner.instance !== ownership.self?.instance;
+};
+
 /** Whether the id belongs to this shard, even while its lease is not safe. */
 export const isOwnedHere = (ownership: Ownership, id: string): boolean => {
   const owner = ownership.ownerOf(id);

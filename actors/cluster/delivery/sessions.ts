@@ -22,7 +22,7 @@ import type { DirectDelivery } from './direct.ts';
 import type { GuildSubscription } from './guildstream.ts';
 import { GuildSubscriptions } from './guildsubscriptions.ts';
 import { LocalSessions } from './localsessions.ts';
-import { ownerShardOf } from './ownershard.ts';
+import { isOwnedElsewhere, ownerShardOf } from './ownershard.ts';
 import type { LocalSession, Peer } from './peer.ts';
 import { type RemoteSession, RemoteSessions, type SessionReference } from './remote.ts';
 import { type UserBackend, UserChannels } from './userchannel.ts';
@@ -197,7 +197,8 @@ function unsubscribeHere(
 function endRemote(session: RemoteSession, ports: ClusterSessionPorts): void {
   const { cluster, userBackend } = ports;
   for (const guildId of session.guildIds ?? []) unsubscribeHere(ports, guildId, session);
-  if (session.isOpen && cluster.ownership.owns(session.userId)) userBackend.ended(session);
+  // Also while this shard may not decide for the user: nobody would end the session here later.
+  if (session.isOpen && !isOwnedElsewhere(cluster.ownership, session.userId)) userBackend.ended(session);
 }
 
 /** Serves the sessions of other shards as the owner of their guilds and users. */

@@ -11,7 +11,7 @@ import type { Wheel } from '../../runtime/wheel.ts';
 import type { LiveSession, Opening } from '../../session/backend.ts';
 import { OwnerRetries } from '../routing/ownerretries.ts';
 import { isSameOwner } from './guildstream.ts';
-import { ownerShardOf } from './ownershard.ts';
+import { isOwnedElsewhere, ownerShardOf } from './ownershard.ts';
 import type { LocalSession, Peer } from './peer.ts';
 import type { SessionReference } from './remote.ts';
 import {
@@ -202,7 +202,8 @@ export class UserChannels {
     const { ownership, userBackend, wheel, resumeWindowMs } = this.#ports;
     const { session } = channel.local;
     const endHere = (): void => {
-      if (ownership.owns(session.userId)) userBackend.ended(session);
+      // Also while this shard may not decide for the user: nobody would end the session here later.
+      if (!isOwnedElsewhere(ownership, session.userId)) userBackend.ended(session);
     };
     if (effect === 'reopen') this.#reopenInBackground(channel);
     else if (effect === 'endHere') endHere();
