@@ -169,7 +169,8 @@ function lifeOf({
     drain: () =>
       drain({
         ...{ clock, onFault, network, timeoutMs: config.drain_timeout_ms },
-        ...{ ownership: cluster.ownership, writer: storage.writer, accounts: actors.features.accounts },
+        ...{ ownership: cluster.ownership, writer: storage.writer },
+        ...{ accounts: actors.features.accounts, interactions: actors.features.interactions },
       }),
     close: () => engineLifetime.close(),
   };

@@ -33,8 +33,10 @@ interface AnsweringPorts {
   write(interaction: Interaction): Promise<void>;
   /** @throws NotServed when another shard has owned the interaction since the request began. */
   checkOwned(interaction: Interaction): void;
-  /** Keeps an interaction in memory as it is, where the database says enough. */
+  /** Keeps an answered interaction in memory, where the database says enough. */
   remember(interaction: Interaction): void;
+  /** Keeps an answered interaction, and stores in the background that it is. */
+  answered(interaction: Interaction): void;
   /** Ids of the SKUs that the application sells. */
   forSale(applicationId: ApplicationId): Promise<readonly string[]>;
   /** Launches the activity of the interaction's application where it was invoked. @returns the instance's id. */
@@ -144,8 +146,9 @@ export class Answering {
       if (!isHidden) await write(interaction);
       return no(refusedIn('data', written.refusal));
     }
-    // Stored as being answered: that its message is there says that it was.
-    this.#ports.remember(answered);
+    // Until then it is stored as being answered, and the message tells the next owner that it was. But the message may be deleted.
+    if (isHidden) this.#ports.remember(answered);
+    else this.#ports.answered(answered);
     return this.#answered(answered, written.value);
   }
 
@@ -180,9 +183,10 @@ export class Answering {
       if (!isHidden) await write(interaction);
       return no(refusedIn('data', written.refusal));
     }
-    // `answering` is stored. An edit that changed nothing leaves no trace in the message, so `answered` is stored too.
-    if (!isHidden && !wasChanged(written.value.message, state.changedMs)) await write(answered);
-    else remember(answered);
+    // An edit that changed nothing leaves no trace in the message, which would tell the next owner that it was answered.
+    if (isHidden) remember(answered);
+    else if (wasChanged(written.value.message, state.changedMs)) this.#ports.answered(answered);
+    else await write(answered);
     return this.#answered(answered, written.value);
   }
 

@@ -31,7 +31,7 @@ import { EndedSweep } from './ended.ts';
 import { EphemeralMessages } from './ephemeral.ts';
 import { createLookups } from './lookups.ts';
 import { OpenInteractions } from './open.ts';
-import { InteractionOwner } from './owner.ts';
+import { type AnswerAtOwner, InteractionOwner } from './owner.ts';
 import { createPlaces } from './places.ts';
 import type { Begun, Callback, Interactions, Invocation, ReceiveAnswer } from './ports.ts';
 import { createInteractionTokens } from './tokens.ts';
@@ -89,6 +89,8 @@ interface InteractionCounts {
 export interface ServedInteractions extends Interactions {
   readonly tokenMessages: TokenMessages;
   readonly counts: InteractionCounts;
+  /** Resolves when what is on its way to applications' URLs has come back. */
+  idle(): Promise<void>;
   /** An application or its commands changed, on any shard. */
   forget(applicationId: string): void;
 }
@@ -110,7 +112,9 @@ const UNKNOWN_SESSION: Reply<never> = {
 export function startInteractions(ports: InteractionPorts): ServedInteractions {
   const { storage, routing, wheel, scope, nowMs, onFault } = ports;
   const open = new OpenInteractions(storage.interactions, nowMs);
-  const { owner, answering, ephemeral, tokens, lookups } = ownerOf(ports, open);
+  const { owner, answering, ephemeral, tokens, lookups } = ownerOf(ports, open, (...asked) =>
+    at.answer(...asked),
+  );
   const sweep = new EndedSweep({
     ...{ store: storage.interactions, wheel, scope, nowMs, onFault },
     async ended({ messages }) {
@@ -126,7 +130,7 @@ export function startInteractions(ports: InteractionPorts): ServedInteractions {
     adoption.begin(moved);
   });
 
-  const at = routes(routing, { owner, invoke, answering, ephemeral, open });
+  const at: ReturnType<typeof routes> = routes(routing, { owner, invoke, answering, ephemeral, open });
   return {
     counts: {
       get waiting() {
@@ -136,6 +140,7 @@ export function startInteractions(ports: InteractionPorts): ServedInteractions {
         return open.size;
       },
     },
+    idle: () => owner.idle(),
     forget: routing.tellAll('interactions.forget', (id: string) => {
       lookups.forget(id);
       ports.applicationChanged(id);
@@ -196,7 +201,7 @@ function beginning(
   return { adoption, invoke };
 }
 
-function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
+function ownerOf(ports: InteractionPorts, open: OpenInteractions, answerAtOwner: AnswerAtOwner) {
   const { storage, notifier, nextId, nowMs, commitAsOwner, guilds, sender, receive } = ports;
   const tokens = readOnce(async () => createInteractionTokens(await ports.secret()));
   const places = createPlaces({ ...ports, env: () => ({ nowMs: nowMs(), nextId }) });
@@ -218,6 +223,7 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
     write: (interaction) => owner.write(interaction),
     checkOwned: (interaction) => owner.checkOwned(interaction),
     remember: (interaction) => owner.remember(interaction),
+    answered: (interaction) => owner.answered(interaction),
     forSale: (applicationId) => skusForSale(storage.premium, applicationId),
     launch: (interaction) => launched(ports, interaction),
     notifyInvoker: ({ userId, sessionId }, t, d) => notifySession(userId, sessionId, t, d),
@@ -232,7 +238,8 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
       hasInstalled: ({ userId, applicationId }) => ports.hasInstalled(userId, applicationId),
     },
     delivery: { guilds, sender, notify, sign: ports.sign },
-    ...{ receive, answering, places, open, lookups, tokens, nextId, nowMs, commitAsOwner, notifySession },
+    ...{ receive, answering, answerAtOwner, places, open, lookups, tokens, nextId, nowMs },
+    ...{ commitAsOwner, notifySession },
     ...{ wheel: ports.wheel, scope: ports.scope, onFault: ports.onFault, fileBytesMax },
   });
   return { owner, answering, ephemeral, tokens, lookups };
@@ -284,8 +291,9 @@ function routes(routing: Routing, { owner, invoke, answering, ephemeral, open }:
     invoke: routing.ask('interactions.invoke', (_ownerId: string, invocation: Invocation) =>
       invoke(invocation),
     ),
+    /** The first answer, from the callback route or in an HTTP response. */
     answer: routing.ask('interactions.answer', (ownerId: string, id: string, callback: Callback) =>
-      owner.answer(ownerId, id, callback),
+      owner.run(ownerId, id, (interaction) => answering.first(interaction, callback)),
     ),
     followUp: routing.ask('interactions.followUp', (ownerId: string, id: string, message: TokenMessage) =>
       owner.run<Written>(ownerId, id, (interaction) => answering.followUp(interaction, message)),

@@ -31,6 +31,13 @@ import type { Places } from './places.ts';
 import type { Begun, Callback, CallbackResult, Invocation, ReceiveAnswer } from './ports.ts';
 import type { InteractionTokens } from './tokens.ts';
 
+/** Answers at the shard that owns the interaction now: others may own it since it was sent to its application. */
+export type AnswerAtOwner = (
+  ownerId: string,
+  id: string,
+  callback: Callback,
+) => Promise<Reply<CallbackResult>>;
+
 interface OwnerPorts {
   readonly invoking: InvokingPorts;
   readonly delivery: DeliveryPorts;
@@ -38,6 +45,7 @@ interface OwnerPorts {
   /** The largest file, in bytes, that the user and the application's answers may bring in a guild of this premium tier. */
   fileBytesMax(tier: number, userId: UserId): Promise<number>;
   readonly answering: Answering;
+  readonly answerAtOwner: AnswerAtOwner;
   readonly places: Pick<Places, 'find'>;
   readonly open: OpenInteractions;
   readonly lookups: Pick<Lookups, 'application' | 'entitlements'>;
@@ -70,6 +78,8 @@ export class InteractionOwner {
   readonly #mutex = keyedMutex<string>();
   /** The owner id of each interaction with a request under way, until others own it: one request of each is. */
   readonly #underWay = new Map<string, string>();
+  /** Interactions on their way to an application, or back from its URL. */
+  readonly #deliveries = new Set<Promise<void>>();
   /** The deadlines of interactions that wait for their first answer. */
   readonly #deadlines = new Map<string, { readonly ownerId: string; readonly timer: Timer }>();
 
@@ -81,6 +91,11 @@ export class InteractionOwner {
   /** Interactions that wait for their first answer. */
   get waiting(): number {
     return this.#deadlines.size;
+  }
+
+  /** Resolves when those that are on their way now are answered, wherever they are owned, or have failed. */
+  async idle(): Promise<void> {
+    await Promise.all(this.#deliveries);
   }
 
   /** Others own these now: they have the deadlines. */
@@ -165,7 +180,9 @@ export class InteractionOwner {
     const object = interactionObject(interaction, {
       ...{ ...payload, token: tokens.of(interaction), entitlements, fileBytesMax },
     });
-    void this.#deliver(interaction, application, object, { ...payload.described, fileBytesMax });
+    const delivery = this.#deliver(interaction, application, object, { ...payload.described, fileBytesMax });
+    this.#deliveries.add(delivery);
+    void delivery.finally(() => this.#deliveries.delete(delivery));
   }
 
   /**
@@ -177,7 +194,7 @@ export class InteractionOwner {
     const { ownerId, id, applicationName, userId } = interaction;
     try {
       const callback = { type: CALLBACK.LAUNCH_ACTIVITY, draft: {}, attachments: [], keep: null, data: null };
-      const answered = await this.answer(ownerId, id, callback);
+      const answered = await this.#ports.answerAtOwner(ownerId, id, callback);
       if (!answered.ok) {
         await this.#fail(interaction, FAILURE.OTHER);
         return;
@@ -202,8 +219,9 @@ export class InteractionOwner {
       if (delivered.kind === 'failed') await this.#fail(interaction, delivered.reason);
       if (delivered.kind !== 'answered') return;
       const { ownerId, id, channelId } = interaction;
-      const answered = await this.#ports.receive(delivered.body, { channelId, fileBytesMax }, (callback) =>
-        this.answer(ownerId, id, callback),
+      const { receive, answerAtOwner } = this.#ports;
+      const answered = await receive(delivered.body, { channelId, fileBytesMax }, (callback) =>
+        answerAtOwner(ownerId, id, callback),
       );
       if (!answered.ok) await this.#fail(interaction, FAILURE.OTHER);
     } catch (error) {
@@ -242,11 +260,6 @@ export class InteractionOwner {
       const { userId, sessionId, nonce } = interaction;
       notifySession(userId, sessionId, 'INTERACTION_FAILURE', { id, nonce, reason_code: reason });
     });
-  }
-
-  /** The first answer, from the callback route or in an HTTP response. */
-  answer(ownerId: string, id: string, callback: Callback): Promise<Reply<CallbackResult>> {
-    return this.run(ownerId, id, (interaction) => this.#ports.answering.first(interaction, callback));
   }
 
   /** Runs a request about an interaction after the earlier ones. @returns 10062 without such an interaction. */
@@ -298,6 +311,15 @@ export class InteractionOwner {
     if (interaction.type !== INTERACTION.AUTOCOMPLETE)
       await this.#ports.commitAsOwner(interaction.ownerId, [changed(interaction), ...more]);
     this.remember(interaction);
+  }
+
+  /**
+   * Keeps an interaction whose answer is written, and stores that it is. Nobody waits for that: until it is stored, the message
+   * says so.
+   */
+  answered(interaction: Interaction): void {
+    this.remember(interaction);
+    this.#ports.commitAsOwner(interaction.ownerId, [changed(interaction)]).catch(() => undefined);
   }
 
   /** Keeps an interaction in memory as it is now. */

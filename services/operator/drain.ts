@@ -14,6 +14,8 @@ interface DrainPorts {
   readonly network: { drain(timeoutMs: number): Promise<void> };
   readonly writer: Pick<Writer, 'flush'>;
   readonly accounts: Pick<Accounts, 'idle'>;
+  /** Their requests to applications' URLs are lost with this process. */
+  readonly interactions: { idle(): Promise<void> };
   readonly clock: Pick<Clock, 'setTimer'>;
   readonly onFault: (error: unknown, where: string) => void;
 }
@@ -25,7 +27,7 @@ export async function drain(ports: DrainPorts): Promise<void> {
   const handedOver = withTimeout(ownership.drain(), timeoutMs * SHARE.handover, clock);
   await handedOver.catch((error) => onFault(error, 'drain'));
   await ports.network.drain(timeoutMs * SHARE.sessions);
-  await Promise.all([ports.writer.flush(), ports.accounts.idle()]);
+  await Promise.all([ports.interactions.idle(), ports.writer.flush(), ports.accounts.idle()]);
 }
 
 /**

@@ -1,40 +1,114 @@
-// Goal: no step of an answer relies on an earlier one that another owner may have undone.
-import { expect, it } from 'vitest';
-import type { Interaction } from '../../../engine/interaction/interaction.ts';
+// Goal: an interaction is answered once or fails once, whoever owns it between the steps of its answer.
+import { describe, expect, it } from 'vitest';
+import type { Interaction, InteractionFact } from '../../../engine/interaction/interaction.ts';
 import { NotServed } from '../../../protocol/faults.ts';
+import { CALLBACK } from '../../../protocol/interactions.ts';
+import { Answering } from '../../../services/interactions/answering.ts';
+import { OpenInteractions } from '../../../services/interactions/open.ts';
 import { InteractionOwner } from '../../../services/interactions/owner.ts';
 
-const ID = '5';
-const OWNER_ID = '7';
-const interaction = { id: ID, ownerId: OWNER_ID, state: { kind: 'waiting' } } as unknown as Interaction;
+const CREATED_MS = 1_700_000_000_000;
+const WAITING = {
+  ...{ id: '5', type: 2, ownerId: '7', guildId: '7', channelId: '8', applicationId: '1', userId: '2' },
+  ...{ sessionId: 's', nonce: null, createdMs: CREATED_MS, command: { type: 1, name: 'x' }, source: null },
+  ...{ metadata: {}, legacy: null, author: { id: '3' }, files: [], modal: null, followUps: 0 },
+  ...{ forcesEphemeral: false, isInstalledHere: true, mentionsEveryone: true, state: { kind: 'waiting' } },
+} as unknown as Interaction;
+const OF_MESSAGE = {
+  ...WAITING,
+  type: 3,
+  command: null,
+  source: { messageId: '60', isEphemeral: false },
+} as Interaction;
+const callback = (type: number) =>
+  ({ type, draft: { content: 'hi' }, attachments: [], keep: null, data: null }) as never;
 
-function arrange() {
-  const forgotten: string[] = [];
-  const open = {
-    known: () => interaction,
-    forget: (id: string) => forgotten.push(id),
-    forgetMoved: () => undefined,
+/** One owner of a stored interaction. `onCommit` runs after each commit, `onRead` before each read of the row. */
+function arrange(stored: Interaction) {
+  const database = { row: stored };
+  const log: string[] = [];
+  const timers: (() => void)[] = [];
+  const hooks = { onCommit: () => {}, onRead: () => {} };
+  const nowMs = () => CREATED_MS + 100;
+  const get = async () => {
+    hooks.onRead();
+    return database.row;
   };
-  const owner = new InteractionOwner({ open, scope: { over: false, own: () => undefined } } as never);
-  /** A request during which the interaction of this owner moves to another shard, and back. */
-  const runWhile = (movedId: string | null) =>
-    owner.run(OWNER_ID, ID, async (found) => {
-      await Promise.resolve();
-      if (movedId !== null) owner.forgetMoved((ownerId) => ownerId === movedId);
-      owner.checkOwned(found);
-      return { ok: true, value: 'answered' };
-    });
-  return { owner, forgotten, runWhile };
+  const open = new OpenInteractions({ get } as never, nowMs);
+  const wrote = async () => {
+    log.push('message');
+    return { ok: true, value: { message: { edited_timestamp: new Date(nowMs() + 1).toISOString() } } };
+  };
+  const places = { find: async () => null, write: wrote, edit: wrote };
+  const answering = new Answering({
+    ...{ places, ephemeral: {}, nextId: () => '99', nowMs, forSale: async () => [] },
+    write: (interaction: Interaction) => owner.write(interaction),
+    checkOwned: (interaction: Interaction) => owner.checkOwned(interaction),
+    remember: (interaction: Interaction) => owner.remember(interaction),
+    answered: (interaction: Interaction) => owner.answered(interaction),
+    notifyInvoker: (_: unknown, t: string) => log.push(t),
+  } as never);
+  const owner: InteractionOwner = new InteractionOwner({
+    ...{ open, places, answering, nowMs, scope: { over: false, own: () => undefined } },
+    wheel: {
+      add: (run: () => void) => {
+        timers.push(run);
+        return { cancel: () => undefined };
+      },
+    },
+    commitAsOwner: async (_: string, facts: readonly InteractionFact[]) => {
+      for (const fact of facts)
+        if ('change' in fact) database.row = { ...database.row, ...fact.change } as Interaction;
+      hooks.onCommit();
+    },
+    notifySession: (_: string, __: string, t: string) => log.push(t),
+    onFault: (error: unknown) => log.push(String(error)),
+  } as never);
+  const moveOnce = () => {
+    Object.assign(hooks, { onCommit: () => {}, onRead: () => {} });
+    owner.forgetMoved((ownerId) => ownerId === '7');
+  };
+  const answer = (type: number = CALLBACK.MESSAGE) =>
+    owner.run('7', '5', (interaction) => answering.first(interaction, callback(type)));
+  return { database, log, timers, hooks, owner, moveOnce, answer };
 }
 
-it('refuses to go on with a request when others owned the interaction meanwhile, and reads it again for the next', async () => {
-  const { forgotten, runWhile } = arrange();
-  await expect(runWhile(OWNER_ID)).rejects.toBeInstanceOf(NotServed);
-  expect(forgotten).toEqual([ID]);
-  expect(await runWhile(null)).toEqual({ ok: true, value: 'answered' });
+describe('an answered interaction', () => {
+  it('stays answered at the next owner when its message was deleted', async () => {
+    const first = arrange(WAITING);
+    expect(await first.answer()).toMatchObject({ ok: true });
+    expect(first.database.row.state.kind).toBe('answered');
+    const next = arrange(first.database.row);
+    await next.owner.adopt(next.database.row);
+    expect([next.timers, next.log]).toEqual([[], []]);
+  });
 });
 
-it('goes on with a request when only others have moved', async () => {
-  const { runWhile } = arrange();
-  expect(await runWhile('8')).toEqual({ ok: true, value: 'answered' });
+describe('an interaction that others own between two steps of its answer', () => {
+  it.each([
+    ['a message', WAITING, CALLBACK.MESSAGE],
+    ['an edit of its message', OF_MESSAGE, CALLBACK.UPDATE_MESSAGE],
+  ])('is answered with %s by the next attempt alone', async (_what, stored, type) => {
+    const { log, hooks, moveOnce, answer } = arrange(stored);
+    hooks.onCommit = moveOnce;
+    await expect(answer(type)).rejects.toBeInstanceOf(NotServed);
+    expect(log).toEqual([]);
+    expect(await answer(type)).toMatchObject({ ok: true });
+    expect(log).toEqual(['message', 'INTERACTION_SUCCESS']);
+  });
+
+  it('is not answered either when others owned it while it was read', async () => {
+    const { log, hooks, moveOnce, answer } = arrange(WAITING);
+    hooks.onRead = moveOnce;
+    await expect(answer()).rejects.toBeInstanceOf(NotServed);
+    expect(log).toEqual([]);
+  });
+
+  it('is of no concern to requests about others, and after the request', async () => {
+    const { owner, answer } = arrange(WAITING);
+    const answering = answer();
+    owner.forgetMoved((ownerId) => ownerId === '8');
+    expect(await answering).toMatchObject({ ok: true });
+    expect(() => owner.checkOwned(WAITING)).toThrow(NotServed);
+  });
 });

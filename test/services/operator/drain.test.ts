@@ -14,6 +14,7 @@ function draining(handover: Promise<void>) {
     network: { drain: async (ms) => void log.push(['sessions', ms]) },
     writer: { flush: async () => void log.push('commits') },
     accounts: { idle: async () => void log.push('accounts') },
+    interactions: { idle: async () => void log.push('interactions') },
     onFault: (error, where) => log.push([where, (error as Error).message]),
   });
   return { clock, log, done };
@@ -22,7 +23,7 @@ function draining(handover: Promise<void>) {
 test('sessions reconnect after the handover, and commits are written last', async () => {
   const { log, done } = draining(Promise.resolve());
   await done;
-  expect(log).toEqual([['sessions', 6_000], 'commits', 'accounts']);
+  expect(log).toEqual([['sessions', 6_000], 'interactions', 'commits', 'accounts']);
 });
 
 test('a handover that hangs costs its share of the time and is reported', async () => {
@@ -32,7 +33,10 @@ test('a handover that hangs costs its share of the time and is reported', async 
   expect(log).toEqual([]);
   clock.advance(1);
   await done;
-  expect(log).toEqual([['drain', 'Not done within 3000 ms.'], ['sessions', 6_000], 'commits', 'accounts']);
+  expect(log).toEqual([
+    ['drain', 'Not done within 3000 ms.'],
+    ...[['sessions', 6_000], 'interactions', 'commits', 'accounts'],
+  ]);
 });
 
 test('sockets stay open only for calls that move', () => {
