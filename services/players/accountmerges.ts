@@ -30,6 +30,8 @@ interface AccountMergePorts {
   onFault(error: unknown): void;
 }
 
+/** When a move is looked for whose commit seemed to fail: a connection that broke may take effect late. */
+const LOOKS_MS: readonly number[] = [1_000, 9_000, 50_000];
 const RETRY_MS = 1_000;
 const RETRY_MS_MAX = 60_000;
 /** Identities of an adopted application that are processed at a time. */
@@ -69,18 +71,52 @@ export class AccountMerges {
   }
 
   /**
-   * Stores a move together with the facts that it follows from. After a fault it may be stored all the same, with nobody to run
-   * it, so stored moves of its owner are looked for and continued.
+   * Stores a move together with the facts that it follows from. `begun` is called once it is known to be stored: after a fault it may
+   * be, with nobody to run it, so it is looked for. Until the first look it holds its accounts.
    */
-  async store(move: Move, facts: readonly StoredFact[]): Promise<void> {
-    const { commit, schedule } = this.#ports;
-    const ownerId = ownerOf(move);
+  async store(move: Move, facts: readonly StoredFact[], begun: () => void): Promise<void> {
     try {
-      await commit(ownerId, [...facts, { type: 'moveBegun', move }]);
+      await this.#ports.commit(ownerOf(move), [...facts, { type: 'moveBegun', move }]);
     } catch (error) {
-      schedule(() => void this.#takeOver((id) => id === ownerId, RETRY_MS), RETRY_MS);
+      for (const userId of accountsOf(move)) this.#hold(userId);
+      const release = (): void => {
+        for (const userId of accountsOf(move)) this.#letGo(userId);
+      };
+      this.#lookLater(move, begun, LOOKS_MS, release);
       throw error;
     }
+    begun();
+  }
+
+  /** @param release Called after the first look; a look whose read fails is repeated. */
+  #lookLater(move: Move, begun: () => void, delaysMs: readonly number[], release: () => void): void {
+    const { schedule, onFault } = this.#ports;
+    const [delayMs, ...laterMs] = delaysMs;
+    if (delayMs === undefined) return;
+    const look = async (): Promise<void> => {
+      const isFound = await this.#isStored(move);
+      release();
+      if (!isFound) {
+        this.#lookLater(move, begun, laterMs, () => undefined);
+        return;
+      }
+      begun();
+      if (!this.#running.has(move.id)) this.run(move).catch(() => undefined);
+    };
+    const run = (): void => {
+      look().catch((error) => {
+        this.#lookLater(move, begun, delaysMs, release);
+        onFault(error);
+      });
+    };
+    schedule(run, delayMs);
+  }
+
+  /** False also when another shard owns the move by now, which continues it. */
+  async #isStored(move: Move): Promise<boolean> {
+    const { identities, routing } = this.#ports;
+    const stored = await identities.merges();
+    return routing.owns(ownerOf(move)) && stored.some(({ id }) => id === move.id);
   }
 
   /** Begins a stored move. Rejects when the first attempt fails, and keeps retrying in the background. */

@@ -100,7 +100,7 @@ export class Linking {
   async ban(userId: UserId, untilMs: number | null): Promise<void> {
     const { accountMerges, nextId } = this.#ports;
     const move: Move = { kind: 'ban', id: nextId(), userId };
-    await accountMerges.store(move, [{ type: 'serverBanned', userId, untilMs }]);
+    await accountMerges.store(move, [{ type: 'serverBanned', userId, untilMs }], () => undefined);
     // The ban is retried until it succeeds and reports its own faults.
     await accountMerges.run(move).catch(() => undefined);
   }
@@ -135,8 +135,9 @@ export class Linking {
     return this.#withAccountHeld(sourceId, async () => {
       const id = nextId();
       const move: Move = { kind: 'merge', id, applicationId: scopeId, fromId: sourceId, toId: userId };
-      await accountMerges.store(move, [{ type: 'identityWritten', identity }]);
-      identityMoved(identity, sourceId);
+      await accountMerges.store(move, [{ type: 'identityWritten', identity }], () =>
+        identityMoved(identity, sourceId),
+      );
       // The merge now holds both accounts, is retried until it succeeds and reports its own faults.
       accountMerges.run(move).catch(() => undefined);
       return DONE;
@@ -204,11 +205,11 @@ export class Linking {
     const toId = account.id;
     const parted = { ...identity, userId: toId, formerUserId };
     const move: Move = { kind: 'unmerge', id: nextId(), applicationId, fromId, toId };
-    await accountMerges.store(move, [
+    const facts: StoredFact[] = [
       { type: 'userCreated', user: account },
       { type: 'identityWritten', identity: parted },
-    ]);
-    identityMoved(parted, fromId);
+    ];
+    await accountMerges.store(move, facts, () => identityMoved(parted, fromId));
     await accountMerges.run(move);
     return DONE;
   }

@@ -20,8 +20,8 @@ interface PublisherPorts {
   readonly applications: Pick<ApplicationStore, 'get'>;
   oauth(): Pick<OAuth, 'authenticate' | 'client' | 'issue'>;
   readonly moves: {
-    /** Stores a move together with the facts that it follows from. */
-    store(move: Move, facts: readonly StoredFact[]): Promise<void>;
+    /** Stores a move together with the facts that it follows from; `begun` is called once it is known to be stored. */
+    store(move: Move, facts: readonly StoredFact[], begun: () => void): Promise<void>;
     /** Begins a stored move. */
     run(move: Move): Promise<void>;
   };
@@ -104,7 +104,7 @@ export class Publishers {
     if (wrong !== null)
       return { ok: false, refusal: invalidField(['parent_id'], 'PARENT_APPLICATION_INVALID', wrong) };
     const move: Move = { kind: 'adoption', id: this.#ports.nextId(), childId };
-    await moves.store(move, [{ type: 'childLinked', childId, parentId }]);
+    await moves.store(move, [{ type: 'childLinked', childId, parentId }], () => undefined);
     await moves.run(move);
     return { ok: true, value: null };
   }

@@ -1,6 +1,6 @@
 // Goal: where other shards serve requests, a merge takes over what they wrote until its grants were revoked everywhere, and
 // goes on at the next owner of its game.
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Move } from '../../../engine/provisional/facts.ts';
 import { AccountMerges } from '../../../services/players/accountmerges.ts';
 
@@ -15,13 +15,13 @@ async function begun(inFlightMs: number) {
   const later: { readonly run: () => void; readonly delayMs: number }[] = [];
   type Run = (hasMoved: (id: string) => boolean) => void;
   const moved: { fails: boolean; run: Run } = { fails: false, run: () => undefined };
-  const database = { isLost: false };
+  const database: { isLost: boolean; stored: readonly Move[] } = { isLost: false, stored: [OTHER] };
   const merges = new AccountMerges({
     routing: { owns: () => true, onMoved: (run: Run) => Object.assign(moved, { run }), inFlightMs },
     identities: {
       merges: async () => {
         if (moved.fails) throw new Error('The database is away.');
-        return [OTHER];
+        return database.stored;
       },
     },
     familyOf: async () => ['7'],
@@ -74,15 +74,63 @@ it('continues the merges of the previous owner after a read of them has failed',
   expect(merges.claim('21' as never)).not.toBeNull();
 });
 
-it('continues a merge that was stored although its commit seemed to fail', async () => {
-  const { log, later, merges, database } = await begun(0);
-  log.splice(0);
-  database.isLost = true;
-  const written = { type: 'identityWritten' } as never;
-  await expect(merges.store(OTHER, [written])).rejects.toThrow('lost');
-  expect(log.splice(0)).toEqual(['7: identityWritten,moveBegun']);
-  database.isLost = false;
-  later[0]?.run();
-  await new Promise((resolve) => setImmediate(resolve));
-  expect(log).toEqual(['revoke', 'merge 31 21', '7: provisionalDeleted,moveEnded', COMPLETED]);
+describe('a merge whose commit seems to fail', () => {
+  /** `isAway`: the database cannot be read; `stored`: the moves that it has. */
+  async function storing(stored: readonly Move[], isAway = false) {
+    const { log, later, merges, moved, database } = await begun(0);
+    log.splice(0);
+    Object.assign(database, { isLost: true, stored });
+    const written = { type: 'identityWritten' } as never;
+    await expect(merges.store(OTHER, [written], () => log.push('begun'))).rejects.toThrow('lost');
+    expect(log.splice(0)).toEqual(['7: identityWritten,moveBegun']);
+    Object.assign(database, { isLost: false });
+    moved.fails = isAway;
+    const look = async () => {
+      const next = later.shift();
+      next?.run();
+      await new Promise((resolve) => setImmediate(resolve));
+      return next?.delayMs;
+    };
+    const isHeld = () => {
+      const release = merges.claim('21' as never);
+      release?.();
+      return release === null;
+    };
+    return { log, moved, database, look, isHeld };
+  }
+  const ENDED = ['begun', 'revoke', 'merge 31 21', '7: provisionalDeleted,moveEnded', COMPLETED];
+
+  it('begins when it was stored all the same, and holds its accounts until that is known', async () => {
+    const { log, look, isHeld } = await storing([OTHER]);
+    expect(isHeld()).toBe(true);
+    expect(await look()).toBe(1_000);
+    expect([log, isHeld(), await look()]).toEqual([ENDED, false, undefined]);
+  });
+
+  it('begins when it turns out to be stored at a later look', async () => {
+    const { log, database, look, isHeld } = await storing([]);
+    await look();
+    expect([log, isHeld()]).toEqual([[], false]);
+    database.stored = [OTHER];
+    expect([await look(), log]).toEqual([9_000, ENDED]);
+  });
+
+  it('is forgotten when no look finds it', async () => {
+    const { log, look } = await storing([]);
+    expect([await look(), await look(), await look(), await look()]).toEqual([
+      1_000,
+      9_000,
+      50_000,
+      undefined,
+    ]);
+    expect(log).toEqual([]);
+  });
+
+  it('is looked for again when the database cannot be read', async () => {
+    const { log, moved, look, isHeld } = await storing([OTHER], true);
+    await look();
+    expect([log.splice(0), isHeld()]).toEqual([[new Error('The database is away.')], true]);
+    moved.fails = false;
+    expect([await look(), log, isHeld()]).toEqual([1_000, ENDED, false]);
+  });
 });
