@@ -23,7 +23,7 @@ export interface LiveSession extends Recipient {
   /** What its client wants to be shown of guilds' members; null for nothing. Absent for a session of another shard. */
   readonly memberLists?: readonly MemberListRequest[] | null;
   /** What is on its way to its client. Absent for a session of another shard. */
-  readonly feed?: { dropEarlyDirect(): void };
+  readonly feed?: { dropOutdated(): ReadonlySet<string> };
   /** Resolves when the session's socket has room, at once without a socket; await it between large dispatches. */
   writable(): Promise<void>;
   /** Subscribes the session to the stream of this aggregate; the session has everything up to `n`. */

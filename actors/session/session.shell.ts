@@ -1,7 +1,7 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import { createActor, type SnapshotFrom } from 'xstate';
 import { DispatchBody, type Missed, ReplayBuffer, type ReplayLimits } from '../../engine/fanout/body.ts';
-import { isDirect } from '../../engine/fanout/direct.ts';
+import { isDirect, outlastsOpening } from '../../engine/fanout/direct.ts';
 import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { Shard } from '../../engine/session/identify.ts';
 import type { MissedFrame, SessionRecord } from '../../engine/session/record.ts';
@@ -291,10 +291,6 @@ export class GatewaySessionActor
   }
 }
 
-/** Subscriptions to guilds outlast the opening. GUILD_DELETE may come from this shard, without an origin. */
-const isOfGuild = ({ t, origin }: DispatchBody): boolean =>
-  t === 'GUILD_DELETE' || (origin !== null && !isDirect(origin.ownerId));
-
 /** A close code for the client, and why. */
 interface Close {
   readonly code: number;
@@ -387,9 +383,15 @@ class SessionFeed implements SessionFeedEffects {
     for (const body of early) this.#owner.deliver(body);
   }
 
-  /** Drops the direct notifications that wait for READY, because the session is opened once more: READY will tell what has become of them. */
-  dropEarlyDirect(): void {
-    this.#early = this.#early?.filter(isOfGuild) ?? null;
+  /**
+   * Drops what waits for READY and READY will tell: the session is opened once more, and reads its state after it.
+   *
+   * @returns The direct streams of what is kept.
+   */
+  dropOutdated(): ReadonlySet<string> {
+    this.#early = this.#early?.filter(outlastsOpening) ?? null;
+    const streams = (this.#early ?? []).flatMap(({ origin }) => (origin ? [origin.ownerId] : []));
+    return new Set(streams.filter(isDirect));
   }
 
   /** Continues the feed of another shard and returns what it brought; called once, before anything is delivered. */

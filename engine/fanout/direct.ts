@@ -1,5 +1,5 @@
 import type { ApplicationId } from '../../protocol/ids.ts';
-import type { Recipient } from './body.ts';
+import type { DispatchBody, Recipient } from './body.ts';
 
 /** Selects sessions of a user. A selected session must also be allowed to receive the dispatch. Plain data. */
 export interface SessionFilter {
@@ -43,3 +43,13 @@ export const isDirect = (streamId: string): boolean => streamId.startsWith(MARK)
 
 /** Not a stream: its cursor is the session's start, Unix milliseconds. Earlier dispatches are not for the session. */
 export const SINCE = directStream('');
+
+/** Events that no state shows, for which READY is no substitute; and GUILD_DELETE, which the session's own shard sends without an origin. */
+const OF_NO_STATE = /^(MESSAGE_|INTERACTION_|GUILD_DELETE$)/;
+
+/**
+ * Whether a dispatch that waits for READY is still of use when the session is opened once more. Subscriptions to guilds outlast the
+ * opening; other state is in READY as it is then.
+ */
+export const outlastsOpening = ({ t, origin }: Pick<DispatchBody, 't' | 'origin'>): boolean =>
+  OF_NO_STATE.test(t) || (origin !== null && !isDirect(origin.ownerId));

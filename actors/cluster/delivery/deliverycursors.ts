@@ -37,12 +37,20 @@ export class DeliveryCursors {
     this.#ports = ports;
   }
 
-  /** Starts the cursors of a session that is about to be opened. When its opening is repeated, they start from here. */
+  /**
+   * Starts the cursors of a session that is about to be opened. When its opening is repeated, they start from here, but for those of
+   * what it keeps from the attempt before.
+   */
   beginOpening(session: LiveSession): void {
     const sinceMs = this.#ports.nowMs();
-    session.feed?.dropEarlyDirect();
-    for (const streamId of this.#sessions.get(session)?.last?.keys() ?? []) session.left?.(streamId);
-    this.#sessions.set(session, { session, sinceMs, last: null });
+    const kept = session.feed?.dropOutdated();
+    const last = this.#sessions.get(session)?.last ?? null;
+    for (const streamId of [...(last?.keys() ?? [])])
+      if (!kept?.has(streamId)) {
+        last?.delete(streamId);
+        session.left?.(streamId);
+      }
+    this.#sessions.set(session, { session, sinceMs, last });
     session.following(SINCE, sinceMs);
   }
 

@@ -15,7 +15,7 @@ async function open(arranged = arrange()) {
 }
 
 describe('a session', () => {
-  it('is not sent direct notifications from before the last attempt to open it, but those of its guilds', async () => {
+  it('is not sent state from before the last attempt to open it, but messages and dispatches of its guilds', async () => {
     const arranged = arrange();
     const { backend } = arranged;
     const opening = backend.open.bind(backend);
@@ -27,16 +27,19 @@ describe('a session', () => {
         from('GUILD_CREATE', '7'),
         from('LOBBY_CREATE', directStream('8')),
         from('LOBBY_MEMBER_ADD', null),
+        from('MESSAGE_CREATE', directStream('9')),
         from('GUILD_DELETE', null),
       ])
         session.deliver(body);
-      session.feed?.dropEarlyDirect();
+      expect(session.feed?.dropOutdated()).toEqual(new Set([directStream('9')]));
       session.deliver(from('LOBBY_DELETE', directStream('8')));
       return opened;
     };
     const { sink, session } = await open(arranged);
-    expect(sink.names.slice(0, 4)).toEqual(['READY', 'GUILD_CREATE', 'GUILD_DELETE', 'LOBBY_DELETE']);
-    session.feed.dropEarlyDirect();
+    expect(sink.names.slice(0, 5)).toEqual([
+      ...['READY', 'GUILD_CREATE', 'MESSAGE_CREATE', 'GUILD_DELETE', 'LOBBY_DELETE'],
+    ]);
+    session.feed.dropOutdated();
     expect(session.seq).toBe(sink.names.length);
   });
 

@@ -90,17 +90,25 @@ describe('the delivery cursors of a session', () => {
     expect(got).toEqual([`${directStream('1')} 6`]);
   });
 
-  it('start from the last of several openings, without the positions of the earlier ones', () => {
+  it('start from the last of several openings, without the positions of what is dropped', () => {
     const { clock, heard, cursors, session, tell } = arrange();
     const { session: one, got } = session();
     heard.beginOpening(one);
     tell(one, directStream('1'), 5);
     clock.nowMs += 10;
+    tell(one, directStream('2'), 8);
+    // What the session keeps of the attempt before is not delivered again.
+    Object.assign(one, { feed: { dropOutdated: () => new Set([directStream('2')]) } });
     heard.beginOpening(one);
-    expect(heard.cursors(one)).toEqual([[SINCE, clock.nowMs]]);
-    expect(cursors.of(1)).toEqual([[SINCE, clock.nowMs]]);
+    const kept = [
+      [SINCE, clock.nowMs],
+      [directStream('2'), 8],
+    ];
+    expect(heard.cursors(one)).toEqual(kept);
+    expect(new Map(cursors.of(1))).toEqual(new Map(kept as [string, number][]));
+    tell(one, directStream('2'), 8);
     tell(one, directStream('1'), 5);
-    expect(got).toHaveLength(2);
+    expect(got).toHaveLength(3);
   });
 
   it('record the position before the first dispatch of a stream until the session has received it', () => {
