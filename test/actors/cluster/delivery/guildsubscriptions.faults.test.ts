@@ -302,6 +302,23 @@ describe('a followed guild', () => {
     }
   });
 
+  it('sends nothing before GUILD_CREATE, but to bots without the intent of guilds, which are not sent it', async () => {
+    for (const [identity, received] of [
+      [{ bot: false, intents: 0 }, 0],
+      [{ bot: true, intents: INTENTS.GUILD_MESSAGES }, 1],
+      [{ bot: true, intents: INTENTS.GUILDS }, 0],
+    ] as const) {
+      const instance = followedGuild();
+      await instance.own('a');
+      const entered = instance.enter('one');
+      Object.assign(entered.session, identity);
+      void instance.followed.subscribe(entered, GUILD, null);
+      const handle = handleOf(await instance.asked());
+      instance.home.frames('a', [instance.frame(numberOf(1, 5), handle)]);
+      expect(instance.heard(entered)).toHaveLength(received);
+    }
+  });
+
   it('is neither kept nor requested after the shard has ended', async () => {
     const instance = followedGuild();
     await instance.own(null);
