@@ -11,6 +11,10 @@ RUN npm run build && npm prune --omit=dev --workspaces=false --no-audit --no-fun
     && node scripts/prune.mjs node_modules dist
 
 FROM node:24-trixie-slim
+# An allocator that gives freed memory back: with many sessions the server takes a tenth less (docs/deploy.md, "Memory").
+RUN apt-get update && apt-get install -y --no-install-recommends libjemalloc2 && rm -rf /var/lib/apt/lists/*
+ENV LD_PRELOAD=libjemalloc.so.2 \
+    MALLOC_CONF=narenas:1,dirty_decay_ms:1000,muzzy_decay_ms:0
 ENV NODE_ENV=production \
     GUILDHALL_DATA_DIR=/var/lib/guildhall \
     GUILDHALL_LISTEN_HOST=0.0.0.0 \

@@ -66,6 +66,8 @@ export function recordOf({ databaseUrl: _secret, ...plan }: Plan, figures: Figur
     machine: {
       ...{ node: process.version, cpu: cpus()[0]?.model, cpus: cpus().length },
       ...{ memoryGib: Math.round(totalmem() / GIB), load: loadavg() },
+      /** An allocator in place of the system's. */
+      preloaded: process.env.LD_PRELOAD ?? null,
     },
     ...{ plan, ...figures, targets, isWhole },
   };
