@@ -80,9 +80,10 @@ type CommandRow<S extends Shape, Input, Value> = S['row'] & {
 interface AnyFactRow<State, Fact> {
   /**
    * False for a fact that is never stored and waits for no commit; `snapshot` for one whose state the actor stores soon
-   * afterwards in a snapshot, for the next owner.
+   * afterwards in a snapshot, for the next owner; `record` for one that has no rows, whose command and dispatches are recorded for
+   * the next owner.
    */
-  readonly durable?: false | 'snapshot';
+  readonly durable?: false | 'snapshot' | 'record';
   /** The aggregate exists no more after this fact: nothing is decided on top of it. */
   readonly ends?: true;
   /** Users in voice whose voice members it may change; absent: none. */
@@ -269,7 +270,10 @@ export const aggregate =
         return row.dispatches(state, fact);
       },
       apply: (state, fact) => rowOf(fact).apply(state, fact),
-      isDurable: (fact) => rowOf(fact).durable === undefined,
+      isDurable: (fact) => {
+        const { durable } = rowOf(fact);
+        return durable === undefined || durable === 'record';
+      },
       isInSnapshot: (fact) => rowOf(fact).durable === 'snapshot',
       voiceMembers(fact) {
         const { voiceMembers = null } = rowOf(fact);

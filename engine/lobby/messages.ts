@@ -165,8 +165,9 @@ export const messages: LobbyTopic<
         { t: 'LOBBY_MESSAGE_UPDATE', d: updatedMessage(message), to: everyone(state) },
       ],
     },
-    // Durable although no table holds it: the command's key is recorded with it, and the next owner does not show the message again.
     lobbyChannelMessage: {
+      // The message is a row of its guild. The next owner of the lobby must not show it again when the command is repeated.
+      durable: 'record',
       apply: () => {},
       dispatches: (state, { news }) => {
         const of = { lobby_id: state.lobby.id };
