@@ -68,6 +68,8 @@ export abstract class AggregateShell<
   /** The position in the load queue. Null before it is requested, after the load, and in standalone mode. */
   #loading: Load<State | null> | null = null;
   #isUrgent = false;
+  /** Why it has ended; null before. */
+  #endedBy: Error | null = null;
 
   constructor(id: Id, rules: Rules<State, Fact, Dispatch>, ports: AggregatePorts, send: Send<State>) {
     this.id = id;
@@ -131,9 +133,10 @@ export abstract class AggregateShell<
   /** Waits for pending commits, because those of an actor that has just ended here are part of the state. */
   load(): void {
     const { ownership } = this;
-    const reading = this.#ports.writer
-      .flush()
-      .then(() => (ownership ? this.#loadInQueue(ownership) : this.fetch()));
+    const reading = this.#ports.writer.flush().then(() => {
+      if (this.#endedBy) throw this.#endedBy;
+      return ownership ? this.#loadInQueue(ownership) : this.fetch();
+    });
     reading
       .finally(() => {
         this.#loading = null;
@@ -169,9 +172,8 @@ export abstract class AggregateShell<
     const epoch = new OwnerEpoch(this.id, fence, bounds);
     this.epoch = epoch;
     const [state, recorded] = await Promise.all([this.fetch(), this.recorded(ownership)]);
-    // What was read is outdated when another owner, or this shard under a later epoch, may have written since.
-    if (ownership.fenceOf(this.id)?.epoch !== fence.epoch)
-      throw new NotServed('The aggregate has moved while it was loaded.');
+    // What was read is outdated: the next actor, here or at another owner, may have written since.
+    if (this.#endedBy) throw this.#endedBy;
     epoch.restore(recorded);
     if (state) this.recall(state, recorded.records);
     return state;
@@ -438,6 +440,7 @@ export abstract class AggregateShell<
 
   #end(error: Error, ending: Ending, state = this.state): void {
     this.state = null;
+    this.#endedBy = error;
     this.#loading?.cancel();
     this.#open.fault(error);
     this.epoch?.keys.end(error);

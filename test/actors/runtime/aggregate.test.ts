@@ -154,12 +154,12 @@ function arrange(keptMax = Number.POSITIVE_INFINITY, onBug = fail) {
     ...{ reads: [], sent: [], tapped: [], endings: [] },
     ...{ isBroken: false, absentRow: null, answerRead: null, recalls: 0 },
   };
-  /** The epoch of this shard, and what the records are read after. */
-  const owner = { epoch: 1, reading: Promise.resolve() };
+  /** What the reads of records, and the flushes of the writer, wait for. */
+  const delays = { records: Promise.resolve(), flush: Promise.resolve() };
   const ownership: AggregateOwnership = {
-    fenceOf: () => ({ partition: 1, epoch: owner.epoch }),
+    fenceOf: () => ({ partition: 1, epoch: 1 }),
     decides: () => true,
-    records: () => owner.reading.then(() => ({ records: [], cut: false })),
+    records: () => delays.records.then(() => ({ records: [], cut: false })),
     saveSnapshot: async () => undefined,
     snapshot: async () => null,
     dropSnapshot: async () => undefined,
@@ -169,7 +169,7 @@ function arrange(keptMax = Number.POSITIVE_INFINITY, onBug = fail) {
     onFault: () => undefined,
   };
   const ports: AggregatePorts = {
-    writer: { depth: 0, flush: async () => undefined, commit: (commit) => void commits.push(commit) },
+    writer: { depth: 0, flush: () => delays.flush, commit: (commit) => void commits.push(commit) },
     ...{ clock, ownership, rulesMs: null, nextId: () => '1' as never },
     tap: { listening: true, see: (...all) => void log.tapped.push(all) },
   };
@@ -197,7 +197,7 @@ function arrange(keptMax = Number.POSITIVE_INFINITY, onBug = fail) {
     await turn();
     for (const { done } of commits.splice(0)) done(null);
   };
-  return { registry, loadQueue, log, commits, owner, act, settle };
+  return { registry, loadQueue, log, commits, delays, act, settle };
 }
 
 describe('an aggregate that waits to be read', () => {
@@ -218,21 +218,33 @@ describe('an aggregate that waits to be read', () => {
   });
 });
 
-describe('an aggregate that is read while its shard loses it and owns it again', () => {
+describe('an aggregate that ends while it is read', () => {
   it.each([
-    ['recalls no dispatches, because they may be older than those of its next actor', 2, 0],
-    ['recalls them when the shard kept it', 1, 1],
-  ])('%s', async (_how, epoch, recalls) => {
-    const { log, act, owner, settle } = arrange();
+    ['recalls no dispatches, because they may be older than those of its next actor', true, 0],
+    ['recalls them when it did not end', false, 1],
+  ])('%s', async (_how, ends, recalls) => {
+    const { registry, log, act, delays, settle } = arrange();
     let answer: () => void = () => undefined;
-    owner.reading = new Promise((resolve) => (answer = resolve));
+    delays.records = new Promise((resolve) => (answer = resolve));
     const acted = act('1', []).catch((fault: Error) => fault);
     await turn();
-    owner.epoch = epoch;
+    if (ends) registry.abandon(() => true);
     answer();
     await settle();
     await acted;
     expect(log.recalls).toBe(recalls);
+  });
+
+  it('is not read when it ends before the commits of the actor before it have settled', async () => {
+    const { registry, log, act, delays } = arrange();
+    let settled: () => void = () => undefined;
+    delays.flush = new Promise((resolve) => (settled = resolve));
+    const acted = act('1', []).catch((fault: Error) => fault.message);
+    await turn();
+    registry.abandon(() => true);
+    settled();
+    await turn();
+    expect([log.reads, await acted]).toEqual([[], expect.stringContaining('moved')]);
   });
 });
 
