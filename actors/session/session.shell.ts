@@ -384,7 +384,7 @@ class SessionFeed implements SessionFeedEffects {
   }
 
   /**
-   * Drops what waits for READY and READY will tell: the session is opened once more, and reads its state after it.
+   * The session is opened once more: drops waiting dispatches of state that the next READY contains.
    *
    * @returns The direct streams of what is kept.
    */

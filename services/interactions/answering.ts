@@ -33,7 +33,7 @@ interface AnsweringPorts {
   write(interaction: Interaction): Promise<void>;
   /** @throws NotServed when another shard has owned the interaction since the request began. */
   checkOwned(interaction: Interaction): void;
-  /** Keeps an answered interaction in memory, where the database says enough. */
+  /** Keeps an answered interaction in memory; the database has its answer already. */
   remember(interaction: Interaction): void;
   /** Keeps an answered interaction, and stores in the background that it is. */
   answered(interaction: Interaction): void;
@@ -146,7 +146,7 @@ export class Answering {
       if (!isHidden) await write(interaction);
       return no(refusedIn('data', written.refusal));
     }
-    // Until then it is stored as being answered, and the message tells the next owner that it was. But the message may be deleted.
+    // The next owner could infer the answer from its message, but the message may be deleted.
     if (isHidden) this.#ports.remember(answered);
     else this.#ports.answered(answered);
     return this.#answered(answered, written.value);
@@ -183,7 +183,7 @@ export class Answering {
       if (!isHidden) await write(interaction);
       return no(refusedIn('data', written.refusal));
     }
-    // An edit that changed nothing leaves no trace in the message, which would tell the next owner that it was answered.
+    // After an edit that changed nothing, the next owner could not infer the answer from the message.
     if (isHidden) remember(answered);
     else if (wasChanged(written.value.message, state.changedMs)) this.#ports.answered(answered);
     else await write(answered);

@@ -314,8 +314,8 @@ export class InteractionOwner {
   }
 
   /**
-   * Keeps an interaction whose answer is written, and stores that it is. Nobody waits for that: until it is stored, the message
-   * says so.
+   * Keeps an interaction whose answer is written, and stores that it is answered. The caller does not wait: until it is stored, the next
+   * owner infers the answer from the message.
    */
   answered(interaction: Interaction): void {
     this.remember(interaction);

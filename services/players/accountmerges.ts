@@ -30,8 +30,8 @@ interface AccountMergePorts {
   onFault(error: unknown): void;
 }
 
-/** When a move is looked for whose commit seemed to fail: a connection that broke may take effect late. */
-const LOOKS_MS: readonly number[] = [1_000, 9_000, 50_000];
+/** Delays before the checks whether a move was stored although its commit failed: the database may finish it after the connection broke. */
+const CHECK_DELAYS_MS: readonly number[] = [1_000, 9_000, 50_000];
 const RETRY_MS = 1_000;
 const RETRY_MS_MAX = 60_000;
 /** Identities of an adopted application that are processed at a time. */
@@ -71,10 +71,10 @@ export class AccountMerges {
   }
 
   /**
-   * Stores a move together with the facts that it follows from. `begun` is called once it is known to be stored: after a fault it may
-   * be, with nobody to run it, so it is looked for. Until the first look it holds its accounts.
+   * Stores a move together with the facts that it follows from, and calls `onStored`. The commit may be durable although it failed, so
+   * the database is checked for the move after a fault, and the move is run if it is found. It holds its accounts until the first check.
    */
-  async store(move: Move, facts: readonly StoredFact[], begun: () => void): Promise<void> {
+  async store(move: Move, facts: readonly StoredFact[], onStored: () => void): Promise<void> {
     try {
       await this.#ports.commit(ownerOf(move), [...facts, { type: 'moveBegun', move }]);
     } catch (error) {
@@ -82,30 +82,30 @@ export class AccountMerges {
       const release = (): void => {
         for (const userId of accountsOf(move)) this.#letGo(userId);
       };
-      this.#lookLater(move, begun, LOOKS_MS, release);
+      this.#checkLater(move, onStored, CHECK_DELAYS_MS, release);
       throw error;
     }
-    begun();
+    onStored();
   }
 
-  /** @param release Called after the first look; a look whose read fails is repeated. */
-  #lookLater(move: Move, begun: () => void, delaysMs: readonly number[], release: () => void): void {
+  /** @param release Called after the first check; a check whose read fails is repeated. */
+  #checkLater(move: Move, onStored: () => void, delaysMs: readonly number[], release: () => void): void {
     const { schedule, onFault } = this.#ports;
     const [delayMs, ...laterMs] = delaysMs;
     if (delayMs === undefined) return;
-    const look = async (): Promise<void> => {
+    const check = async (): Promise<void> => {
       const isFound = await this.#isStored(move);
       release();
       if (!isFound) {
-        this.#lookLater(move, begun, laterMs, () => undefined);
+        this.#checkLater(move, onStored, laterMs, () => undefined);
         return;
       }
-      begun();
+      onStored();
       if (!this.#running.has(move.id)) this.run(move).catch(() => undefined);
     };
     const run = (): void => {
-      look().catch((error) => {
-        this.#lookLater(move, begun, delaysMs, release);
+      check().catch((error) => {
+        this.#checkLater(move, onStored, delaysMs, release);
         onFault(error);
       });
     };

@@ -20,8 +20,8 @@ interface PublisherPorts {
   readonly applications: Pick<ApplicationStore, 'get'>;
   oauth(): Pick<OAuth, 'authenticate' | 'client' | 'issue'>;
   readonly moves: {
-    /** Stores a move together with the facts that it follows from; `begun` is called once it is known to be stored. */
-    store(move: Move, facts: readonly StoredFact[], begun: () => void): Promise<void>;
+    /** Stores a move together with the facts that it follows from, and calls `onStored`. */
+    store(move: Move, facts: readonly StoredFact[], onStored: () => void): Promise<void>;
     /** Begins a stored move. */
     run(move: Move): Promise<void>;
   };

@@ -64,7 +64,7 @@ describe.runIf(database !== null)('an application with an interactions URL', () 
     return response?.status === 204;
   }
 
-  test('has each of them in the channel once, whichever shard is drained', async () => {
+  test('gets each answer into the channel once while the owner of the guild is drained', async () => {
     const owner = () => statusOf(server).then((status) => ownerOf(server.info.guild.id, status).id);
     const outcomes: Promise<boolean>[] = [];
     let isOver = false;

@@ -38,14 +38,14 @@ export class DeliveryCursors {
   }
 
   /**
-   * Starts the cursors of a session that is about to be opened. When its opening is repeated, they start from here, but for those of
-   * what it keeps from the attempt before.
+   * Starts the cursors of a session that is about to be opened. A repeated opening starts them again, except those of streams whose
+   * dispatches the session keeps from the previous attempt.
    */
   beginOpening(session: LiveSession): void {
     const sinceMs = this.#ports.nowMs();
     const kept = session.feed?.dropOutdated();
     const last = this.#sessions.get(session)?.last ?? null;
-    for (const streamId of [...(last?.keys() ?? [])])
+    for (const streamId of last?.keys() ?? [])
       if (!kept?.has(streamId)) {
         last?.delete(streamId);
         session.left?.(streamId);

@@ -197,7 +197,7 @@ function unsubscribeHere(
 function endRemote(session: RemoteSession, ports: ClusterSessionPorts): void {
   const { cluster, userBackend } = ports;
   for (const guildId of session.guildIds ?? []) unsubscribeHere(ports, guildId, session);
-  // Also while this shard may not decide for the user: nobody would end the session here later.
+  // Also without a safe lease or a membership: nothing would end the session here later.
   if (session.isOpen && !isOwnedElsewhere(cluster.ownership, session.userId)) userBackend.ended(session);
 }
 

@@ -202,7 +202,7 @@ export class UserChannels {
     const { ownership, userBackend, wheel, resumeWindowMs } = this.#ports;
     const { session } = channel.local;
     const endHere = (): void => {
-      // Also while this shard may not decide for the user: nobody would end the session here later.
+      // Also without a safe lease or a membership: nothing would end the session here later.
       if (!isOwnedElsewhere(ownership, session.userId)) userBackend.ended(session);
     };
     if (effect === 'reopen') this.#reopenInBackground(channel);

@@ -235,7 +235,7 @@ describe('an aggregate that ends while it is read', () => {
     expect(log.recalls).toBe(recalls);
   });
 
-  it('is not read when it ends before the commits of the actor before it have settled', async () => {
+  it('is not read when it ends while commits of the previous actor are pending', async () => {
     const { registry, log, act, delays } = arrange();
     let settled: () => void = () => undefined;
     delays.flush = new Promise((resolve) => (settled = resolve));

@@ -15,7 +15,7 @@ async function open(arranged = arrange()) {
 }
 
 describe('a session', () => {
-  it('is not sent state from before the last attempt to open it, but messages and dispatches of its guilds', async () => {
+  it('keeps early messages and guild dispatches, and drops other early state, when it is opened once more', async () => {
     const arranged = arrange();
     const { backend } = arranged;
     const opening = backend.open.bind(backend);

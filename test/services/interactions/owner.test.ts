@@ -1,4 +1,4 @@
-// Goal: an interaction is answered once or fails once, whoever owns it between the steps of its answer.
+// Goal: an interaction is answered once or fails once, also when its guild changes owners during the answer.
 import { describe, expect, it } from 'vitest';
 import type { Interaction, InteractionFact } from '../../../engine/interaction/interaction.ts';
 import { NotServed } from '../../../protocol/faults.ts';
@@ -84,7 +84,7 @@ describe('an answered interaction', () => {
   });
 });
 
-describe('an interaction that others own between two steps of its answer', () => {
+describe('an interaction that another shard owns between two steps of its answer', () => {
   it.each([
     ['a message', WAITING, CALLBACK.MESSAGE],
     ['an edit of its message', OF_MESSAGE, CALLBACK.UPDATE_MESSAGE],
@@ -97,14 +97,14 @@ describe('an interaction that others own between two steps of its answer', () =>
     expect(log).toEqual(['message', 'INTERACTION_SUCCESS']);
   });
 
-  it('is not answered either when others owned it while it was read', async () => {
+  it('is not answered when another shard owned it while it was read', async () => {
     const { log, hooks, moveOnce, answer } = arrange(WAITING);
     hooks.onRead = moveOnce;
     await expect(answer()).rejects.toBeInstanceOf(NotServed);
     expect(log).toEqual([]);
   });
 
-  it('is of no concern to requests about others, and after the request', async () => {
+  it('ignores moves of other owners, and is not checked as owned after its request', async () => {
     const { owner, answer } = arrange(WAITING);
     const answering = answer();
     owner.forgetMoved((ownerId) => ownerId === '8');

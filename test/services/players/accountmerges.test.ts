@@ -107,7 +107,7 @@ describe('a merge whose commit seems to fail', () => {
     expect([log, isHeld(), await look()]).toEqual([ENDED, false, undefined]);
   });
 
-  it('begins when it turns out to be stored at a later look', async () => {
+  it('begins when a later check finds it stored', async () => {
     const { log, database, look, isHeld } = await storing([]);
     await look();
     expect([log, isHeld()]).toEqual([[], false]);
@@ -115,7 +115,7 @@ describe('a merge whose commit seems to fail', () => {
     expect([await look(), log]).toEqual([9_000, ENDED]);
   });
 
-  it('is forgotten when no look finds it', async () => {
+  it('is dropped when no check finds it', async () => {
     const { log, look } = await storing([]);
     expect([await look(), await look(), await look(), await look()]).toEqual([
       1_000,
@@ -126,7 +126,7 @@ describe('a merge whose commit seems to fail', () => {
     expect(log).toEqual([]);
   });
 
-  it('is looked for again when the database cannot be read', async () => {
+  it('is checked again when the database cannot be read', async () => {
     const { log, moved, look, isHeld } = await storing([OTHER], true);
     await look();
     expect([log.splice(0), isHeld()]).toEqual([[new Error('The database is away.')], true]);

@@ -123,7 +123,7 @@ describe('a session that ends while its user cannot be reached', () => {
 });
 
 describe('a session that is opened at another shard', () => {
-  it('is announced before each attempt', async () => {
+  it('calls `opening` before each attempt', async () => {
     const { clock, line, local, asked, faults } = arrangeFar();
     faults['remoteSessions.open'] = [unreachable()];
     const opened = line.open(local);
