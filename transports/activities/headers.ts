@@ -65,6 +65,16 @@ const hopOf = (connection: string | undefined): ReadonlySet<string> | null =>
     ? null
     : new Set(connection.split(',').map((name) => name.trim().toLowerCase()));
 
+/**
+ * Whether the connection may become a WebSocket. One that is to close would end while the native server upgrades it.
+ *
+ * @source RFC 6455, section 4.2.1
+ */
+export function wantsUpgrade(headers: RequestHeaders): boolean {
+  const ofHop = hopOf(headers.get('connection'));
+  return ofHop?.has('upgrade') === true && !ofHop.has('close');
+}
+
 const isSent = (name: string): boolean => {
   if (NOT_SENT.has(name)) return false;
   for (const prefix of NOT_SENT_PREFIXES) if (name.startsWith(prefix)) return false;

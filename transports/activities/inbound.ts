@@ -195,12 +195,17 @@ export class Inbound {
     if (!this.#isOver) this.#res.close();
   }
 
-  /** Makes the connection a WebSocket. */
+  /**
+   * Makes the connection a WebSocket. Not corked: after a corked upgrade that keeps its place in memory, the native server
+   * reads the state of a response that has ended, and at times closes the WebSocket. It warns once of the missing cork.
+   *
+   * @source https://github.com/uNetworking/uWebSockets/pull/1929
+   */
   upgrade<Data>(data: Data, protocol: string, context: us_socket_context_t): void {
     if (this.#isOver) return;
     const key = this.headers.get('sec-websocket-key') ?? '';
     this.#isOver = true;
-    this.#res.cork(() => this.#res.upgrade(data, key, protocol, '', context));
+    this.#res.upgrade(data, key, protocol, '', context);
   }
 
   /** To call when the WebSocket that the connection became is closed. */

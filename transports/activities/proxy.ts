@@ -5,7 +5,14 @@ import { dropOldest } from '../../protocol/oldest.ts';
 import { listenOn } from '../http/server.ts';
 import { uWS } from '../http/uws.ts';
 import { forward, refusalOf, TARGET_REASON } from './forward.ts';
-import { isFramed, type OwnHeaders, ownHeaders, type PagePolicy, securityHeaders } from './headers.ts';
+import {
+  isFramed,
+  type OwnHeaders,
+  ownHeaders,
+  type PagePolicy,
+  securityHeaders,
+  wantsUpgrade,
+} from './headers.ts';
 import { Inbound } from './inbound.ts';
 import { Networks } from './networks.ts';
 import { askedFor, innerPath, Origins, type RequestTarget } from './origins.ts';
@@ -206,6 +213,7 @@ class Requests {
 
   async #upgrade(inbound: Inbound, context: us_socket_context_t, upgraded: () => void): Promise<void> {
     if (!this.#networks.admit(inbound, true)) return refuse(inbound, 503, NETWORK_BUSY);
+    if (!wantsUpgrade(inbound.headers)) return refuse(inbound, 400, 'The connection is not to be upgraded.');
     const page = this.#pageOf(inbound);
     const asked = page && askedFor(inbound.target, page.policy.self);
     // Any page may open a WebSocket to any host: only the application's own pages may open these.

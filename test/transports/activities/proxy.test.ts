@@ -414,6 +414,37 @@ describe('a WebSocket', () => {
     expect(await closed).toBe(4000);
   });
 
+  test('stays open until one side closes it, many times in a row', async () => {
+    const origin = `http://${hostOf(APP)}`;
+    const closing: unknown[] = [];
+    for (let i = 0; i < 500; i++) {
+      const socket = open('/live', { origin });
+      socket.once('message', () => socket.close(4000));
+      closing.push(await new Promise((resolve) => socket.once('close', resolve)));
+    }
+    expect(closing).toEqual(Array(500).fill(4000));
+  });
+
+  test.each(['close', 'close, Upgrade', 'keep-alive'])(
+    'is refused to a connection that is announced as "%s"',
+    async (connection) => {
+      const lines = ['GET /live HTTP/1.1', `Host: ${hostOf(APP)}`, `Origin: http://${hostOf(APP)}`];
+      lines.push(
+        'Upgrade: websocket',
+        'Sec-WebSocket-Version: 13',
+        'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==',
+      );
+      const answer = await new Promise<string>((resolve, reject) => {
+        const socket = connect(proxy.port, '127.0.0.1', () =>
+          socket.write(`${lines.join('\r\n')}\r\nConnection: ${connection}\r\n\r\n`),
+        );
+        socket.on('error', reject);
+        socket.once('data', (data) => resolve(String(data)));
+      });
+      expect(answer).toMatch(/^HTTP\/1.1 400 /);
+    },
+  );
+
   test('is refused to pages of other origins, and without a mapping', async () => {
     expect(await refusedWith(open('/', { origin: 'http://evil.test' }))).toBe(403);
     expect(await refusedWith(open('/', { origin: `http://${hostOf(OTHER)}` }))).toBe(403);
