@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { verifyKeyMiddleware } from 'discord-interactions';
 import express from 'express';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { GatewayClient } from '../support/gateway-client.ts';
 import { openDatabase, type TestDatabase } from '../support/postgres.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { ownerOf, settled, statusOf } from '../support/shards.ts';
@@ -47,26 +48,26 @@ describe.runIf(database !== null)('an application with an interactions URL', () 
     await server?.finish();
   });
 
-  /** Invokes the command; true when that was accepted. */
-  async function invoke(nonce: string): Promise<boolean> {
+  /** Invokes the command. @returns the status, with the body of a refusal; null without an answer. */
+  async function invoke(nonce: string, sessionId?: string): Promise<string | null> {
     const { api, users, application, guild } = server.info;
     const response = await fetch(`${api}/v10/interactions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${users[0]?.token}`, 'content-type': 'application/json' },
       body: JSON.stringify({
-        ...{ type: 2, nonce, application_id: application.id, guild_id: guild.id },
+        ...{ type: 2, nonce, application_id: application.id, guild_id: guild.id, session_id: sessionId },
         ...{
           channel_id: guild.text_channel_id,
           data: { ...command, name: COMMAND.name, type: 1, options: [] },
         },
       }),
     }).catch(() => null);
-    return response?.status === 204;
+    return response && `${response.status} ${await response.text()}`.trim();
   }
 
   test('gets each answer into the channel once while the owner of the guild is drained', async () => {
     const owner = () => statusOf(server).then((status) => ownerOf(server.info.guild.id, status).id);
-    const outcomes: Promise<boolean>[] = [];
+    const outcomes: Promise<string | null>[] = [];
     let isOver = false;
     const invoking = (async () => {
       for (let no = 1; !isOver; no += 1) {
@@ -82,7 +83,7 @@ describe.runIf(database !== null)('an application with an interactions URL', () 
     }
     isOver = true;
     await invoking;
-    const accepted = (await Promise.all(outcomes)).filter(Boolean).length;
+    const accepted = (await Promise.all(outcomes)).filter((status) => status === '204').length;
     await pause(THINKS_MS * 2);
     const params = { channel_id: server.info.guild.text_channel_id };
     const messages = await server
@@ -92,5 +93,32 @@ describe.runIf(database !== null)('an application with an interactions URL', () 
     expect(new Set(answers.map(({ content }) => content)).size).toBe(answers.length);
     expect(accepted).toBeGreaterThan(10);
     expect(answers.length).toBe(accepted);
+  });
+
+  test('is invoked from a session while the owner of its user is drained', async () => {
+    const user = server.info.users[0]!;
+    const sessions = await Promise.all(
+      Array.from({ length: 12 }, () => GatewayClient.ready(server.info.gateway, { token: user.token })),
+    );
+    const outcomes: Promise<string | null>[] = [];
+    let isOver = false;
+    const invoking = (async () => {
+      for (let no = 1; !isOver; no += 1) {
+        // A session whose own shard is drained has to resume first.
+        const open = sessions.filter((session) => session.isOpen);
+        outcomes.push(invoke(`of a session ${no}`, open[no % open.length]!.sessionId));
+        await pause(EVERY_MS / 10);
+      }
+    })();
+    const owner = ownerOf(user.id, await statusOf(server));
+    await server.admin(`/cluster/shards/${owner.id}/drain`, {});
+    await pause(THINKS_MS * 2);
+    isOver = true;
+    await invoking;
+    await settled(server);
+    const refused = (await Promise.all(outcomes)).filter((status) => status !== '204');
+    expect(refused.filter((status) => status !== null && !status.startsWith('503'))).toEqual([]);
+    expect(outcomes.length - refused.length).toBeGreaterThan(30);
+    for (const session of sessions) session.close();
   });
 });

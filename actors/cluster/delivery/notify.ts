@@ -2,6 +2,7 @@ import { DispatchBody, type Recipient } from '../../../engine/fanout/body.ts';
 import { ALL_SESSIONS, refOf, type SessionFilter, type SessionRef } from '../../../engine/fanout/direct.ts';
 import type { Presence } from '../../../engine/presence/merge.ts';
 import type { DispatchName } from '../../../protocol/dispatches.ts';
+import { NotServed } from '../../../protocol/faults.ts';
 import type { ApplicationId, GuildId, UserId } from '../../../protocol/ids.ts';
 import type { Placement } from '../../placement/ports.ts';
 import type { Clock, Timer } from '../../runtime/clock.ts';
@@ -189,11 +190,29 @@ function clusterSender(userDelivery: UserDelivery, { clock, cluster }: NotifierP
   return { send, sessionOpened: ({ sessionId }) => waiting.release(sessionId) };
 }
 
+/** How long after a change of its user's owner a session that is not open there may still be opened once more. */
+const REOPENING_MS = 5_000;
+
+/** Whether the user got this owner a moment ago. Users arrive at a next owner before their sessions. */
+function recentMoves({ clock, cluster }: NotifierPorts): (userId: UserId) => boolean {
+  const { ownership } = cluster;
+  /** By partition. */
+  const movedAtMs = new Map<number, number>();
+  ownership.onChange(({ moved }) => {
+    for (const partition of moved) movedAtMs.set(partition, clock.monotonic());
+  });
+  return (userId) => {
+    const atMs = movedAtMs.get(ownership.partitionOf(userId));
+    return atMs !== undefined && clock.monotonic() - atMs < REOPENING_MS;
+  };
+}
+
 /** Queries about users, answered by their owners. */
-function userQueries({
-  users,
-  cluster,
-}: NotifierPorts): Pick<Notifier, 'guildIdsOf' | 'hasSession' | 'keepsSession' | 'plays' | 'presencesOf'> {
+function userQueries(
+  ports: NotifierPorts,
+): Pick<Notifier, 'guildIdsOf' | 'hasSession' | 'keepsSession' | 'plays' | 'presencesOf'> {
+  const { users, cluster } = ports;
+  const hasJustMoved = recentMoves(ports);
   const { ownership, router } = cluster;
   const { ask } = cluster.routing;
   const presencesHere = (userIds: readonly UserId[]): Map<UserId, Presence> =>
@@ -208,13 +227,13 @@ function userQueries({
     'users.guildIdsOf',
     async (userId: UserId): Promise<readonly GuildId[]> => users.guildIds(userId),
   );
-  const hasSession = ask(
-    'users.hasSession',
-    async (userId: UserId, sessionId: string): Promise<boolean> =>
-      users
-        .sessions(userId)
-        .some((session) => session.sessionId === sessionId && session.authorization === null),
-  );
+  const hasSession = ask('users.hasSession', async (userId: UserId, sessionId: string): Promise<boolean> => {
+    const session = users.sessions(userId).find((each) => each.sessionId === sessionId);
+    // The router asks again, until the session is open or its user has had this owner for a while.
+    if (!session && hasJustMoved(userId))
+      throw new NotServed('The sessions of the user are not open here yet.');
+    return session?.authorization === null;
+  });
   const keepsSession = ask(
     'users.keepsSession',
     async (userId: UserId, sessionId: string): Promise<boolean> =>

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createNotifier, type NotifierPorts } from '../../../../actors/cluster/delivery/notify.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { ALL_SESSIONS } from '../../../../engine/fanout/direct.ts';
+import { NotServed } from '../../../../protocol/faults.ts';
 import type { UserId } from '../../../../protocol/ids.ts';
 
 const ANN = '10' as UserId;
@@ -24,6 +25,7 @@ function arrange(isAlone = false) {
     cluster: {
       ownership: {
         owns: (userId: string) => userId === ANN && state.owns,
+        partitionOf: () => 3,
         ownerOf: (userId: string) => {
           const shardId = state.shardOf(userId);
           return shardId === null ? null : { shardId };
@@ -163,5 +165,17 @@ describe('a session', () => {
     expect(await Promise.all(has)).toEqual([true, false, false]);
     const keeps = ['s1', 's2', 's3'].map((sessionId) => notifier.keepsSession(ANN, sessionId));
     expect(await Promise.all(keeps)).toEqual([true, true, false]);
+  });
+
+  it('is neither known nor unknown for a moment after its user has moved, unless it is open', async () => {
+    const { clock, state, notifier, moved } = arrange();
+    expect(await notifier.hasSession(ANN, 's1')).toBe(false);
+    moved(true);
+    clock.advance(4_999);
+    await expect(notifier.hasSession(ANN, 's1')).rejects.toThrow(NotServed);
+    state.sessions = [{ sessionId: 's2', authorization: null }];
+    expect(await notifier.hasSession(ANN, 's2')).toBe(true);
+    clock.advance(1);
+    expect(await notifier.hasSession(ANN, 's1')).toBe(false);
   });
 });
