@@ -4,6 +4,7 @@ import type { PrivateChannelShell } from '../../actors/privatechannel/privatecha
 import type { Registry } from '../../actors/runtime/registry.ts';
 import type { LiveSession } from '../../actors/session/backend.ts';
 import type { Notifier } from '../../actors/user/notifier.ts';
+import type { Users } from '../../actors/user/users.ts';
 import type { VoiceMember } from '../../engine/call/voicemember.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, authorityOf, SYSTEM } from '../../engine/kernel/authority.ts';
@@ -18,6 +19,7 @@ export interface PlacePorts {
   readonly guilds: Guilds;
   readonly privateChannels: Registry<PrivateChannelState, PrivateChannelShell>;
   readonly inPrivate: InPrivate;
+  readonly users: Pick<Users, 'sessions'>;
   readonly notifier: Pick<Notifier, 'notifySession' | 'guildIdsOf'>;
   readonly routing: Routing;
   readonly storage: Pick<Storage, 'privateChannels'>;
@@ -34,10 +36,13 @@ type VoiceChangeRequest = Omit<VoiceStateRequest, 'guildId'>;
 
 /** The places of a user session, of which it is in one at a time. Replies may arrive in another order than its requests. */
 interface SessionPlaces {
-  /** The one that it last asked for, or stays in because that was refused. */
-  wanted: VoicePlace;
+  readonly session: LiveSession;
+  /** The one that it last asked for, or stays in because that was refused; null before its first request. */
+  wanted: VoicePlace | null;
   /** The last one that let it in. */
   joined: VoicePlace | null;
+  /** It was opened at another shard before, and has been let in nowhere since: it may be in any place. */
+  isUnknown: boolean;
 }
 
 /** Upper bound on the private channels that are asked for a session whose place is unknown; those with the newest messages. */
@@ -101,77 +106,114 @@ const ofOwners = (ports: PlacePorts) => {
   };
 };
 
-/** The place of a session that moved from another shard is unknown: asks every place, and only the right one acts. */
-function leavingUnknown(
-  { notifier, storage }: PlacePorts,
-  leave: (session: LiveSession, place: VoicePlace) => void,
+const placesOfNew = (session: LiveSession): SessionPlaces => ({
+  ...{ session, wanted: null, joined: null, isUnknown: false },
+});
+
+const distinct = ({ wanted, joined }: SessionPlaces): VoicePlace[] =>
+  [wanted, joined?.id === wanted?.id ? null : joined].filter((place) => place !== null);
+
+/** Takes sessions out of places. */
+function leaving(
+  { notifier, storage, onFault }: PlacePorts,
+  owners: Pick<ReturnType<typeof ofOwners>, 'leave'>,
 ) {
-  /** Sessions that were opened at another shard before. */
-  const moved = new WeakSet<LiveSession>();
-  async function calls(session: LiveSession): Promise<void> {
+  const leave = (session: LiveSession, place: VoicePlace): void =>
+    owners.leave(place.id, place, session.sessionId, authorityOf(session.principal));
+  async function calls(session: LiveSession, stays?: SessionPlaces): Promise<void> {
     for (const { id } of await storage.privateChannels.of(session.userId, CHANNELS_MAX))
-      leave(session, { kind: 'private', id });
+      if (id !== stays?.wanted?.id) leave(session, { kind: 'private', id });
   }
-  async function any(session: LiveSession): Promise<void> {
-    for (const id of await notifier.guildIdsOf(session.userId)) leave(session, { kind: 'guild', id });
-    await calls(session);
+  async function all(session: LiveSession, stays?: SessionPlaces): Promise<void> {
+    for (const id of await notifier.guildIdsOf(session.userId))
+      if (id !== stays?.wanted?.id) leave(session, { kind: 'guild', id });
+    await calls(session, stays);
   }
+  /** Only the place that the session is in acts on this. */
+  const fromUnknown = (
+    { session, isUnknown }: SessionPlaces,
+    leaveThem: typeof all,
+    stays?: SessionPlaces,
+  ) => {
+    if (isUnknown && !session.bot)
+      leaveThem(session, stays).catch((fault) => onFault(fault, session.sessionId));
+  };
   return {
-    any,
-    reopened: (session: LiveSession): void => void moved.add(session),
-    async ended(session: LiveSession): Promise<void> {
-      if (!session.bot && moved.has(session)) await calls(session);
-    },
+    one: leave,
+    calls: (of: SessionPlaces): void => fromUnknown(of, calls),
+    /** @param stays What this session asks for meanwhile is not left. */
+    unknown: (of: SessionPlaces, stays?: SessionPlaces): void => fromUnknown(of, all, stays),
   };
 }
 
-const distinct = ({ wanted, joined }: SessionPlaces): VoicePlace[] =>
-  joined && joined.id !== wanted.id ? [wanted, joined] : [wanted];
-
-export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
-  const { guilds, inPrivate, onFault } = ports;
-  const owners = ofOwners(ports);
-  const places = new WeakMap<LiveSession, SessionPlaces>();
+/** Moves sessions into places. */
+function joining(
+  ports: PlacePorts,
+  leave: ReturnType<typeof leaving>,
+  known: { get(session: object): SessionPlaces | undefined },
+) {
+  const { users, onFault } = ports;
   const askIn = askingIn(ports);
 
-  function put(session: LiveSession, place: VoicePlace, wish: VoiceChangeRequest): void {
+  /** A user is in one place, with one session. */
+  function stayIn(own: SessionPlaces, place: VoicePlace): void {
+    const before = own.joined;
+    own.joined = place;
+    if (before && before.id !== place.id) leave.one(own.session, before);
+    for (const session of users.sessions(own.session.userId)) {
+      const other = known.get(session);
+      if (!other) continue;
+      leave.unknown(other, own);
+      other.isUnknown = false;
+      if (other === own) continue;
+      if (other.joined && other.joined.id !== place.id) leave.one(other.session, other.joined);
+      other.joined = null;
+    }
+  }
+
+  return (own: SessionPlaces, place: VoicePlace, wish: VoiceChangeRequest): void => {
+    const { session } = own;
     const joins = wish.channelId !== null;
-    const own = places.get(session) ?? { wanted: place, joined: null };
-    if (joins && !session.bot) places.set(session, Object.assign(own, { wanted: place }));
+    if (joins && !session.bot) own.wanted = place;
     const settle = (inVoice: boolean): void => {
       const { wanted, joined } = own;
       if (session.bot) {
-        if (inVoice && session.over) leave(session, place);
+        if (inVoice && session.over) leave.one(session, place);
       } else if (!inVoice) {
         // The request was refused: the session stays where it was.
         if (joined && wanted === place) own.wanted = joined;
-      } else if (session.over || wanted.id !== place.id) leave(session, place);
-      else {
-        own.joined = place;
-        if (joined && joined.id !== place.id) leave(session, joined);
-      }
+      } else if (session.over || wanted?.id !== place.id) leave.one(session, place);
+      else stayIn(own, place);
     };
     askIn(place, { ...wish, sessionId: session.sessionId }, authorityOf(session.principal))
       .then((reply) => joins && settle(reply.ok && reply.value !== null))
       .catch((fault) => onFault(fault, session.sessionId));
+  };
+}
+
+export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
+  const { guilds, inPrivate, onFault } = ports;
+  const owners = ofOwners(ports);
+  const leave = leaving(ports, owners);
+  const bySession = new WeakMap<object, SessionPlaces>();
+  const join = joining(ports, leave, bySession);
+
+  function placesOf(session: LiveSession): SessionPlaces {
+    const known = bySession.get(session) ?? placesOfNew(session);
+    bySession.set(session, known);
+    return known;
   }
-
-  const leave = (session: LiveSession, place: VoicePlace): void =>
-    owners.leave(place.id, place, session.sessionId, authorityOf(session.principal));
-
-  const leaveUnknown = leavingUnknown(ports, leave);
 
   return {
     ask(session, { guildId, ...wish }) {
-      if (guildId !== null) put(session, { kind: 'guild', id: guildId }, wish);
+      const own = placesOf(session);
+      if (guildId !== null) join(own, { kind: 'guild', id: guildId }, wish);
       else if (session.bot) return;
-      else if (wish.channelId !== null) put(session, { kind: 'private', id: wish.channelId }, wish);
+      else if (wish.channelId !== null) join(own, { kind: 'private', id: wish.channelId }, wish);
       else {
         // Users name no guild when they leave voice.
-        const own = places.get(session);
-        if (own) for (const place of distinct(own)) leave(session, place);
-        else if (!ports.routing.standalone)
-          leaveUnknown.any(session).catch((fault) => onFault(fault, session.sessionId));
+        for (const place of distinct(own)) leave.one(session, place);
+        leave.unknown(own);
       }
     },
 
@@ -179,13 +221,15 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
       for (const { id } of channels) owners.greet(id, userId, sessionId);
     },
 
-    reopened: leaveUnknown.reopened,
+    reopened(session) {
+      placesOf(session).isUnknown = true;
+    },
 
     ended(session, guildIds) {
-      for (const id of guildIds) leave(session, { kind: 'guild', id });
-      const own = places.get(session);
-      if (own) for (const place of distinct(own)) if (place.kind === 'private') leave(session, place);
-      if (!own?.joined) leaveUnknown.ended(session).catch((fault) => onFault(fault, session.sessionId));
+      const own = placesOf(session);
+      for (const id of guildIds) leave.one(session, { kind: 'guild', id });
+      for (const place of distinct(own)) if (place.kind === 'private') leave.one(session, place);
+      leave.calls(own);
     },
 
     drop({ callId, guildId, userId, sessionId }) {

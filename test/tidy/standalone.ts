@@ -11,8 +11,6 @@ const QUESTIONS: Counts = {
   'services/lobbies/attachments.ts': 1,
   // A shard settles the lobbies that it takes over; a standalone process takes over none and settles all at its start.
   'services/lobbies/deadlines.ts': 1,
-  // The place of a session that another shard opened is unknown, so every place is asked; here it would cost queries.
-  'services/voice/places.ts': 1,
 };
 
 /** Components of a message are standalone in another sense. */

@@ -21,7 +21,7 @@ function arrange() {
       left.push(id);
       return Promise.resolve({ ok: true, value: null });
     },
-    ...{ routing: HERE, notifier: {}, storage: {} },
+    ...{ routing: HERE, notifier: {}, storage: {}, users: { sessions: () => [] } },
     onFault: (error: unknown) => {
       throw error;
     },
@@ -107,7 +107,7 @@ function arrangeResident(resident: readonly string[], bot = false) {
   const places = createVoicePlaces({
     guilds: { isResident: (id: string) => resident.includes(id), call: command },
     privateChannels: { peek: (id: string) => (resident.includes(id) ? {} : undefined) },
-    ...{ inPrivate: command, routing: HERE, notifier: {} },
+    ...{ inPrivate: command, routing: HERE, notifier: {}, users: { sessions: () => [] } },
     storage: { privateChannels: { of: async () => [FIRST, SECOND].map((id) => ({ id })) } },
     onFault: (error: unknown) => {
       throw error;
@@ -118,6 +118,47 @@ function arrangeResident(resident: readonly string[], bot = false) {
     principal: { userId: '1', bot, applicationId: null, applicationFlags: 0, authorization: null },
   } as unknown as LiveSession;
   return { places, session, commands, state };
+}
+
+/** Places of a user with several sessions; lists what each session leaves, and what was asked of all places. */
+function arrangeUser() {
+  const sessions: LiveSession[] = [];
+  const left: string[] = [];
+  const state = { admits: true };
+  const command = async (
+    id: string,
+    _type: string,
+    input: { sessionId: string; channelId?: string | null },
+  ) => {
+    if (input.channelId === null) left.push(`${input.sessionId} ${id}`);
+    return { ok: state.admits, value: input.channelId === null ? null : {}, refusal: {} };
+  };
+  const call = async (id: string, _type: string, input: { sessionId: string; join: boolean }) => {
+    if (!input.join) left.push(`${input.sessionId} ${id}`);
+    return { ok: state.admits, value: input.join ? {} : null, refusal: {} };
+  };
+  const places = createVoicePlaces({
+    guilds: { isResident: () => true, call: command },
+    privateChannels: { peek: () => ({}) },
+    ...{ inPrivate: call, routing: { ...HERE, standalone: false } },
+    notifier: { guildIdsOf: async () => [GUILD, OTHER_GUILD] },
+    storage: { privateChannels: { of: async () => [FIRST, SECOND].map((id) => ({ id })) } },
+    users: { sessions: () => sessions },
+    onFault: (error: unknown) => {
+      throw error;
+    },
+  } as unknown as PlacePorts);
+  const session = (sessionId: string, bot = false): LiveSession => {
+    const principal = { userId: '1', bot, applicationId: null, applicationFlags: 0, authorization: null };
+    const made = { sessionId, userId: '1', bot, over: false, principal } as unknown as LiveSession;
+    sessions.push(made);
+    return made;
+  };
+  const join = async (by: LiveSession, guildId: GuildId | null, channelId: ChannelId | null) => {
+    places.ask(by, { ...STATE, guildId, channelId });
+    await turn();
+  };
+  return { places, session, join, left, state };
 }
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
@@ -156,6 +197,71 @@ describe('a session that ends', () => {
     places.ended(session, []);
     await turn();
     expect(commands).toEqual(moved ? [left(SECOND)] : []);
+  });
+});
+
+describe('a session that was opened at another shard before', () => {
+  it('leaves every other place when one lets it in, once', async () => {
+    const { places, session, join, left } = arrangeUser();
+    const s1 = session('s1');
+    places.reopened(s1);
+    await join(s1, GUILD, THIRD);
+    expect(left.splice(0)).toEqual([`s1 ${OTHER_GUILD}`, `s1 ${FIRST}`, `s1 ${SECOND}`]);
+    await join(s1, null, FIRST);
+    expect(left.splice(0)).toEqual([`s1 ${GUILD}`]);
+    places.ended(s1, []);
+    await turn();
+    expect(left).toEqual([`s1 ${FIRST}`]);
+  });
+
+  it('leaves no place where it stays because another refused it, and every place when its client leaves', async () => {
+    const { places, session, join, left, state } = arrangeUser();
+    const s1 = session('s1');
+    places.reopened(s1);
+    state.admits = false;
+    await join(s1, GUILD, THIRD);
+    expect(left).toEqual([]);
+    await join(s1, null, null);
+    expect(new Set(left)).toEqual(new Set([GUILD, OTHER_GUILD, FIRST, SECOND].map((id) => `s1 ${id}`)));
+  });
+
+  it('leaves the calls of its private channels at its end although a place refused it', async () => {
+    const { places, session, join, left, state } = arrangeUser();
+    const s1 = session('s1');
+    places.reopened(s1);
+    state.admits = false;
+    await join(s1, GUILD, THIRD);
+    places.ended(s1, []);
+    await turn();
+    expect(left).toEqual([`s1 ${FIRST}`, `s1 ${SECOND}`]);
+  });
+
+  it('leaves no place as a bot, which may be in one channel of each guild', async () => {
+    const { places, session, join, left } = arrangeUser();
+    const bot = session('s1', true);
+    places.reopened(bot);
+    await join(bot, GUILD, THIRD);
+    expect(left).toEqual([]);
+  });
+});
+
+describe('a user with two sessions', () => {
+  it('leaves the place of one when the other is let in elsewhere', async () => {
+    const { session, join, left } = arrangeUser();
+    const [s1, s2] = [session('s1'), session('s2')];
+    await join(s1, GUILD, THIRD);
+    await join(s2, OTHER_GUILD, FIRST);
+    expect(left.splice(0)).toEqual([`s1 ${GUILD}`]);
+    await join(s1, null, SECOND);
+    expect(left).toEqual([`s2 ${OTHER_GUILD}`]);
+  });
+
+  it('leaves the place of one that was opened at another shard before, whichever it is', async () => {
+    const { places, session, join, left } = arrangeUser();
+    const [s1, s2] = [session('s1'), session('s2')];
+    places.reopened(s1);
+    await join(s2, OTHER_GUILD, FIRST);
+    expect(left).toEqual([`s1 ${GUILD}`, `s1 ${FIRST}`, `s1 ${SECOND}`]);
   });
 });
 
