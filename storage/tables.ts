@@ -84,6 +84,7 @@ const ephemeral: StatementTable<
   presenceReceived: none,
   voiceStateChanged: none,
   voiceStateRepeated: none,
+  streamLost: none,
   voiceStatusChanged: none,
   voiceStartChanged: none,
   soundPlayed: none,

@@ -186,6 +186,8 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     addWindows(this.#windows, guild, this.#ports.windows);
     if (!this.#restored) return;
     this.#settleIn(guild);
+    if ([...guild.voiceStates.values()].some(({ self_stream }) => self_stream))
+      this.#send({ type: 'work', work: this.command('endStreams', {}, SYSTEM, ignore, ignore) });
     if (guild.voiceStates.size > 0 || guild.presences.size > 0)
       this.#strandedCheck = this.#ports.wheel.add(() => this.#lookForStranded(guild), RETURN_MS);
   }

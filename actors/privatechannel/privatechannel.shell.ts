@@ -208,6 +208,8 @@ export class PrivateChannelShell extends AggregateShell<
       const voiceMember = callVoiceMember(voiceState);
       if (voiceMember) this.#ports.voiceListener().voiceJoined(voiceMember);
     }
+    if ([...call.voiceStates.values()].some(({ self_stream }) => self_stream))
+      this.#send({ type: 'work', work: this.command('endStreams', {}, SYSTEM, ignore, ignore) });
     this.#ring(call, this.#ports.clock.now());
     this.#stranded.lookLater();
   }

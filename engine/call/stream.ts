@@ -1,5 +1,6 @@
 import { type ChannelId, type GuildId, snowflakeOf, type UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import type { Dispatch } from '../kernel/dispatch.ts';
 import type { VoiceMember } from './voicemember.ts';
 
 /** The place of a stream: a user's in a voice channel of a guild, or in the call of a private channel. */
@@ -138,3 +139,10 @@ export const streamServerUpdate = (
 
 /** STREAM_DELETE; the key may be one that a client invented. */
 export const streamDelete = (key: string, reason: StreamEnd) => ({ stream_key: key, reason });
+
+/** STREAM_DELETE of a stream that ended with the process of its call: for all in its channel, since nobody knows who watched. */
+export const streamLost = (place: StreamKey, userIds: readonly UserId[]): Dispatch => ({
+  t: 'STREAM_DELETE',
+  d: streamDelete(streamKey(place), 'stream_ended'),
+  to: { kind: 'users', userIds },
+});

@@ -289,6 +289,12 @@ export type EphemeralFacts = {
   voiceStateChanged: { readonly userId: UserId; readonly voiceState: GatewayVoiceState };
   /** The user asked for the state that holds already: the voice server is sent again. */
   voiceStateRepeated: { readonly userId: UserId };
+  /** The stream ended with the process of the last owner; `userIds` are in its channel. */
+  streamLost: {
+    readonly channelId: ChannelId;
+    readonly ownerId: UserId;
+    readonly userIds: readonly UserId[];
+  };
 };
 
 /** The overwrites of a command, or of an application's commands, in the wire's shape. */

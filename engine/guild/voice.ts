@@ -2,6 +2,7 @@ import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import type { GatewayVoiceState } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import { streamLost } from '../call/stream.ts';
 import { accepted, type Env, type Outcome, refused, withBefore } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
@@ -46,11 +47,13 @@ type VoiceCommands = {
     };
     value: null;
   };
+  /** For a new owner: the streams of the voice states that it has restored ended with the last owner. */
+  endStreams: { input: object; value: null };
   /** Updates `suppress` after permissions changed or a time-out ended. */
   settleVoice: { input: object; value: null };
 };
 
-type VoiceFacts = Pick<EphemeralFacts, 'voiceStateChanged' | 'voiceStateRepeated'>;
+type VoiceFacts = Pick<EphemeralFacts, 'voiceStateChanged' | 'voiceStateRepeated' | 'streamLost'>;
 
 const about = ({ userId }: { readonly userId: UserId }): Needs => ({ members: [userId] });
 
@@ -103,6 +106,12 @@ export const voice: GuildTopic<VoiceCommands, keyof VoiceFacts> = {
         return accepted(null, [changed({ ...current(guild, state), self_stream: live })]);
       },
     },
+    endStreams: {
+      repeatable: true,
+      background: true,
+      decide: (guild, _input, by) =>
+        by.system ? accepted(null, lostStreams(guild)) : refused(refusal('MISSING_PERMISSIONS')),
+    },
     settleVoice: {
       repeatable: true,
       background: true,
@@ -136,6 +145,11 @@ export const voice: GuildTopic<VoiceCommands, keyof VoiceFacts> = {
         return d ? [{ t: 'VOICE_STATE_UPDATE', d, to: { kind: 'users', userIds: [userId] } }] : [];
       },
     },
+    streamLost: {
+      durable: false,
+      apply: () => {},
+      dispatches: (guild, { userIds, ...place }) => [streamLost({ guildId: guild.id, ...place }, userIds)],
+    },
   },
 };
 
@@ -150,6 +164,19 @@ const current = (guild: Guild, state: GatewayVoiceState): GatewayVoiceState => {
   const member = guild.members.get(state.user_id);
   return member ? { ...state, member: member } : state;
 };
+
+function lostStreams(guild: Guild): GuildFact[] {
+  const states = [...guild.voiceStates.values()];
+  return states.flatMap((state): GuildFact[] => {
+    const { channel_id: channelId, user_id: ownerId } = state;
+    if (!state.self_stream || channelId === null) return [];
+    const userIds = states.flatMap((each) => (each.channel_id === channelId ? [each.user_id] : []));
+    return [
+      { type: 'streamLost', channelId, ownerId, userIds },
+      changed({ ...current(guild, state), self_stream: false }),
+    ];
+  });
+}
 
 function setVoiceState(
   guild: Guild,

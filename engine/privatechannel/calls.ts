@@ -3,6 +3,7 @@ import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../../protocol/timestamps.ts';
+import { streamLost } from '../call/stream.ts';
 import type { VoiceMember } from '../call/voicemember.ts';
 import { ownVoiceState, sameVoiceState } from '../call/voicestate.ts';
 import { systemMessage } from '../channel/messages.ts';
@@ -71,6 +72,8 @@ type CallCommands = {
     input: { readonly userId: UserId; readonly sessionId: string; readonly live: boolean };
     value: null;
   };
+  /** For a new owner: the streams of the call that it has restored ended with the last owner. */
+  endStreams: { input: object; value: null };
 };
 
 /** Never stored, except the messages of calls. */
@@ -85,6 +88,8 @@ export type CallFacts = {
   callStateChanged: { readonly userId: UserId; readonly voiceState: GatewayVoiceState };
   ringingChanged: { readonly ringing: readonly UserId[]; readonly ringUntilMs: number };
   callEnded: object;
+  /** The stream ended with the process of the last owner. */
+  streamLost: { readonly ownerId: UserId };
 };
 type CallFact = FactOf<CallFacts>;
 
@@ -290,6 +295,18 @@ export const calls: Topic<CallShape, CallCommands, keyof CallFacts> = {
         return accepted(null, [changed({ ...state, self_stream: live })]);
       },
     },
+    endStreams: {
+      asks: 'nothing',
+      decide: ({ call }, _input, by) => {
+        if (!by.system) return refused(refusal('UNKNOWN_CHANNEL'));
+        const streaming = [...(call?.voiceStates.values() ?? [])].filter(({ self_stream }) => self_stream);
+        const facts = streaming.flatMap((state): CallFact[] => [
+          { type: 'streamLost', ownerId: state.user_id },
+          changed({ ...state, self_stream: false }),
+        ]);
+        return accepted(null, facts);
+      },
+    },
   },
   facts: {
     callStarted: {
@@ -326,6 +343,13 @@ export const calls: Topic<CallShape, CallCommands, keyof CallFacts> = {
       },
       dispatches: (owner) =>
         owner.call ? dispatchToAll(owner, 'CALL_UPDATE', callObject(owner, owner.call)) : [],
+    },
+    streamLost: {
+      durable: false,
+      apply: () => {},
+      dispatches: ({ channel, call }, { ownerId }) => [
+        streamLost({ guildId: null, channelId: channel.id, ownerId }, [...(call?.voiceStates.keys() ?? [])]),
+      ],
     },
     callEnded: {
       durable: false,

@@ -182,6 +182,7 @@ async function openShard(index: number, { clock, net, script, storage, config }:
       admits: (aggregateId) => ownership.owns(aggregateId),
     },
     voiceListener: () => voice.voiceListener,
+    stream: (session, request) => voice.ask(session, request),
   });
   // Without media: of calls there are the seats, and the tickets to them.
   const voice: Voice = createVoice({ ...foundation, ...instance, watch: null });

@@ -280,6 +280,28 @@ describe('a stream', () => {
     expect(shown(guild)).toBe(false);
   });
 
+  it('ends with the last owner of the guild, for everybody in its channel, and is decided by the server alone', () => {
+    const guild = arrange();
+    for (const [userId, channelId] of [
+      ['11', '51'],
+      ['12', '52'],
+    ] as const)
+      join(guild, userId, channelId);
+    show(guild, true);
+    expect(ruled(guild, 'endStreams', {}, '11').code).toBe(50013);
+    const { dispatches } = ruled(guild, 'endStreams', {}, SYSTEM);
+    expect(dispatches).toMatchObject([
+      {
+        t: 'STREAM_DELETE',
+        d: { stream_key: 'guild:1:52:12', reason: 'stream_ended' },
+        to: { kind: 'users', userIds: ['12'] },
+      },
+      { t: 'VOICE_STATE_UPDATE', d: { user_id: '12', channel_id: '52', self_stream: false } },
+    ]);
+    expect(shown(guild)).toBe(false);
+    expect(ruled(guild, 'endStreams', {}, SYSTEM).types).toEqual([]);
+  });
+
   it('ends when its owner moves or leaves', () => {
     for (const [channelId, live] of [
       ['50', false],

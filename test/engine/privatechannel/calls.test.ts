@@ -247,6 +247,28 @@ describe('a stream', () => {
   });
 });
 
+describe('the streams of a call', () => {
+  const end = (system = true) => run('endStreams', {}, '0', system ? { system } : {});
+
+  it('end with the last owner of the channel, for everybody in the call, and by the server alone', () => {
+    expect(end().types).toEqual([]);
+    join(A);
+    join(B);
+    run('showStreaming', { userId: A, sessionId: `s${A}`, live: true }, A, { system: true });
+    expect(end(false).code).toBe(10003);
+    const channelId = state.channel.id;
+    expect(end().dispatches).toMatchObject([
+      {
+        t: 'STREAM_DELETE',
+        d: { stream_key: `call:${channelId}:${A}`, reason: 'stream_ended' },
+        to: { kind: 'users', userIds: [A, B] },
+      },
+      { t: 'VOICE_STATE_UPDATE', d: { user_id: A, channel_id: channelId, self_stream: false } },
+    ]);
+    expect(end().types).toEqual([]);
+  });
+});
+
 describe('a voice member of a call', () => {
   it('belongs to the call of its channel, with its own mute and deafen', () => {
     join(A, { selfMute: true });

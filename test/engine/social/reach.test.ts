@@ -128,6 +128,7 @@ const ASKED: Record<keyof PrivateCommands, Asks> = {
   ringTimedOut: 'nothing',
   dropCaller: 'nothing',
   showStreaming: 'nothing',
+  endStreams: 'nothing',
   forgetRelations: 'nothing',
   applyBlock: 'nothing',
   moderateMessage: 'nothing',
