@@ -5,6 +5,7 @@ import {
   channelId,
   clientObject,
   guildId,
+  lobbyId,
   principal,
   scope,
   user,
@@ -68,6 +69,9 @@ export const memberList = fields({
 });
 /** What a session is shown of a guild's members: ranges of the lists of channels, and members by their ids. */
 export type MemberListRequest = ValueOf<typeof memberList>;
+/** A lobby in whose call a client is. */
+export const lobbyVoiceRequest = fields({ lobbyId, selfMute: flag, selfDeaf: flag, selfVideo: flag });
+export type LobbyVoiceRequest = ValueOf<typeof lobbyVoiceRequest>;
 export const wantedGuild = fields({ session, after: nullable(number), memberList: given(memberList) });
 /** Result of a session's subscription. */
 export const subscribed = oneOf('member', 'gone', 'tooOld');
@@ -114,6 +118,7 @@ const sessionRecord = fields({
     presence: nullable(presenceUpdate),
     wantsAuthorizeRequests: flag,
     memberLists: given(list(memberList)),
+    lobbyVoice: given(list(lobbyVoiceRequest)),
   }),
   seq: integer,
   missed: list(fields({ ageMs: number, t: text, json: text, origin: nullable(origin) })),

@@ -2,7 +2,7 @@ import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import { type Static, Type } from 'typebox';
 import { type FreshId, type GuildId, isSnowflake, type UserId } from './ids.ts';
 import { LIMITS } from './limits.ts';
-import { type MemberListRequest, memberList, presenceUpdate } from './link.sessions.ts';
+import { lobbyVoiceRequest, type MemberListRequest, memberList, presenceUpdate } from './link.sessions.ts';
 import { channelId, guildId, lobbyId, userId } from './link.values.ts';
 import {
   fields,
@@ -246,7 +246,7 @@ export const SESSION_REQUESTS = {
   ),
   /** The list names all lobbies whose calls the session is in; it leaves the call of any other lobby. */
   lobbyVoice: row(
-    list(fields({ lobbyId, selfMute: flag, selfDeaf: flag, selfVideo: flag })),
+    list(lobbyVoiceRequest),
     {
       LOBBY_VOICE_STATES: requestOpcode(
         Type.Array(Type.Object({ lobby_id: Snowflake, ...muting }), {
@@ -326,5 +326,4 @@ export const requestRow = (name: RequestName): SessionRequestRow => SESSION_REQU
 
 export type VoiceStateRequest = Requests['voiceState'];
 /** One entry of Lobby Voice States. */
-export type LobbyVoiceRequest = Requests['lobbyVoice'][number];
 export type StreamRequest = Requests['stream'];

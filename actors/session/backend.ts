@@ -3,6 +3,7 @@ import type { Recipient } from '../../engine/fanout/body.ts';
 import type { Cursor } from '../../engine/session/cursors.ts';
 import type { Shard } from '../../engine/session/identify.ts';
 import type { ReadyApplication, ReadyRelations } from '../../engine/session/ready.ts';
+import type { ApplicationPreferences } from '../../engine/session/record.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { MemberListRequest } from '../../protocol/link.sessions.ts';
 import type { APIUser } from '../../protocol/objects.ts';
@@ -22,6 +23,8 @@ export interface LiveSession extends Recipient {
   readonly over: boolean;
   /** What its client wants to be shown of guilds' members; null for nothing. Absent for a session of another shard. */
   readonly memberLists?: readonly MemberListRequest[] | null;
+  /** What an application wants that acts for the user. Absent for a session of another shard. */
+  readonly forUser?: ApplicationPreferences;
   /** What is on its way to its client. Absent for a session of another shard. */
   readonly feed?: { dropOutdated(): ReadonlySet<string> };
   /** Resolves when the session's socket has room, at once without a socket; await it between large dispatches. */

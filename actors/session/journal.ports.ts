@@ -5,7 +5,7 @@ import type { LiveSession } from './backend.ts';
 
 /** A session as recorded in its shard's journal. */
 export type JournalledSession = Omit<LiveSession, 'deliver'> &
-  SessionPreferences & {
+  Pick<SessionPreferences, 'presence'> & {
     /** The last sequence number that was assigned. */
     readonly seq: number;
   };

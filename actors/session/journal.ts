@@ -2,7 +2,7 @@ import type { DispatchBody } from '../../engine/fanout/body.ts';
 import { type Cursor, StreamCursors } from '../../engine/session/cursors.ts';
 import type { SessionEntry } from '../../engine/session/journal.index.ts';
 import { BatchWriter, ENTRY, streamText } from '../../engine/session/journal.ts';
-import type { PlainIdentity, SessionPreferences } from '../../engine/session/record.ts';
+import { NO_PREFERENCES, type PlainIdentity, type SessionPreferences } from '../../engine/session/record.ts';
 import { present } from '../../protocol/present.ts';
 import type { JournalWriter } from '../../storage/journal/port.ts';
 import type { Clock, Timer } from '../runtime/clock.ts';
@@ -355,6 +355,6 @@ const identityOf = ({
 
 const mannerOf = ({
   presence,
-  wantsAuthorizeRequests,
   memberLists = null,
-}: JournalledSession): SessionPreferences => ({ presence, wantsAuthorizeRequests, memberLists });
+  forUser = NO_PREFERENCES,
+}: JournalledSession): SessionPreferences => ({ presence, memberLists, ...forUser });

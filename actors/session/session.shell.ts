@@ -4,7 +4,13 @@ import { DispatchBody, type Missed, ReplayBuffer, type ReplayLimits } from '../.
 import { isDirect, outlastsOpening } from '../../engine/fanout/direct.ts';
 import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { Shard } from '../../engine/session/identify.ts';
-import type { MissedFrame, SessionRecord } from '../../engine/session/record.ts';
+import {
+  type ApplicationPreferences,
+  type MissedFrame,
+  NO_PREFERENCES,
+  preferencesOf,
+  type SessionRecord,
+} from '../../engine/session/record.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { SessionId, UserId } from '../../protocol/ids.ts';
@@ -77,8 +83,7 @@ export class GatewaySessionActor
   readonly largeThreshold: number;
   /** The client's latest presence; null before it sent one. */
   presence: GatewayPresenceUpdateData | null = null;
-  /** Whether the application receives requests to link the session's user. */
-  wantsAuthorizeRequests = false;
+  forUser: ApplicationPreferences = NO_PREFERENCES;
   /** What the client wants to be shown of guilds' members, oldest first; null before it named any. */
   memberLists: readonly MemberListRequest[] | null = null;
   #principal: Principal;
@@ -177,7 +182,7 @@ export class GatewaySessionActor
   /** Continues a session of another shard; called once, before anything is delivered. */
   restore({ manner, seq, missed }: SessionRecord): readonly DispatchBody[] {
     this.presence = manner.presence;
-    this.wantsAuthorizeRequests = manner.wantsAuthorizeRequests;
+    this.forUser = preferencesOf(manner);
     this.memberLists = manner.memberLists ?? null;
     const bodies = this.feed.restore(seq, missed);
     this.#send({ type: 'restore' });
@@ -187,9 +192,9 @@ export class GatewaySessionActor
   /** State that another shard needs to continue the session, except for missed dispatches and cursors. */
   get record(): Omit<SessionRecord, 'missed' | 'cursors'> {
     const { sessionId, intents, shard, largeThreshold, seq } = this;
-    const { presence, wantsAuthorizeRequests, memberLists } = this;
+    const { presence, memberLists, forUser } = this;
     const identity = { sessionId, principal: plainOf(this.#principal), intents, shard, largeThreshold };
-    return { identity, manner: { presence, wantsAuthorizeRequests, memberLists }, seq };
+    return { identity, manner: { presence, memberLists, ...forUser }, seq };
   }
 
   /** Ends the session here, because another shard or the next run continues it. Closes its connection, if any. */

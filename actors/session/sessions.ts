@@ -21,7 +21,7 @@ import type { SessionJournal, TakeResult } from './journal.ports.ts';
 import { Migrations } from './migrations.ts';
 import type { FrameSink, GatewayPort, Identify, OpenOutcome, Principal } from './ports.ts';
 import { frameOf } from './record.ts';
-import { mayAsk, requestMemberList } from './requests.ts';
+import { keepLobbyVoice, mayAsk, requestMemberList } from './requests.ts';
 import { GatewaySessionActor, type SessionHost, type SessionIdentity } from './session.shell.ts';
 import type { SessionDeps } from './sessions.ports.ts';
 import { startsOf } from './starts.ts';
@@ -292,7 +292,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     if (applicationId === null) return false;
     const session = this.#bearers.of(userId, applicationId).find(({ id }) => id === sessionId);
     if (session) {
-      session.wantsAuthorizeRequests = wanted;
+      session.forUser = { ...session.forUser, wantsAuthorizeRequests: wanted };
       this.journal?.changed(session);
     }
     return session !== undefined;
@@ -302,7 +302,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   requestAuthorization(userId: UserId, applicationId: ApplicationId, requestId: string): number {
     const wanting = this.#bearers
       .of(userId, applicationId)
-      .filter((session) => session.wantsAuthorizeRequests);
+      .filter((session) => session.forUser.wantsAuthorizeRequests);
     const d = { application_id: applicationId, request_id: requestId };
     for (const session of wanting) session.tell('AUTHORIZE_REQUEST', d);
     return wanting.length;
@@ -315,7 +315,10 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     else if (request.name === 'memberList')
       for (const input of requestMemberList(session, request.input, this.journal))
         this.#pass(session, { name: 'memberList', input });
-    else this.#pass(session, request);
+    else {
+      if (request.name === 'lobbyVoice') keepLobbyVoice(session, request.input, this.journal);
+      this.#pass(session, request);
+    }
   }
 
   #pass(session: GatewaySessionActor, request: SessionRequest): void {

@@ -167,8 +167,9 @@ export class JournalIndex {
 
   /** Applies the session's entry. For a known session with the same number, its dispatches stay. */
   #session(handle: number, entry: SessionEntry): void {
-    const { identity, presence, wantsAuthorizeRequests, memberLists = null, seq, cursors } = entry;
-    const manner = { presence, wantsAuthorizeRequests, memberLists };
+    const { identity, presence, wantsAuthorizeRequests, seq, cursors } = entry;
+    const { memberLists = null, lobbyVoice = null } = entry;
+    const manner = { presence, wantsAuthorizeRequests, memberLists, lobbyVoice };
     const known = this.#byHandle.get(handle);
     if (known && known.seq === seq) {
       known.identity = identity;

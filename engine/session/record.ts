@@ -1,6 +1,6 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import type { ApplicationId, SessionId, UserId } from '../../protocol/ids.ts';
-import type { MemberListRequest } from '../../protocol/link.sessions.ts';
+import type { LobbyVoiceRequest, MemberListRequest } from '../../protocol/link.sessions.ts';
 import type { Scope } from '../../protocol/scopes.ts';
 import type { Cursor } from './cursors.ts';
 import type { Shard } from './identify.ts';
@@ -38,7 +38,22 @@ export interface SessionPreferences {
   readonly wantsAuthorizeRequests: boolean;
   /** What the client wants to be shown of guilds' members; null for nothing. Absent in records of earlier versions. */
   readonly memberLists?: readonly MemberListRequest[] | null;
+  /** The calls of lobbies that the client was last in; null before it was in any. Absent in records of earlier versions. */
+  readonly lobbyVoice?: readonly LobbyVoiceRequest[] | null;
 }
+
+/** What an application wants that acts for the user of a session. */
+export type ApplicationPreferences = Required<
+  Pick<SessionPreferences, 'wantsAuthorizeRequests' | 'lobbyVoice'>
+>;
+/** One object for all sessions that want nothing, to keep each session small. */
+export const NO_PREFERENCES: ApplicationPreferences = { wantsAuthorizeRequests: false, lobbyVoice: null };
+
+export const preferencesOf = ({
+  wantsAuthorizeRequests,
+  lobbyVoice = null,
+}: SessionPreferences): ApplicationPreferences =>
+  wantsAuthorizeRequests || lobbyVoice ? { wantsAuthorizeRequests, lobbyVoice } : NO_PREFERENCES;
 
 /** A dispatch that the client may not have received. */
 export interface MissedFrame extends DispatchContent {

@@ -10,7 +10,7 @@ import { authorityOf, SYSTEM } from '../../engine/kernel/authority.ts';
 import { NotServed } from '../../protocol/faults.ts';
 import { type ApplicationId, type ChannelId, isChannelId, type UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import type { LobbyVoiceRequest } from '../../protocol/sessionrequests.ts';
+import type { LobbyVoiceRequest } from '../../protocol/link.sessions.ts';
 import type { LobbyStore } from '../../storage/lobby/port.ts';
 import type { Writer } from '../../storage/ports.ts';
 import type { LobbyOperations } from './ports.ts';
@@ -43,8 +43,10 @@ const LATE_MOVES_MAX = 64;
 interface AttachedSession {
   readonly session: LiveSession;
   readonly lobbies: Set<ChannelId>;
-  /** The session's requested voice state by lobby. */
-  voice: ReadonlyMap<ChannelId, VoiceRequest>;
+  /** The session's requested voice state by lobby; null until one that was open at another owner has said where it is. */
+  voice: ReadonlyMap<ChannelId, VoiceRequest> | null;
+  /** The address of each call that it was sent last; null before the first. */
+  addresses: Map<ChannelId, string> | null;
 }
 
 type VoiceRequest = Omit<LobbyVoiceRequest, 'lobbyId'>;
@@ -160,8 +162,8 @@ export class Attachments {
     // Opened again after its link broke: another object stands for it, in the same lobbies.
     const before = this.#byId.get(session.sessionId);
     if (before) this.#forget(before);
-    const { lobbies, voice } = before ?? { lobbies: new Set(), voice: new Map() };
-    const attached: AttachedSession = { session, lobbies, voice };
+    const { lobbies, voice } = before ?? { lobbies: new Set(), voice: isBack ? null : new Map() };
+    const attached: AttachedSession = { session, lobbies, voice, addresses: null };
     const key = keyOf(applicationId, session.userId);
     this.#byId.set(session.sessionId, attached);
     this.#byUser.set(key, (this.#byUser.get(key) ?? new Set()).add(attached));
@@ -222,7 +224,7 @@ export class Attachments {
   #attachAgain(id: ChannelId, attached: AttachedSession, announce: Announce): void {
     this.#ports.repeat(id, async () => {
       await this.#attach(id, [attached], announce);
-      const wish = attached.voice.get(id);
+      const wish = attached.voice?.get(id);
       const { session } = attached;
       if (wish && !session.over)
         this.#command(
@@ -323,7 +325,7 @@ export class Attachments {
    */
   #lost(lobbyId: ChannelId, sessionIds: readonly string[]): void {
     const back = sessionIds.flatMap((sessionId) => this.#byId.get(sessionId) ?? []);
-    for (const attached of back) attached.voice = without(attached.voice, lobbyId);
+    for (const attached of back) attached.voice = attached.voice && without(attached.voice, lobbyId);
     queueMicrotask(() => {
       for (const attached of back) this.#attachAgain(lobbyId, attached, 'yes');
     });
@@ -373,23 +375,31 @@ export class Attachments {
     const here = wanted.filter(({ lobbyId }) => attached.lobbies.has(lobbyId));
     const byId = new Map(here.slice(0, LIMITS.lobbies_per_user_max).map((each) => [each.lobbyId, each]));
     const { sessionId } = session;
-    for (const id of attached.voice.keys())
+    for (const id of attached.voice?.keys() ?? attached.lobbies)
       if (!byId.has(id)) this.#command(id, 'leaveVoice', { sessionId }, authority);
     const wishes = [...byId].map(([id, { lobbyId: _, ...wish }]) => [id, wish] as const);
     for (const [id, wish] of wishes) this.#command(id, 'setVoice', { ...wish, sessionId }, authority);
     attached.voice = new Map(wishes);
+    for (const id of attached.addresses?.keys() ?? []) if (!byId.has(id)) attached.addresses?.delete(id);
   }
 
   voiceServerPing(session: LiveSession, lobbyId: ChannelId): void {
     const { sessionId } = session;
-    if (this.#byId.get(sessionId)?.lobbies.has(lobbyId))
+    const attached = this.#byId.get(sessionId);
+    attached?.addresses?.delete(lobbyId);
+    if (attached?.lobbies.has(lobbyId))
       this.#command(lobbyId, 'repeatVoice', { sessionId }, authorityOf(session.principal));
   }
 
-  /** Dispatches to the session in voice. Clients wait for another update while the endpoint is null. */
+  /**
+   * Dispatches to the session in voice. Clients wait for another update while the endpoint is null. A lobby that has moved sends
+   * it for each report of the session, and clients would connect again for each.
+   */
   #invited({ callId, sessionId }: VoiceMember, token: string, endpoint: string | null): void {
     const attached = this.#byId.get(sessionId);
-    if (!attached) return;
+    const address = `${token} ${endpoint}`;
+    if (!attached || attached.addresses?.get(callId) === address) return;
+    attached.addresses = (attached.addresses ?? new Map()).set(callId, address);
     const t = 'LOBBY_VOICE_SERVER_UPDATE';
     const body = new DispatchBody(t, { token, lobby_id: callId, endpoint }, this.#ports.clock.monotonic());
     for (const session of directRecipients([attached.session], t)) session.deliver(body);

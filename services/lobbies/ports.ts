@@ -9,9 +9,9 @@ import type { Metadata } from '../../engine/lobby/metadata.ts';
 import type { LobbyMemberObject, LobbyMessageObject, LobbyObject } from '../../engine/lobby/objects.ts';
 import type { LobbyCommands } from '../../engine/lobby/rules.ts';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { LobbyVoiceRequest } from '../../protocol/link.sessions.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { LobbyChange } from '../../protocol/schemas/lobbyfields.ts';
-import type { LobbyVoiceRequest } from '../../protocol/sessionrequests.ts';
 import type { Mergeable } from '../players/ports.ts';
 import type { LobbyExtensions } from './extensions.ports.ts';
 

@@ -236,15 +236,19 @@ export class UserChannels {
     if (this.#isLive(channel)) this.#ports.reopened(channel.local, guildIds);
   }
 
-  #reopen(channel: UserChannel): Promise<Reopened> {
+  async #reopen(channel: UserChannel): Promise<Reopened> {
     const { userBackend, reference, cursors } = this.#ports;
     const { presence, local } = channel;
-    return this.#callOwner(
+    const reopened = await this.#callOwner(
       channel,
       (session) => userBackend.reopenAtOwner(session, presence, cursors(session)),
       (peer) =>
         this.#ask(peer, 'remoteSessions.reopen', [reference(local, peer), presence, cursors(local.session)]),
     );
+    // The next owner of the user does not know in which calls of lobbies the session is, nor may the next owner of a lobby.
+    const lobbyVoice = local.session.forUser?.lobbyVoice;
+    if (lobbyVoice) this.#request(channel, { name: 'lobbyVoice', input: lobbyVoice });
+    return reopened;
   }
 
   #request(channel: UserChannel, request: SessionRequest): void {
@@ -269,8 +273,8 @@ export class UserChannels {
       const { state } = channel;
       if (state.name !== 'open') {
         await this.#reopenAndJoin(channel);
-        // The session was reopened with its latest presence.
-        if (request.name === 'presence') return;
+        // The session was reopened with its latest presence, and says next in which calls of lobbies it is.
+        if (request.name === 'presence' || request.name === 'lobbyVoice') return;
         continue;
       }
       const { at } = state;

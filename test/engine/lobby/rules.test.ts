@@ -189,7 +189,8 @@ describe('voice', () => {
     const state = lobbyWith([member('11')], {}, [session('11'), session('11', 'b')]);
     const joined = run(state, 'setVoice', speaking(), as('11'));
     expect(joined.told.map(({ t }) => t)).toEqual(['LOBBY_VOICE_STATE_UPDATE', 'LOBBY_MEMBER_CONNECT']);
-    expect(run(state, 'setVoice', speaking(), as('11')).types).toEqual([]);
+    const again = run(state, 'setVoice', speaking(), as('11'));
+    expect([again.types, again.told]).toEqual([['lobbyVoiceRepeated'], []]);
     const muted = run(state, 'setVoice', speaking('s11', { selfMute: true }), as('11'));
     expect(muted.told.map(({ t }) => t)).toEqual(['LOBBY_VOICE_STATE_UPDATE']);
     run(state, 'setVoice', speaking('b'), as('11'));

@@ -6,6 +6,7 @@ import {
   type SessionEntry,
 } from '../../../engine/session/journal.index.ts';
 import { BatchWriter, ENTRY, readBatch, streamText, wordsOf } from '../../../engine/session/journal.ts';
+import type { ChannelId } from '../../../protocol/ids.ts';
 
 const idOf = (handle: number): string => `session${handle}`;
 const entryOf = (handle: number, change: Partial<SessionEntry> = {}): string =>
@@ -93,8 +94,12 @@ describe('the index of a journal', () => {
     const { index, written, read } = arrange();
     const cursors = () => index.cursorsOf(index.find(idOf(1)) as IndexedSession);
     read(written(session(1, { cursors: [['77', 5, 0]] })), written(dispatch([1])));
-    read(written(session(1, { seq: 1, wantsAuthorizeRequests: true })));
-    expect(index.find(idOf(1))).toMatchObject({ seq: 1, manner: { wantsAuthorizeRequests: true } });
+    const lobbyVoice = [
+      { lobbyId: '50' as ChannelId, selfMute: true, selfDeaf: false, selfVideo: false },
+    ] as const;
+    const manner = { wantsAuthorizeRequests: true, lobbyVoice };
+    read(written(session(1, { seq: 1, ...manner })));
+    expect(index.find(idOf(1))).toMatchObject({ seq: 1, manner });
     expect([index.find(idOf(1))?.positions.length, cursors()]).toEqual([1, [['77', 5]]]);
     read(written(session(1, { seq: 9 })));
     expect(index.find(idOf(1))).toMatchObject({ seq: 9, positions: [] });

@@ -8,9 +8,11 @@ import type { LiveSession } from '../../../actors/session/backend.ts';
 import { refused } from '../../../engine/kernel/aggregate.ts';
 import { NotServed } from '../../../protocol/faults.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../../protocol/ids.ts';
+import { ALL_INTENTS } from '../../../protocol/intents.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { Attachments } from '../../../services/lobbies/attachments.ts';
 import { createRepeat } from '../../../services/lobbies/repeating.ts';
+import { seatOf } from '../../actors/call/harness.ts';
 
 const [userId, applicationId, lobbyId] = ['11', '7', '50'] as [UserId, ApplicationId, ChannelId];
 const session = {
@@ -77,6 +79,54 @@ it('attaches a session to a joined lobby and to one that lost its actor as soon 
     await pass(60_000);
     expect(asked).toHaveLength(3);
   }
+});
+
+it('leaves the calls of all its lobbies when a session from another owner is in none, and then only those that it was in', async () => {
+  const { attachments, asked, inputs, pass } = arrange();
+  const here = { ...session, principal: { userId, bot: false, applicationId, authorization: null } };
+  await attachments.opened(here as LiveSession, true);
+  asked.length = 0;
+  inputs.length = 0;
+  attachments.voiceStates(here as LiveSession, []);
+  await pass(0);
+  expect([asked.splice(0), inputs]).toEqual([['leaveVoice'], [{ sessionId: 's' }]]);
+  attachments.voiceStates(here as LiveSession, []);
+  await pass(0);
+  expect(asked).toEqual([]);
+});
+
+it('sends a session the address of a call once, and again when it asks, when it is another, and to another object of the session', async () => {
+  const { attachments, pass } = arrange();
+  const sent: unknown[] = [];
+  const open = async () => {
+    const deliver = ({ d }: { readonly d: { readonly token: string } }) => sent.push(d.token);
+    const made = { ...session, ...{ bot: false, intents: ALL_INTENTS, principal: { userId } }, deliver };
+    await attachments.opened(made as unknown as LiveSession);
+    return made as unknown as LiveSession;
+  };
+  const invite = (token: string) =>
+    attachments.tell.invited(
+      userId,
+      seatOf('11', { callId: lobbyId, sessionId: 's' }),
+      token,
+      'voice.example',
+    );
+  const first = await open();
+  for (const token of ['a', 'a', 'b', 'b']) invite(token);
+  expect(sent.splice(0)).toEqual(['a', 'b']);
+  attachments.voiceServerPing(first, lobbyId);
+  await pass(0);
+  invite('b');
+  expect(sent.splice(0)).toEqual(['b']);
+  const wish = { lobbyId, selfMute: false, selfDeaf: false, selfVideo: false };
+  attachments.voiceStates(first, [wish]);
+  invite('b');
+  expect(sent).toEqual([]);
+  attachments.voiceStates(first, []);
+  invite('b');
+  await open();
+  invite('b');
+  expect(sent).toEqual(['b', 'b']);
 });
 
 it('attaches nothing of a session that was opened twice and has ended', async () => {
