@@ -275,6 +275,27 @@ describe('an end', () => {
     expect(world.names('dropped')).toEqual([]);
   });
 
+  it('ends the waits for users of a channel that moved, which its next owner has', () => {
+    const world = arrange();
+    const absent = world.connect('1');
+    absent.session.detach(absent.sink, false);
+    world.calls.voiceJoined(seatOf('2', { afkAfterMs: 1_000 }));
+    world.calls.ended(CALL, 'guild');
+    world.clock.advance(RESUME_WINDOW_MS * 2);
+    expect([world.names('dropped'), world.names('silent')]).toEqual([[], []]);
+  });
+
+  it('cannot come from the place of the user in a call that has moved', () => {
+    const world = arrange();
+    const { session, sink } = world.connect('1');
+    world.calls.ended(CALL, 'guild');
+    world.calls.voiceJoined(seatOf('1', { callId: '1001' as never }));
+    session.detach(sink, false);
+    world.clock.advance(RESUME_WINDOW_MS * 2);
+    expect(world.names('dropped')).toEqual([]);
+    expect(world.calls.voiceMemberOf(SERVER, '1')?.callId).toBe('1001');
+  });
+
   it('frees the place of a channel that moved at once when the channel returns', () => {
     const world = arrange();
     const { sink } = world.connect('1');

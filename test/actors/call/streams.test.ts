@@ -132,6 +132,15 @@ describe('a stream', () => {
     expect(world.told()).toEqual(['3 DELETE stream_ended']);
   });
 
+  it('keeps a viewer whose earlier session was lost to its call', () => {
+    const world = watched();
+    const earlier = world.seats.get('5000 2')!;
+    world.streams.dropped(world.streams.of('5000')!, { ...earlier, sessionId: 'an earlier one' });
+    expect(world.inStream('1')).toEqual(['1', '2']);
+    world.streams.dropped(world.streams.of('5000')!, earlier);
+    expect(world.inStream('1')).toEqual(['1']);
+  });
+
   it('is paused by its owner only, from the session that streams', () => {
     const world = watched();
     world.told();

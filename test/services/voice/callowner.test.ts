@@ -1,0 +1,104 @@
+// Goal: what a call reports reaches the owner of its channel, and its address the session that is in it.
+import { describe, expect, it } from 'vitest';
+import { HERE } from '../../../actors/placement/routing.ts';
+import type { DispatchBody } from '../../../engine/fanout/body.ts';
+import { SYSTEM } from '../../../engine/kernel/authority.ts';
+import type { ChannelId, GuildId } from '../../../protocol/ids.ts';
+import { createCallOwner } from '../../../services/voice/callowner.ts';
+import { seatOf } from '../../actors/call/harness.ts';
+
+const [GUILD, HALL, PRIVATE, LOBBY] = ['900', '1000', '1001', '1002'] as unknown as [
+  GuildId,
+  ChannelId,
+  ChannelId,
+  ChannelId,
+];
+
+function arrange() {
+  const log: unknown[] = [];
+  const state = { isSubscribed: false };
+  const note =
+    (what: string) =>
+    async (...args: readonly unknown[]) => {
+      log.push([what, ...args]);
+      return { ok: true, value: null };
+    };
+  const subscriber = {
+    deliver: ({ t, d }: DispatchBody) => log.push(['with the dispatches of the guild', t, d]),
+  };
+  const owner = createCallOwner({
+    guilds: { call: note('guild'), subscriber: () => (state.isSubscribed ? subscriber : undefined) },
+    inPrivate: note('private'),
+    notifier: { notifySession: note('session') },
+    ...{ routing: HERE, clock: { monotonic: () => 5 } },
+    places: { drop: note('place') },
+    lobbies: {
+      owns: (id: string) => id === LOBBY,
+      invited: note('lobby'),
+      drop: note('lobby drops'),
+    },
+    streams: {
+      of: (id: string) => (id === '5000' ? { key: 'a stream' } : undefined),
+      invite: note('stream'),
+      dropped: note('stream drops'),
+    },
+    endpoint: () => 'voice.example:1',
+    onFault: (error: unknown) => log.push(error),
+  } as unknown as Parameters<typeof createCallOwner>[0]);
+  return { owner, log, state };
+}
+
+const inGuild = seatOf('1', { serverId: GUILD, guildId: GUILD, callId: HALL });
+const inPrivate = seatOf('1', { serverId: PRIVATE, callId: PRIVATE });
+const inLobby = seatOf('1', { serverId: LOBBY, callId: LOBBY });
+const inStream = seatOf('1', { serverId: '5000', callId: '5000' as ChannelId, groupId: '4999' as ChannelId });
+const inEndedStream = { ...inStream, callId: '6000' as ChannelId };
+
+describe('the address of a call', () => {
+  const d = { token: 'token', guild_id: GUILD, endpoint: 'voice.example:1' };
+
+  it('is sent with the dispatches of the guild to a session that subscribes to it, else to the session alone', () => {
+    const { owner, log, state } = arrange();
+    owner.invite(inGuild, 'token');
+    state.isSubscribed = true;
+    owner.invite(inGuild, 'token');
+    expect(log).toEqual([
+      ['session', '1', 'session of 1', 'VOICE_SERVER_UPDATE', d],
+      ['with the dispatches of the guild', 'VOICE_SERVER_UPDATE', d],
+    ]);
+  });
+
+  it('names the channel of a private call, and is left to lobbies and streams for theirs', () => {
+    const { owner, log } = arrange();
+    for (const seat of [inPrivate, inLobby, inStream]) owner.invite(seat, 'token');
+    const own = { token: 'token', channel_id: PRIVATE, endpoint: 'voice.example:1' };
+    expect(log).toEqual([
+      ['session', '1', 'session of 1', 'VOICE_SERVER_UPDATE', own],
+      ['lobby', inLobby, 'token', 'voice.example:1'],
+      ['stream', { key: 'a stream' }, inStream, 'token', 'voice.example:1'],
+    ]);
+  });
+});
+
+it('the next owner of a private channel loads it when its call has moved; guilds and lobbies are loaded by their sessions', () => {
+  const { owner, log } = arrange();
+  for (const of of ['guild', 'lobby', 'private'] as const) owner.moved(PRIVATE, of);
+  expect(log).toEqual([['private', PRIVATE, 'getChannel', { channelId: PRIVATE }, SYSTEM]]);
+});
+
+it('a user whom the call dropped leaves the place of the call; one of an ended stream leaves nothing', () => {
+  const { owner, log } = arrange();
+  for (const seat of [inGuild, inPrivate, inLobby, inStream, inEndedStream]) owner.dropped(seat);
+  expect(log).toEqual([
+    ['place', inGuild],
+    ['place', inPrivate],
+    ['lobby drops', inLobby],
+    ['stream drops', { key: 'a stream' }, inStream],
+  ]);
+});
+
+it('a silent user is moved to the AFK channel of a guild, and stays in other calls', () => {
+  const { owner, log } = arrange();
+  for (const seat of [inGuild, inPrivate]) owner.silent(seat);
+  expect(log).toEqual([['guild', GUILD, 'moveToAfk', { userId: '1', channelId: HALL }, SYSTEM]]);
+});
