@@ -456,7 +456,7 @@ const LINK = {
   'lobbyLinks.refresh': once('lobby', [lobbyId], nothing),
   'lobbyLinks.named': once('guild', [guildId, channelId], nullable(lobbyId)),
   'lobbySessions.joined': tells('user', [userId, lobbyId, applicationId, optional(flag)]),
-  'lobbySessions.left': tells('user', [userId, lobbyId, list(text)]),
+  'lobbySessions.left': tells('user', [userId, lobbyId, list(text), optional(flag)]),
   'lobbySessions.lost': tells('user', [userId, lobbyId, list(text)]),
   'lobbySessions.invited': tells('user', [userId, voiceMember, text, nullable(text)]),
   'lobbySessions.detach': repeatable('lobby', [lobbyId, userId, text], nothing),

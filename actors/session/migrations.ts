@@ -5,9 +5,9 @@ import type { Wheel } from '../runtime/wheel.ts';
 import type { SessionBackend } from './backend.ts';
 import type { SessionArchive, SessionJournal } from './journal.ports.ts';
 import type { MigrationLimiter } from './migrationlimiter.ts';
-import type { Principal } from './ports.ts';
+import type { Principal, SessionIdentity } from './ports.ts';
 import { plainOf, principalOf } from './record.ts';
-import type { GatewaySessionActor, SessionIdentity } from './session.shell.ts';
+import type { GatewaySessionActor } from './session.shell.ts';
 
 interface MigrationPorts {
   readonly archive: SessionArchive;

@@ -2,7 +2,7 @@ import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import type { DispatchBody } from '../../engine/fanout/body.ts';
 import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { Shard } from '../../engine/session/identify.ts';
-import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, SessionId, UserId } from '../../protocol/ids.ts';
 import type { SessionRequest } from '../../protocol/sessionrequests.ts';
 
 /** The connection a session writes to. Implemented by the gateway socket; a session may outlive many. */
@@ -82,4 +82,13 @@ export interface GatewayPort {
     resume: { readonly token: string; readonly sessionId: string; readonly seq: number },
     sink: FrameSink,
   ): Promise<OpenOutcome>;
+}
+
+/** The fields of a session that never change. */
+export interface SessionIdentity {
+  readonly sessionId: SessionId;
+  readonly principal: Principal;
+  readonly intents: number;
+  readonly shard: Shard;
+  readonly largeThreshold: number;
 }

@@ -4,6 +4,7 @@ import { DispatchBody, type Missed, ReplayBuffer, type ReplayLimits } from '../.
 import { isDirect, outlastsOpening } from '../../engine/fanout/direct.ts';
 import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { Shard } from '../../engine/session/identify.ts';
+import { preferencesAfter } from '../../engine/session/lobbyvoice.ts';
 import {
   type ApplicationPreferences,
   type MissedFrame,
@@ -22,7 +23,7 @@ import type { Supervisor } from '../runtime/supervisor.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import type { LiveSession } from './backend.ts';
 import type { SessionJournal } from './journal.ports.ts';
-import type { FrameSink, GatewaySession, Principal } from './ports.ts';
+import type { FrameSink, GatewaySession, Principal, SessionIdentity } from './ports.ts';
 import { bodyOf, plainOf } from './record.ts';
 import {
   type SessionEvent,
@@ -52,14 +53,6 @@ export interface SessionHost {
   ended(session: GatewaySessionActor): void;
   /** A bug terminated the session's actor. */
   crashed(session: GatewaySessionActor, error: unknown): void;
-}
-
-export interface SessionIdentity {
-  readonly sessionId: SessionId;
-  readonly principal: Principal;
-  readonly intents: number;
-  readonly shard: Shard;
-  readonly largeThreshold: number;
 }
 
 /**
@@ -156,7 +149,13 @@ export class GatewaySessionActor
   }
 
   numbered(body: DispatchBody): void {
-    this.#host.journal?.delivered(body, this.handle);
+    const { journal } = this.#host;
+    journal?.delivered(body, this.handle);
+    if (!this.authorization) return;
+    const forUser = preferencesAfter(this.forUser, this, body);
+    if (forUser === this.forUser) return;
+    this.forUser = forUser;
+    journal?.changed(this);
   }
 
   caughtUp(): void {

@@ -113,10 +113,15 @@ export class Attachments {
         (userId: UserId, lobbyId: ChannelId, applicationId: ApplicationId, isRest?: boolean) =>
           this.#joined(lobbyId, applicationId, userId, isRest ?? false),
       ),
+      /** The sessions are no longer in the call of the lobby, and unless `isMember`, not in the lobby either. */
       left: tell(
         'lobbySessions.left',
-        (_userId: UserId, lobbyId: ChannelId, sessionIds: readonly string[]): void => {
-          for (const sessionId of sessionIds) this.#byId.get(sessionId)?.lobbies.delete(lobbyId);
+        (_userId: UserId, lobbyId: ChannelId, sessionIds: readonly string[], isMember?: boolean): void => {
+          for (const sessionId of sessionIds) {
+            const attached = this.#byId.get(sessionId);
+            if (attached) leaveVoice(attached, lobbyId);
+            if (!isMember) attached?.lobbies.delete(lobbyId);
+          }
         },
       ),
       lost: tell('lobbySessions.lost', (_userId: UserId, lobbyId: ChannelId, sessionIds: readonly string[]) =>
@@ -325,7 +330,7 @@ export class Attachments {
    */
   #lost(lobbyId: ChannelId, sessionIds: readonly string[]): void {
     const back = sessionIds.flatMap((sessionId) => this.#byId.get(sessionId) ?? []);
-    for (const attached of back) attached.voice = attached.voice && without(attached.voice, lobbyId);
+    for (const attached of back) leaveVoice(attached, lobbyId);
     queueMicrotask(() => {
       for (const attached of back) this.#attachAgain(lobbyId, attached, 'yes');
     });
@@ -381,6 +386,10 @@ export class Attachments {
     for (const [id, wish] of wishes) this.#command(id, 'setVoice', { ...wish, sessionId }, authority);
     attached.voice = new Map(wishes);
     for (const id of attached.addresses?.keys() ?? []) if (!byId.has(id)) attached.addresses?.delete(id);
+    // One session of a user is in a call, the last one that asked.
+    for (const other of this.#byUser.get(keyOf(session.authorization?.applicationId ?? '', session.userId)) ??
+      [])
+      if (other !== attached) for (const id of byId.keys()) leaveVoice(other, id);
   }
 
   voiceServerPing(session: LiveSession, lobbyId: ChannelId): void {
@@ -434,7 +443,10 @@ export class Attachments {
   }
 }
 
-const without = <Value>(of: ReadonlyMap<ChannelId, Value>, id: ChannelId): ReadonlyMap<ChannelId, Value> =>
-  new Map([...of].filter(([other]) => other !== id));
+function leaveVoice(attached: AttachedSession, lobbyId: ChannelId): void {
+  if (attached.voice?.has(lobbyId))
+    attached.voice = new Map([...attached.voice].filter(([id]) => id !== lobbyId));
+  attached.addresses?.delete(lobbyId);
+}
 
 const keyOf = (applicationId: string, userId: string): string => `${applicationId}:${userId}`;

@@ -61,10 +61,9 @@ export interface LobbyAssembly {
 
 /** Joins the operations on lobbies with sessions, guilds and deadlines. */
 export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
-  const { registry, storage, clock, wheel, routing, onFault } = ports;
+  const { registry, storage, clock, wheel, routing, scope, onFault } = ports;
   const call = commandCaller(ports);
   const fault = (error: unknown): void => onFault(error, 'lobbies');
-  const { scope } = ports;
   scope.own(() => registry.close());
   const common = { call, lobbies: storage.lobbies, clock, wheel, routing, scope, onFault };
   const repeat = createRepeat({ wheel, scope, onFault });
@@ -117,6 +116,7 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
     invited: (voiceMember, token, endpoint) =>
       attachments.tell.invited(voiceMember.userId, voiceMember, token, endpoint),
     drop: ({ callId, userId, sessionId }) => {
+      attachments.tell.left(userId, callId, [sessionId], true);
       call(callId, 'dropVoice', { userId, sessionId }, SYSTEM).catch(fault);
     },
     userChanged: (user) => void changeUser(context, user).catch(fault),
@@ -155,7 +155,7 @@ const listenerOf = (
   memberJoined: (id, applicationId, userId, isRest) =>
     attachments.tell.joined(userId, id, applicationId, isRest),
   left(id, sessions: Iterable<SessionRef>) {
-    for (const [userId, sessionIds] of byUser(sessions)) attachments.tell.left(userId, id, sessionIds);
+    for (const [userId, sessionIds] of byUser(sessions)) attachments.tell.left(userId, id, sessionIds, false);
   },
   usersMoved(id, sessions: Iterable<SessionRef>) {
     for (const [userId, sessionIds] of byUser(sessions)) attachments.tell.check(userId, id, sessionIds);

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join as joinPath } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Authority } from '../../engine/kernel/authority.ts';
+import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import { type ClusterInstance, openCluster, type TestCluster } from '../support/cluster.ts';
 import type { RecordingSink } from '../support/instance.ts';
@@ -118,6 +118,40 @@ describe('a player in the call of a lobby', () => {
     expect(outcome.kind).toBe('open');
     await cluster.until(() => ticketsOf(sink).length > 0, 'a ticket');
     expect(isIn(lobbyId, ann.userId)).toBe(true);
+  });
+
+  it('stays with the session that joined last when the owner of both dies', async () => {
+    const { ann, bob, lobbyId, home } = await arrange({ home: 1, user: 2, lobby: 2 });
+    const other = await cluster.while(home.connect(ann.token));
+    await cluster.until(() => other.sink.names.includes('READY'), 'the second session');
+    await cluster.pass(1_000);
+    put(other.session, [lobbyId]);
+    await cluster.until(() => ticketsOf(other.sink).length > 0, 'a ticket of the second');
+    await cluster.pass(1_000);
+    const tickets = ticketsOf(ann.sink).length;
+    await cluster.adopt(cluster.instance(1), cluster.kill(cluster.instance(2)));
+    await cluster.until(() => ticketsOf(other.sink).length > 1, 'another ticket');
+    await cluster.pass(10_000);
+    expect(ticketsOf(ann.sink).length).toBe(tickets);
+    const shown = told<VoiceState & { session_id: string }>(bob.sink, 'LOBBY_VOICE_STATE_UPDATE');
+    const last = shown.findLast(({ user_id }) => user_id === ann.userId);
+    expect(last).toMatchObject({ session_id: other.session.id, channel_id: lobbyId });
+  });
+
+  it('is not put back into a call from which it was removed with the lobby', async () => {
+    const { ann, lobbyId } = await arrange({ home: 1, user: 2, lobby: 2 });
+    const { lobbies } = cluster.ownerOf(lobbyId).features;
+    const remove = lobbies.call(lobbyId, 'removeMember', { userId: ann.userId }, SYSTEM);
+    expect((await cluster.while(remove)).ok).toBe(true);
+    await cluster.until(() => told(ann.sink, 'LOBBY_DELETE').length > 0, 'the removal');
+    const again = cluster
+      .instance(0)
+      .features.lobbies.createOrJoin({ secret: 'room', lobby: {}, member: {} }, ann.authority);
+    expect((await cluster.while(again)).ok).toBe(true);
+    await cluster.until(() => told(ann.sink, 'LOBBY_CREATE').length > 1, 'the lobby again');
+    await cluster.adopt(cluster.instance(1), cluster.kill(cluster.instance(2)));
+    await cluster.pass(10_000);
+    expect(isIn(lobbyId, ann.userId)).toBe(false);
   });
 
   it('leaves the call after its owner has moved', async () => {

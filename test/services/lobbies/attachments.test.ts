@@ -129,6 +129,38 @@ it('sends a session the address of a call once, and again when it asks, when it 
   expect(sent).toEqual(['b', 'b']);
 });
 
+it.each([
+  ['was removed from the lobby and is a member again', false],
+  ['was dropped from the call', true],
+])('does not report a session again for a call when it %s', async (_how, isMember) => {
+  const { attachments, asked, pass } = arrange();
+  const here = { ...session, principal: { userId, authorization: null } } as unknown as LiveSession;
+  await attachments.opened(here);
+  attachments.voiceStates(here, [{ lobbyId, selfMute: false, selfDeaf: false, selfVideo: false }]);
+  attachments.tell.left(userId, lobbyId, ['s', 'of another'], isMember);
+  attachments.tell.joined(userId, lobbyId, applicationId, false);
+  await pass(0);
+  attachments.moved(() => true);
+  await pass(0);
+  expect(asked.filter((type) => type === 'setVoice')).toHaveLength(1);
+  expect(attachments.entering(lobbyId, applicationId, userId)).toHaveLength(1);
+});
+
+it('does not report a session again for a call that its user has joined with another', async () => {
+  const { attachments, inputs, pass } = arrange();
+  const of = (sessionId: string) =>
+    ({ ...session, sessionId, principal: { userId, authorization: null } }) as unknown as LiveSession;
+  const [first, second] = [of('s'), of('s2')];
+  for (const each of [first, second]) await attachments.opened(each);
+  const wish = { lobbyId, selfMute: false, selfDeaf: false, selfVideo: false };
+  for (const each of [first, second]) attachments.voiceStates(each, [wish]);
+  inputs.length = 0;
+  attachments.moved(() => true);
+  await pass(0);
+  const reported = inputs.filter((input) => (input as { selfMute?: boolean }).selfMute !== undefined);
+  expect(reported).toEqual([{ selfMute: false, selfDeaf: false, selfVideo: false, sessionId: 's2' }]);
+});
+
 it('attaches nothing of a session that was opened twice and has ended', async () => {
   const { attachments } = arrange();
   await attachments.opened(session);
@@ -177,7 +209,7 @@ it('sends a lobby again once when it answers, whatever was missed until then, an
     await pass(1);
   }
   outdated('other');
-  attachments.tell.left(userId, lobbyId, ['third']);
+  attachments.tell.left(userId, lobbyId, ['third'], false);
   lobby.isFull = false;
   inputs.length = 0;
   await pass(60_000);

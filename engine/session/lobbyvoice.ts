@@ -1,0 +1,39 @@
+import { isChannelId } from '../../protocol/ids.ts';
+import type { ApplicationPreferences } from './record.ts';
+
+/** A dispatch to the session. Reading `d` may cost a parse. */
+interface Told {
+  readonly t: string;
+  readonly d: unknown;
+}
+
+/**
+ * What an application wants after a dispatch to its session; the same object when that shows no change. The session is in the
+ * calls of lobbies that it was told of last: its own op 17 may have been refused, and its user may have joined with another session
+ * since, or have been dropped or removed.
+ */
+export function preferencesAfter(
+  before: ApplicationPreferences,
+  { userId, sessionId }: { readonly userId: string; readonly sessionId: string },
+  told: Told,
+): ApplicationPreferences {
+  if (told.t === 'LOBBY_DELETE') return before.lobbyVoice ? without(before, objectOf(told).id) : before;
+  if (told.t !== 'LOBBY_VOICE_STATE_UPDATE') return before;
+  const state = objectOf(told);
+  if (state.user_id !== userId) return before;
+  const { lobby_id: lobbyId } = state;
+  const left = without(before, lobbyId);
+  const isIn = state.session_id === sessionId && state.channel_id !== null;
+  if (!isIn || !isChannelId(lobbyId)) return left;
+  const [selfMute, selfDeaf] = [state.self_mute === true, state.self_deaf === true];
+  const joined = { lobbyId, selfMute, selfDeaf, selfVideo: state.self_video === true };
+  return { ...left, lobbyVoice: [...(left.lobbyVoice ?? []), joined] };
+}
+
+function without(before: ApplicationPreferences, id: unknown): ApplicationPreferences {
+  const lobbyVoice = before.lobbyVoice?.filter(({ lobbyId }) => lobbyId !== id) ?? null;
+  return lobbyVoice?.length === before.lobbyVoice?.length ? before : { ...before, lobbyVoice };
+}
+
+const objectOf = ({ d }: Told): Readonly<Record<string, unknown>> =>
+  typeof d === 'object' && d !== null ? { ...d } : {};
