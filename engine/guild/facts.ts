@@ -289,10 +289,10 @@ export type EphemeralFacts = {
   voiceStateChanged: { readonly userId: UserId; readonly voiceState: GatewayVoiceState };
   /** The user asked for the state that holds already: the voice server is sent again. */
   voiceStateRepeated: { readonly userId: UserId };
-  /** The stream ended with the process of the last owner; `userIds` are in its channel. */
+  /** The stream ended with the process of the last owner; `userIds` are in its channel. The voice state is without it. */
   streamLost: {
     readonly channelId: ChannelId;
-    readonly ownerId: UserId;
+    readonly voiceState: GatewayVoiceState;
     readonly userIds: readonly UserId[];
   };
 };

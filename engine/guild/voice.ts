@@ -145,10 +145,14 @@ export const voice: GuildTopic<VoiceCommands, keyof VoiceFacts> = {
         return d ? [{ t: 'VOICE_STATE_UPDATE', d, to: { kind: 'users', userIds: [userId] } }] : [];
       },
     },
+    // No change for the call: its members are reported when their sessions are back.
     streamLost: {
-      durable: false,
-      apply: () => {},
-      dispatches: (guild, { userIds, ...place }) => [streamLost({ guildId: guild.id, ...place }, userIds)],
+      durable: 'snapshot',
+      apply: (guild, { voiceState }) => void guild.voiceStates.set(voiceState.user_id, voiceState),
+      dispatches: (guild, { channelId, userIds, voiceState: d }) => [
+        streamLost({ guildId: guild.id, channelId, ownerId: d.user_id }, userIds),
+        { t: 'VOICE_STATE_UPDATE', d, to: { kind: 'channel', channelId } },
+      ],
     },
   },
 };
@@ -168,13 +172,11 @@ const current = (guild: Guild, state: GatewayVoiceState): GatewayVoiceState => {
 function lostStreams(guild: Guild): GuildFact[] {
   const states = [...guild.voiceStates.values()];
   return states.flatMap((state): GuildFact[] => {
-    const { channel_id: channelId, user_id: ownerId } = state;
-    if (!state.self_stream || channelId === null) return [];
+    const channelId = channelById(guild, state.channel_id)?.id;
+    if (!state.self_stream || !channelId) return [];
     const userIds = states.flatMap((each) => (each.channel_id === channelId ? [each.user_id] : []));
-    return [
-      { type: 'streamLost', channelId, ownerId, userIds },
-      changed({ ...current(guild, state), self_stream: false }),
-    ];
+    const voiceState = { ...current(guild, state), self_stream: false };
+    return [{ type: 'streamLost', channelId, voiceState, userIds }];
   });
 }
 

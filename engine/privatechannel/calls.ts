@@ -88,8 +88,8 @@ export type CallFacts = {
   callStateChanged: { readonly userId: UserId; readonly voiceState: GatewayVoiceState };
   ringingChanged: { readonly ringing: readonly UserId[]; readonly ringUntilMs: number };
   callEnded: object;
-  /** The stream ended with the process of the last owner. */
-  streamLost: { readonly ownerId: UserId };
+  /** The stream ended with the process of the last owner. The voice state is without it. */
+  streamLost: { readonly voiceState: GatewayVoiceState };
 };
 type CallFact = FactOf<CallFacts>;
 
@@ -301,8 +301,7 @@ export const calls: Topic<CallShape, CallCommands, keyof CallFacts> = {
         if (!by.system) return refused(refusal('UNKNOWN_CHANNEL'));
         const streaming = [...(call?.voiceStates.values() ?? [])].filter(({ self_stream }) => self_stream);
         const facts = streaming.flatMap((state): CallFact[] => [
-          { type: 'streamLost', ownerId: state.user_id },
-          changed({ ...state, self_stream: false }),
+          { type: 'streamLost', voiceState: { ...state, self_stream: false } },
         ]);
         return accepted(null, facts);
       },
@@ -346,9 +345,17 @@ export const calls: Topic<CallShape, CallCommands, keyof CallFacts> = {
     },
     streamLost: {
       durable: false,
-      apply: () => {},
-      dispatches: ({ channel, call }, { ownerId }) => [
-        streamLost({ guildId: null, channelId: channel.id, ownerId }, [...(call?.voiceStates.keys() ?? [])]),
+      apply: (owner, { voiceState }) => {
+        const { call } = owner;
+        if (!call) return;
+        const voiceStates = new Map(call.voiceStates).set(voiceState.user_id, voiceState);
+        owner.call = { ...call, voiceStates };
+      },
+      dispatches: (owner, { voiceState }) => [
+        streamLost({ guildId: null, channelId: owner.channel.id, ownerId: voiceState.user_id }, [
+          ...(owner.call?.voiceStates.keys() ?? []),
+        ]),
+        ...dispatchToAll(owner, 'VOICE_STATE_UPDATE', voiceStateBody(voiceState)),
       ],
     },
     callEnded: {

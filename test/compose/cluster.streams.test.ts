@@ -85,6 +85,7 @@ describe('a stream of a call', () => {
       told<VoiceState>(at.sink, 'VOICE_STATE_UPDATE').findLast(({ user_id }) => user_id === annId);
     await cluster.until(() => shown(bob)?.self_stream === true, 'the sign of the stream');
     await cluster.pass(500);
+    const tickets = [ann, bob].map((each) => ticketsOf(each).length);
     await move(guildId ?? channelId);
     for (const each of [ann, bob]) {
       const isOver = () => told<{ stream_key: string }>(each.sink, 'STREAM_DELETE').length > 0;
@@ -92,6 +93,8 @@ describe('a stream of a call', () => {
       expect(told(each.sink, 'STREAM_DELETE')[0]).toMatchObject({ stream_key: keyOf() });
       expect(shown(each)?.channel_id).toBe(channelId);
     }
+    await cluster.pass(10_000);
+    expect([ann, bob].map((each) => ticketsOf(each).length)).toEqual(tickets.map((count) => count + 1));
   });
 });
 
