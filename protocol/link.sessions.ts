@@ -69,7 +69,7 @@ export const memberList = fields({
 });
 /** What a session is shown of a guild's members: ranges of the lists of channels, and members by their ids. */
 export type MemberListRequest = ValueOf<typeof memberList>;
-/** A lobby in whose call a client is. */
+/** A lobby in whose call a client is; one entry of Lobby Voice States. */
 export const lobbyVoiceRequest = fields({ lobbyId, selfMute: flag, selfDeaf: flag, selfVideo: flag });
 export type LobbyVoiceRequest = ValueOf<typeof lobbyVoiceRequest>;
 export const wantedGuild = fields({ session, after: nullable(number), memberList: given(memberList) });

@@ -325,5 +325,4 @@ export const isRequestName = (name: string): name is RequestName => Object.hasOw
 export const requestRow = (name: RequestName): SessionRequestRow => SESSION_REQUESTS[name];
 
 export type VoiceStateRequest = Requests['voiceState'];
-/** One entry of Lobby Voice States. */
 export type StreamRequest = Requests['stream'];

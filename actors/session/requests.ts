@@ -1,7 +1,7 @@
 import type { Authorization } from '../../engine/oauth/authorization.ts';
 import { withMemberList } from '../../engine/session/memberlists.ts';
 import { LinkFault } from '../../protocol/faults.ts';
-import type { MemberListRequest } from '../../protocol/link.sessions.ts';
+import type { LobbyVoiceRequest, MemberListRequest } from '../../protocol/link.sessions.ts';
 import {
   isRequestName,
   type RequestName,
@@ -51,4 +51,14 @@ export function requestMemberList(
   session.memberLists = memberLists;
   journal?.changed(session);
   return [...ended, ...memberLists.slice(-1)];
+}
+
+/** Keeps in which calls of lobbies a client is, for later owners of its user and of the lobbies; dispatches correct it. */
+export function keepLobbyVoice(
+  session: GatewaySessionActor,
+  wanted: readonly LobbyVoiceRequest[],
+  journal: SessionJournal | null,
+): void {
+  session.forUser = { ...session.forUser, lobbyVoice: wanted };
+  journal?.changed(session);
 }

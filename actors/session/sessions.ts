@@ -21,7 +21,7 @@ import type { SessionJournal, TakeResult } from './journal.ports.ts';
 import { Migrations } from './migrations.ts';
 import type { FrameSink, GatewayPort, Identify, OpenOutcome, Principal, SessionIdentity } from './ports.ts';
 import { frameOf } from './record.ts';
-import { mayAsk, requestMemberList } from './requests.ts';
+import { keepLobbyVoice, mayAsk, requestMemberList } from './requests.ts';
 import { GatewaySessionActor, type SessionHost } from './session.shell.ts';
 import type { SessionDeps } from './sessions.ports.ts';
 import { startsOf } from './starts.ts';
@@ -315,7 +315,10 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     else if (request.name === 'memberList')
       for (const input of requestMemberList(session, request.input, this.journal))
         this.#pass(session, { name: 'memberList', input });
-    else this.#pass(session, request);
+    else {
+      if (request.name === 'lobbyVoice') keepLobbyVoice(session, request.input, this.journal);
+      this.#pass(session, request);
+    }
   }
 
   #pass(session: GatewaySessionActor, request: SessionRequest): void {

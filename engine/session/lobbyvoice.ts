@@ -8,9 +8,8 @@ interface Told {
 }
 
 /**
- * What an application wants after a dispatch to its session; the same object when that shows no change. The session is in the
- * calls of lobbies that it was told of last: its own op 17 may have been refused, and its user may have joined with another session
- * since, or have been dropped or removed.
+ * What an application wants after a dispatch to its session; the same object when that shows no change. Its client has asked for
+ * calls of lobbies, and since then its user may have joined with another session, or have been dropped or removed.
  */
 export function preferencesAfter(
   before: ApplicationPreferences,

@@ -138,6 +138,23 @@ describe('a player in the call of a lobby', () => {
     expect(last).toMatchObject({ session_id: other.session.id, channel_id: lobbyId });
   });
 
+  it('joins although the owner of its user dies before the request has reached it', async () => {
+    const { ann, lobbyId } = await arrange({ home: 1, user: 2, lobby: 0 });
+    put(ann.session, []);
+    await cluster.until(() => !isIn(lobbyId, ann.userId), 'the end');
+    await cluster.pass(1_000);
+    put(ann.session, [lobbyId]);
+    await cluster.adopt(cluster.instance(1), cluster.kill(cluster.instance(2)));
+    await cluster.until(() => isIn(lobbyId, ann.userId), 'the call');
+  });
+
+  it('leaves although the owner of its user dies before the request has reached it', async () => {
+    const { ann, lobbyId } = await arrange({ home: 1, user: 2, lobby: 0 });
+    put(ann.session, []);
+    await cluster.adopt(cluster.instance(1), cluster.kill(cluster.instance(2)));
+    await cluster.until(() => !isIn(lobbyId, ann.userId), 'the end');
+  });
+
   it('is not put back into a call from which it was removed with the lobby', async () => {
     const { ann, lobbyId } = await arrange({ home: 1, user: 2, lobby: 2 });
     const { lobbies } = cluster.ownerOf(lobbyId).features;

@@ -273,7 +273,7 @@ export class UserChannels {
       const { state } = channel;
       if (state.name !== 'open') {
         await this.#reopenAndJoin(channel);
-        // The session was reopened with its latest presence, and says next in which calls of lobbies it is.
+        // The session was reopened with its latest presence, and next reports the calls that it asked for last.
         if (request.name === 'presence' || request.name === 'lobbyVoice') return;
         continue;
       }

@@ -156,6 +156,24 @@ describe('a session that is open at another shard', () => {
     expect([asked, told]).toEqual([[REOPEN], [{ reopened: 's1' }]]);
   });
 
+  it('reports its calls of lobbies when it is reopened, after what its client has asked for meanwhile', async () => {
+    const { line, local, asked, breakLink } = arrangeFar();
+    await line.open(local);
+    const input = [{ lobbyId: '50', selfMute: false, selfDeaf: false, selfVideo: false }];
+    Object.assign(local.session, { forUser: { wantsAuthorizeRequests: false, lobbyVoice: input } });
+    asked.splice(0);
+    breakLink();
+    line.request(local, { name: 'lobbyVoice', input } as never);
+    line.request(local, soundsOf('7'));
+    await turn();
+    expect(asked).toEqual([
+      ['remoteSessions.reopen', 2, null, []],
+      ['remoteSessions.ask', 2, 'lobbyVoice', [input]],
+      sounds(2, '7'),
+      ['remoteSessions.ask', 2, 'lobbyVoice', [input]],
+    ]);
+  });
+
   it('sends a request again when the owner cannot be reached, before the next request', async () => {
     const { clock, line, local, asked, faults } = arrangeFar();
     await line.open(local);
