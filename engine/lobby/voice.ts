@@ -43,7 +43,7 @@ export const voice: LobbyTopic<VoiceCommands, 'lobbyVoiceChanged' | 'lobbyVoiceR
         const { id } = state.lobby;
         const voiceState: LobbyVoiceState = { ...ownVoiceState(id, by.userId, input), lobby_id: id };
         const before = state.voiceStates.get(by.userId);
-        // Said again, as after a move of the session or the lobby: the address may not have reached the client.
+        // Repeated, as after a move of the session or of the lobby: the client may not have received the address.
         if (before && sameVoiceState(before, voiceState))
           return accepted(before, [{ type: 'lobbyVoiceRepeated', userId: by.userId }]);
         const turn = before ? null : 'joined';

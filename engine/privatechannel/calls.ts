@@ -300,10 +300,11 @@ export const calls: Topic<CallShape, CallCommands, keyof CallFacts> = {
       decide: ({ call }, _input, by) => {
         if (!by.system) return refused(refusal('UNKNOWN_CHANNEL'));
         const streaming = [...(call?.voiceStates.values() ?? [])].filter(({ self_stream }) => self_stream);
-        const facts = streaming.flatMap((state): CallFact[] => [
-          { type: 'streamLost', voiceState: { ...state, self_stream: false } },
-        ]);
-        return accepted(null, facts);
+        const lost = (state: GatewayVoiceState): CallFact => ({
+          type: 'streamLost',
+          voiceState: { ...state, self_stream: false },
+        });
+        return accepted(null, streaming.map(lost));
       },
     },
   },

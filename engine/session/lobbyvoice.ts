@@ -1,8 +1,8 @@
 import { isChannelId } from '../../protocol/ids.ts';
 import type { ApplicationPreferences } from './record.ts';
 
-/** A dispatch to the session. Reading `d` may cost a parse. */
-interface Told {
+/** A dispatch to the session. Reading `d` may parse JSON. */
+interface Received {
   readonly t: string;
   readonly d: unknown;
 }
@@ -14,11 +14,12 @@ interface Told {
 export function preferencesAfter(
   before: ApplicationPreferences,
   { userId, sessionId }: { readonly userId: string; readonly sessionId: string },
-  told: Told,
+  received: Received,
 ): ApplicationPreferences {
-  if (told.t === 'LOBBY_DELETE') return before.lobbyVoice ? without(before, objectOf(told).id) : before;
-  if (told.t !== 'LOBBY_VOICE_STATE_UPDATE') return before;
-  const state = objectOf(told);
+  if (received.t === 'LOBBY_DELETE')
+    return before.lobbyVoice ? without(before, objectOf(received).id) : before;
+  if (received.t !== 'LOBBY_VOICE_STATE_UPDATE') return before;
+  const state = objectOf(received);
   if (state.user_id !== userId) return before;
   const { lobby_id: lobbyId } = state;
   const left = without(before, lobbyId);
@@ -34,5 +35,5 @@ function without(before: ApplicationPreferences, id: unknown): ApplicationPrefer
   return lobbyVoice?.length === before.lobbyVoice?.length ? before : { ...before, lobbyVoice };
 }
 
-const objectOf = ({ d }: Told): Readonly<Record<string, unknown>> =>
+const objectOf = ({ d }: Received): Readonly<Record<string, unknown>> =>
   typeof d === 'object' && d !== null ? { ...d } : {};

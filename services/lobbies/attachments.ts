@@ -43,7 +43,7 @@ const LATE_MOVES_MAX = 64;
 interface AttachedSession {
   readonly session: LiveSession;
   readonly lobbies: Set<ChannelId>;
-  /** The session's requested voice state by lobby; null until one that was open at another owner has said where it is. */
+  /** The session's requested voice state by lobby; null until a session that was open at another owner has reported it. */
   voice: ReadonlyMap<ChannelId, VoiceRequest> | null;
   /** The address of each call that it was sent last; null before the first. */
   addresses: Map<ChannelId, string> | null;

@@ -1,4 +1,4 @@
-// Goal: a player stays in the call of a lobby, and learns where it is, whichever shards of the lobby, the player and the session are gone.
+// Goal: a player stays in the call of a lobby, and receives its address, whichever shards of the lobby, the player and the session are lost.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join as joinPath } from 'node:path';
@@ -46,7 +46,7 @@ async function player(applicationId: ApplicationId, home: ClusterInstance, name:
   return { userId, authority, token, sink, session };
 }
 
-/** Ann and Bob in the call of a lobby. The shards own what the test says; Bob, his session and the lobby's secret are at the first. */
+/** Ann and Bob in the call of a lobby. The shards own what the test asks for; Bob, his session and the lobby's secret are at the first. */
 async function arrange(at: { readonly home: number; readonly user: number; readonly lobby: number }) {
   cluster = await openCluster(3, { journal_dir: folder });
   const [bystander] = cluster.instances as [ClusterInstance];

@@ -1,4 +1,4 @@
-// Goal: nobody is shown a Go Live stream whose shard is gone, and a user whose session resumed elsewhere is in one place.
+// Goal: nobody is shown a Go Live stream whose shard was lost, and a user whose session resumed elsewhere is in one place.
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { type ClusterInstance, openCluster, type TestCluster } from '../support/cluster.ts';
@@ -50,7 +50,7 @@ const put = ({ session }: Connected, [guildId, channelId]: Place | readonly [nul
 
 const ticketsOf = ({ sink }: Connected) => told(sink, 'VOICE_SERVER_UPDATE');
 
-/** The owner of the place is gone, and another shard takes over. */
+/** The owner of the place is lost, and another shard takes over. */
 async function lose(id: string): Promise<void> {
   const next = cluster.strangerTo(id);
   await cluster.adopt(next, cluster.kill(cluster.ownerOf(id)));

@@ -11,10 +11,10 @@ const state = (lobbyId: string, more: object = {}) => ({
     ...{ self_mute: true, self_deaf: false, self_video: false, ...more },
   },
 });
-const after = (...told: { readonly t: string; readonly d: unknown }[]): ApplicationPreferences =>
-  told.reduce((before, each) => preferencesAfter(before, WHO, each), NO_PREFERENCES);
-const idsAfter = (...told: Parameters<typeof after>) =>
-  (after(...told).lobbyVoice ?? []).map(({ lobbyId }) => lobbyId);
+const after = (...received: { readonly t: string; readonly d: unknown }[]): ApplicationPreferences =>
+  received.reduce((before, each) => preferencesAfter(before, WHO, each), NO_PREFERENCES);
+const idsAfter = (...received: Parameters<typeof after>) =>
+  (after(...received).lobbyVoice ?? []).map(({ lobbyId }) => lobbyId);
 
 describe('the calls of lobbies of a session', () => {
   it('are those in which it is shown, as it was shown last', () => {
@@ -32,9 +32,9 @@ describe('the calls of lobbies of a session', () => {
     ['leaves or is dropped', state('50', { channel_id: null })],
     ['is replaced by another session of its user', state('50', { session_id: 's2' })],
     ['is removed from the lobby, or the lobby ends', { t: 'LOBBY_DELETE', d: { id: '50' } }],
-  ])('are without one where it %s', (_how, told) => {
-    expect(idsAfter(state('50'), state('51'), told)).toEqual(['51']);
-    expect(idsAfter(told)).toEqual([]);
+  ])('are without one where it %s', (_how, received) => {
+    expect(idsAfter(state('50'), state('51'), received)).toEqual(['51']);
+    expect(idsAfter(received)).toEqual([]);
   });
 
   it('stay the same object after dispatches about others, whose payload is not read', () => {
@@ -45,12 +45,12 @@ describe('the calls of lobbies of a session', () => {
           throw new Error('read');
         },
       });
-    for (const told of [
+    for (const received of [
       state('50', { user_id: '2', session_id: 's9', channel_id: null }),
       { t: 'LOBBY_DELETE', d: { id: '52' } },
       unread('LOBBY_MESSAGE_CREATE'),
     ])
-      expect(preferencesAfter(before, WHO, told)).toBe(before);
+      expect(preferencesAfter(before, WHO, received)).toBe(before);
     expect(preferencesAfter(NO_PREFERENCES, WHO, unread('LOBBY_DELETE'))).toBe(NO_PREFERENCES);
   });
 });
