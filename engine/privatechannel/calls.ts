@@ -249,6 +249,9 @@ const voiceStateBody = (voiceState: GatewayVoiceState): object => ({
   ...voiceState,
 });
 
+const showVoiceState = (owner: Callable, voiceState: GatewayVoiceState): readonly Dispatch[] =>
+  dispatchToAll(owner, 'VOICE_STATE_UPDATE', voiceStateBody(voiceState));
+
 /** The end of a call changes the message of the call. */
 export const needsCall = (_input: object, { channel, call }: Callable): Needs =>
   call ? { messages: [{ channelId: channel.id, id: call.messageId }] } : {};
@@ -333,8 +336,7 @@ export const calls: Topic<CallShape, CallCommands, keyof CallFacts> = {
         const participantIds = [...new Set([...call.participantIds, userId])];
         owner.call = { ...call, voiceStates, participantIds };
       },
-      dispatches: (owner, { voiceState }) =>
-        dispatchToAll(owner, 'VOICE_STATE_UPDATE', voiceStateBody(voiceState)),
+      dispatches: (owner, { voiceState }) => showVoiceState(owner, voiceState),
     },
     ringingChanged: {
       durable: false,
@@ -356,7 +358,7 @@ export const calls: Topic<CallShape, CallCommands, keyof CallFacts> = {
         streamLost({ guildId: null, channelId: owner.channel.id, ownerId: voiceState.user_id }, [
           ...(owner.call?.voiceStates.keys() ?? []),
         ]),
-        ...dispatchToAll(owner, 'VOICE_STATE_UPDATE', voiceStateBody(voiceState)),
+        ...showVoiceState(owner, voiceState),
       ],
     },
     callEnded: {
