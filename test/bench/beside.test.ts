@@ -36,18 +36,19 @@ test('the use of several processes is added up, and is unknown when one of them 
 });
 
 test('memory that processes share is counted once, and is unknown when one of them is gone', async () => {
-  const other = spawn(process.execPath, ['-e', 'console.log("ready"); setTimeout(() => {}, 60_000)']);
+  // Two idle processes of the same program of tens of megabytes; the memory of this one changes meanwhile.
+  const idle = ['-e', 'console.log("ready"); setTimeout(() => {}, 60_000)'];
+  const children = [spawn(process.execPath, idle), spawn(process.execPath, idle)];
   try {
-    await once(other.stdout, 'data');
-    const both = [process.pid, other.pid ?? 0];
-    const [resident, ofOther] = [residentOnce(both), usageOf(other.pid ?? 0)?.rssBytes];
-    if (resident === null || ofOther === undefined) return;
-    // Both run the same program of tens of megabytes.
+    await Promise.all(children.map(({ stdout }) => once(stdout, 'data')));
+    const both = children.map(({ pid }) => pid ?? 0);
+    const [resident, ofOne] = [residentOnce(both), usageOf(both[0] ?? 0)?.rssBytes];
+    if (resident === null || ofOne === undefined) return;
     expect(resident).toBeLessThan((usageOf(both)?.rssBytes ?? 0) - 10 * 2 ** 20);
-    expect(resident).toBeGreaterThan(ofOther);
+    expect(resident).toBeGreaterThan(ofOne);
     expect(residentOnce([process.pid, 2 ** 30])).toBeNull();
   } finally {
-    other.kill();
+    for (const child of children) child.kill();
   }
 });
 

@@ -52,7 +52,7 @@ describe('a typed invocation', () => {
           const quoted = Object.entries(values).map(
             ([name, value]) => `${name}:"${value.replace(/[\\"]/g, String.raw`\$&`)}"`,
           );
-          expect(parseInvocation([...words, ...quoted].join(' '))).toEqual({ words, values });
+          expect(parseInvocation(`/${[...words, ...quoted].join(' ')}`)).toEqual({ words, values });
         } catch (error) {
           expect((error as Error).name).toBe('InvocationError');
         }
