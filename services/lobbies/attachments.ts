@@ -1,6 +1,7 @@
 import type { VoiceMember } from '../../actors/call/ports.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Clock, Lifetime } from '../../actors/runtime/clock.ts';
+import { RecentMoves } from '../../actors/runtime/recentmoves.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { LiveSession } from '../../actors/session/backend.ts';
 import { directRecipients } from '../../engine/fanout/audience.ts';
@@ -36,8 +37,6 @@ export type DetachSession = (id: ChannelId, userId: UserId, sessionId: string) =
 
 /** For this long after a user moved here, homes may still reopen sessions of the user. */
 const REOPENING_MS = 10_000;
-/** With more changes of ownership in that time, every user counts as moved. */
-const LATE_MOVES_MAX = 64;
 
 /** An open session and the lobbies that count it as connected or are about to. */
 interface AttachedSession {
@@ -86,20 +85,21 @@ export class Attachments {
   readonly #outdated = new Map<ChannelId, Set<string>>();
   /** Number of changes of ownership. */
   #lateTakeovers = 0;
-  /** The latest changes of ownership, with the time until which sessions of the moved users may be reopened, monotonic. */
-  #lateMoves: { readonly untilMs: number; readonly moved: (id: string) => boolean }[] = [];
+  /** Sessions of these users may not be open here yet, although they were open at another owner. */
+  readonly #reopening: RecentMoves;
   /** Notifications from lobbies to the owners of users; `check` names sessions that may have ended. */
   readonly tell;
   readonly #detachAtOwner: DetachSession;
 
   constructor(ports: AttachmentPorts) {
     this.#ports = ports;
+    this.#reopening = new RecentMoves(ports.clock, REOPENING_MS);
     const { ask, tell } = ports.routing;
     this.#detachAtOwner = ask('lobbySessions.detach', ports.detach);
     const check = ask(
       'lobbySessions.check',
       async (userId: UserId, lobbyId: ChannelId, sessionIds: readonly string[]) => {
-        if (this.#isReopening(userId))
+        if (this.#reopening.has(userId))
           throw new NotServed('The sessions of the user are being opened again.');
         for (const sessionId of sessionIds) this.#detach(lobbyId, userId, sessionId);
         return null;
@@ -209,8 +209,7 @@ export class Attachments {
    */
   moved(moved: (id: string) => boolean): void {
     this.#lateTakeovers += 1;
-    const untilMs = this.#ports.clock.monotonic() + REOPENING_MS;
-    this.#lateMoves = [...this.#lateMoves.slice(-LATE_MOVES_MAX), { untilMs, moved }];
+    this.#reopening.add(moved);
     for (const attached of [...this.#byId.values()]) {
       // The session ended while the lease of this shard was not safe, so its lobbies were not notified.
       if (attached.session.over) {
@@ -263,7 +262,7 @@ export class Attachments {
     const moves = this.#lateTakeovers;
     return {
       sessions: open.map(refOf),
-      areAll: !this.#isReopening(userId),
+      areAll: !this.#reopening.has(userId),
       end: (outcome) => {
         this.#joins.delete(key);
         if (outcome.kind === 'joined')
@@ -272,13 +271,6 @@ export class Attachments {
         for (const report of reports) report();
       },
     };
-  }
-
-  /** Whether sessions of the user that were open at another owner may not be open here yet. */
-  #isReopening(userId: UserId): boolean {
-    const nowMs = this.#ports.clock.monotonic();
-    this.#lateMoves = this.#lateMoves.filter(({ untilMs }) => untilMs > nowMs);
-    return this.#lateMoves.length > LATE_MOVES_MAX || this.#lateMoves.some(({ moved }) => moved(userId));
   }
 
   /** These sessions were named in a join. `hasMoved`: ownership changed meanwhile, so a later owner may not know them. */

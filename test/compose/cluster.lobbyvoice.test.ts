@@ -155,7 +155,7 @@ describe('a player in the call of a lobby', () => {
     await cluster.until(() => !isIn(lobbyId, ann.userId), 'the end');
   });
 
-  it('is not put back into a call from which it was removed with the lobby', async () => {
+  it('does not join the call again after it was removed from the lobby and added again', async () => {
     const { ann, lobbyId } = await arrange({ home: 1, user: 2, lobby: 2 });
     const { lobbies } = cluster.ownerOf(lobbyId).features;
     const remove = lobbies.call(lobbyId, 'removeMember', { userId: ann.userId }, SYSTEM);

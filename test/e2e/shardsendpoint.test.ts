@@ -95,7 +95,7 @@ describe.runIf(database !== null)('an application with an interactions URL', () 
     expect(answers.length).toBe(accepted);
   });
 
-  test('is invoked from a session while the owner of its user is drained', async () => {
+  test('is never refused to an open session while the owner of its user is drained', async () => {
     const user = server.info.users[0]!;
     const sessions = await Promise.all(
       Array.from({ length: 12 }, () => GatewayClient.ready(server.info.gateway, { token: user.token })),

@@ -6,6 +6,7 @@ import { NotServed } from '../../../protocol/faults.ts';
 import type { ApplicationId, GuildId, UserId } from '../../../protocol/ids.ts';
 import type { Placement } from '../../placement/ports.ts';
 import type { Clock, Timer } from '../../runtime/clock.ts';
+import { RecentMoves } from '../../runtime/recentmoves.ts';
 import { matchingSessions, type Notifier } from '../../user/notifier.ts';
 import type { UserDelivery } from '../../user/userdelivery.ts';
 import type { Users } from '../../user/users.ts';
@@ -193,27 +194,15 @@ function clusterSender(userDelivery: UserDelivery, { clock, cluster }: NotifierP
 /** How long after a change of its user's owner a session that is not open there may still be opened once more. */
 const REOPENING_MS = 5_000;
 
-/** Whether the user got this owner a moment ago. Users arrive at a next owner before their sessions. */
-function recentMoves({ clock, cluster }: NotifierPorts): (userId: UserId) => boolean {
-  const { ownership } = cluster;
-  /** By partition. */
-  const movedAtMs = new Map<number, number>();
-  ownership.onChange(({ moved }) => {
-    for (const partition of moved) movedAtMs.set(partition, clock.monotonic());
-  });
-  return (userId) => {
-    const atMs = movedAtMs.get(ownership.partitionOf(userId));
-    return atMs !== undefined && clock.monotonic() - atMs < REOPENING_MS;
-  };
-}
-
 /** Queries about users, answered by their owners. */
-function userQueries(
-  ports: NotifierPorts,
-): Pick<Notifier, 'guildIdsOf' | 'hasSession' | 'keepsSession' | 'plays' | 'presencesOf'> {
-  const { users, cluster } = ports;
-  const hasJustMoved = recentMoves(ports);
+function userQueries({
+  users,
+  clock,
+  cluster,
+}: NotifierPorts): Pick<Notifier, 'guildIdsOf' | 'hasSession' | 'keepsSession' | 'plays' | 'presencesOf'> {
   const { ownership, router } = cluster;
+  const reopening = new RecentMoves(clock, REOPENING_MS);
+  cluster.routing.onMoved((moved) => reopening.add(moved));
   const { ask } = cluster.routing;
   const presencesHere = (userIds: readonly UserId[]): Map<UserId, Presence> =>
     new Map(
@@ -230,7 +219,7 @@ function userQueries(
   const hasSession = ask('users.hasSession', async (userId: UserId, sessionId: string): Promise<boolean> => {
     const session = users.sessions(userId).find((each) => each.sessionId === sessionId);
     // The router asks again, until the session is open or its user has had this owner for a while.
-    if (!session && hasJustMoved(userId))
+    if (!session && reopening.has(userId))
       throw new NotServed('The sessions of the user are not open here yet.');
     return session?.authorization === null;
   });

@@ -17,7 +17,7 @@ const idsAfter = (...received: Parameters<typeof after>) =>
   (after(...received).lobbyVoice ?? []).map(({ lobbyId }) => lobbyId);
 
 describe('the calls of lobbies of a session', () => {
-  it('are those in which it is shown, as it was shown last', () => {
+  it('are those of the latest voice states of the session', () => {
     const silent = { selfDeaf: false, selfVideo: false };
     expect(after(state('50'), state('51'), state('50', { self_mute: false }))).toEqual({
       wantsAuthorizeRequests: false,

@@ -57,7 +57,7 @@ const inEndedStream = { ...inStream, callId: '6000' as ChannelId };
 describe('the address of a call', () => {
   const d = { token: 'token', guild_id: GUILD, endpoint: 'voice.example:1' };
 
-  it('is sent with the dispatches of the guild to a session that subscribes to it, else to the session alone', () => {
+  it('is delivered through the guild to a session that subscribes to it, and to any other session directly', () => {
     const { owner, log, state } = arrange();
     owner.invite(inGuild, 'token');
     state.isSubscribed = true;
@@ -86,7 +86,7 @@ it('the next owner of a private channel loads it when its call has moved; guilds
   expect(log).toEqual([['private', PRIVATE, 'getChannel', { channelId: PRIVATE }, SYSTEM]]);
 });
 
-it('a user whom the call dropped leaves the place of the call; one of an ended stream leaves nothing', () => {
+it('a user dropped by a call leaves its channel, lobby or stream; after the end of a stream nothing changes', () => {
   const { owner, log } = arrange();
   for (const seat of [inGuild, inPrivate, inLobby, inStream, inEndedStream]) owner.dropped(seat);
   expect(log).toEqual([

@@ -25,7 +25,6 @@ function arrange(isAlone = false) {
     cluster: {
       ownership: {
         owns: (userId: string) => userId === ANN && state.owns,
-        partitionOf: () => 3,
         ownerOf: (userId: string) => {
           const shardId = state.shardOf(userId);
           return shardId === null ? null : { shardId };
@@ -41,6 +40,7 @@ function arrange(isAlone = false) {
           state.sentTo.push(to.map(([userId]) => userId).join());
         },
         ask: (_name: string, run: unknown) => run,
+        onMoved: (run: (moved: () => boolean) => void) => listeners.add(() => run(() => true)),
       },
       router: { serve: () => undefined },
     },
@@ -167,7 +167,7 @@ describe('a session', () => {
     expect(await Promise.all(keeps)).toEqual([true, true, false]);
   });
 
-  it('is neither known nor unknown for a moment after its user has moved, unless it is open', async () => {
+  it('is answered for only when it is open, in the five seconds after its user has moved', async () => {
     const { clock, state, notifier, moved } = arrange();
     expect(await notifier.hasSession(ANN, 's1')).toBe(false);
     moved(true);
