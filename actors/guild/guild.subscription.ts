@@ -1,21 +1,20 @@
-import { Audiences, receivesGuilds } from '../../engine/fanout/audience.ts';
+import { type Audiences, receivesGuilds } from '../../engine/fanout/audience.ts';
 import type { DispatchBody, Origin, Recipient } from '../../engine/fanout/body.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { ownRequestDispatch } from '../../engine/guild/joinrequests.ts';
 import { guildCreatePayload } from '../../engine/guild/payloads.ts';
 import { withRequests } from '../../engine/guild/screening.ts';
-import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
-import { dispatchRow } from '../../protocol/dispatches.ts';
 import { NotServed } from '../../protocol/faults.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
 import type { MemberListRequest } from '../../protocol/link.sessions.ts';
 import type { Subscribed } from '../placement/ports.ts';
 import type { Work } from '../runtime/resident.machine.ts';
-import type { DispatchStream, StreamDispatch } from '../runtime/stream.ts';
+import type { DispatchStream } from '../runtime/stream.ts';
 import { missingOr } from '../runtime/work.ts';
 import type { GuildMemberLists } from './guild.memberlists.ts';
+import { isStale, type MissedDispatch, missed } from './guild.missed.ts';
 
 /** A session that may end while it is being subscribed. */
 export interface Subscribing extends Recipient {
@@ -72,14 +71,6 @@ interface Ports extends SubscribedBefore {
   fault(error: Error): void;
 }
 
-/** The first dispatches to new subscribers. */
-interface SubscriptionDispatch {
-  readonly t: string;
-  readonly d: object;
-  readonly to: readonly Recipient[];
-  readonly origin: Origin | null;
-}
-
 /**
  * Work that subscribes sessions to a guild and delivers GUILD_CREATE, or the dispatches that a session has missed.
  *
@@ -112,8 +103,9 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       }
       // A position in the stream of an actor that ended without a successor cannot be resumed.
       const resuming = behind.filter(({ after }) => after === null || !stream?.isOrphan(after));
-      const catchUp = missed(guild, resuming, stream, nowMs);
-      const stale = stream ? behind.filter((each) => isStale(each, stream, ports.subscribedAt)) : [];
+      const past = { stream, subscribedAt: ports.subscribedAt };
+      const catchUp = stream ? missed(guild, resuming, { ...past, stream }, nowMs) : [];
+      const stale = stream ? behind.filter((each) => isStale(each, { ...past, stream })) : [];
       const withdrawn = stream && stale.length > 0 ? unavailable(guild, stale, stream) : [];
       if (withdrawn.length > 0) stream?.next();
       const shown = arrived.filter((each) => isShownTo(each, { stream, behind, stale, shown: ports.shown }));
@@ -164,7 +156,7 @@ const isShownTo = (
 
 const subscriberOf = ({ subscriber }: Entering): Recipient => subscriber;
 
-function deliverAll(all: readonly SubscriptionDispatch[], { body }: Pick<Ports, 'body'>): void {
+function deliverAll(all: readonly MissedDispatch[], { body }: Pick<Ports, 'body'>): void {
   for (const { t, d, to, origin } of all) {
     const one = body(t, d, origin);
     for (const subscriber of to) subscriber.deliver(one);
@@ -201,38 +193,8 @@ function sessionsNamed({ sessions }: Audiences, { sessionId }: Recipient): Recip
   return before && !before.over ? [before] : [];
 }
 
-/**
- * Whether the client may know other channels than its session can see now. CHANNEL_CREATE and CHANNEL_DELETE for a change
- * of visibility are computed for subscribed sessions only. A session may have missed them unless it was subscribed to this
- * actor at its position: an earlier owner cannot be asked, an actor of the same epoch may have ended in between, and the
- * answer to an earlier request, which subscribed the session later, may be lost.
- */
-function isStale(
-  { subscriber, after }: Entering,
-  stream: DispatchStream,
-  subscribedAt: Ports['subscribedAt'],
-): boolean {
-  const dispatches = after === null ? 'tooOld' : stream.since(after);
-  if (after === null || dispatches === 'tooOld') return false;
-  if (stream.isOrphan(after)) return true;
-  const isComputed = (subscribedAt.get(subscriber) ?? Number.POSITIVE_INFINITY) <= after;
-  const isOwn = (d: object) => userIdOf(d) === subscriber.userId;
-  return dispatches.some(({ t, d }) => {
-    const { membership, changesVisibility } = dispatchRow(t);
-    if (membership === 'left' && isOwn(d)) return true;
-    return !isComputed && (changesVisibility === 'all' || (changesVisibility === 'own' && isOwn(d)));
-  });
-}
-
-/** The user that a dispatch of a membership names. */
-const userIdOf = (d: object): string => (d as { user: { id: string } }).user.id;
-
 /** Sent before GUILD_CREATE is repeated: clients ignore a guild that they hold, unless it was unavailable. */
-function unavailable(
-  guild: Guild,
-  stale: readonly Entering[],
-  stream: DispatchStream,
-): SubscriptionDispatch[] {
+function unavailable(guild: Guild, stale: readonly Entering[], stream: DispatchStream): MissedDispatch[] {
   const to = stale.flatMap(({ subscriber }) => (receivesGuilds(subscriber) ? [subscriber] : []));
   const origin = { ownerId: stream.ownerId, n: stream.next() };
   return [{ t: 'GUILD_DELETE', d: { id: guild.id, unavailable: true }, to, origin }];
@@ -244,7 +206,7 @@ function guildCreates(
   arrived: readonly Entering[],
   stream: DispatchStream | null,
   nowMs: number,
-): SubscriptionDispatch[] {
+): MissedDispatch[] {
   const origin = stream && { ownerId: stream.ownerId, n: stream.last };
   return arrived.flatMap(({ subscriber, largeThreshold }) => {
     const { userId, intents } = subscriber;
@@ -260,9 +222,9 @@ function guildCreates(
  */
 function ownRequests(
   guild: Guild,
-  creates: readonly SubscriptionDispatch[],
+  creates: readonly MissedDispatch[],
   stream: DispatchStream | null,
-): SubscriptionDispatch[] {
+): MissedDispatch[] {
   const requests = creates.flatMap(({ to }) =>
     to.flatMap((subscriber) => {
       const request = ownRequestDispatch(guild, subscriber.userId);
@@ -273,56 +235,6 @@ function ownRequests(
   const origin = stream && { ownerId: stream.ownerId, n: stream.next() };
   return requests.map((request) => ({ ...request, origin }));
 }
-
-/** The dispatches that sessions with the guild have missed, for those that may see them now. */
-function missed(
-  guild: Guild,
-  arrived: readonly Entering[],
-  stream: DispatchStream | null,
-  nowMs: number,
-): SubscriptionDispatch[] {
-  if (!stream) return [];
-  const afters = new Map<Recipient, number>();
-  for (const { subscriber, after } of arrived) if (after !== null) afters.set(subscriber, after);
-  if (afters.size === 0) return [];
-  let [first, last] = [Number.POSITIVE_INFINITY, 0];
-  for (const after of afters.values()) [first, last] = [Math.min(first, after), Math.max(last, after)];
-  const dispatches = stream.since(first);
-  if (dispatches === 'tooOld') return [];
-  const among = new Audiences(afters.keys());
-  // A removed member who rejoined receives the guild again, and nothing of it in between: the session may have received
-  // GUILD_DELETE in the meantime, from the stream that it asks to continue.
-  const repeated = dispatches.filter(({ t }) => t !== 'GUILD_DELETE');
-  const removedAt = removalsOf(dispatches);
-  return repeated.flatMap(({ t, d: payload, to: audience, n }) =>
-    among.recipients(guild, { t, d: payload, to: audience } as Dispatch, nowMs).flatMap(({ d, to: all }) => {
-      const isMissed = (session: Recipient) =>
-        (afters.get(session) ?? n) < n &&
-        !isRemovedBefore(removedAt.get(session.userId), afters.get(session), n);
-      const to = n > last && removedAt.size === 0 ? all : all.filter(isMissed);
-      return to.length === 0
-        ? []
-        : [{ t, d, to, origin: { ownerId: stream.ownerId, n, epoch: stream.epoch } }];
-    }),
-  );
-}
-
-/** By user: the numbers of the dispatches that say that the user is no longer a member. */
-function removalsOf(dispatches: readonly StreamDispatch[]): ReadonlyMap<string, readonly number[]> {
-  const removals = new Map<string, number[]>();
-  for (const { t, d, n } of dispatches) {
-    if (dispatchRow(t).membership !== 'left') continue;
-    const userId = userIdOf(d);
-    removals.set(userId, [...(removals.get(userId) ?? []), n]);
-  }
-  return removals;
-}
-
-const isRemovedBefore = (
-  removals: readonly number[] | undefined,
-  after: number | undefined,
-  n: number,
-): boolean => removals?.some((at) => at > (after ?? n) && at <= n) ?? false;
 
 /** Unsubscribes every session of a user who is no longer a member. @returns These sessions. */
 export function dismiss(audiences: Audiences, userId: UserId): readonly Recipient[] {

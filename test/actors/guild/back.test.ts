@@ -71,6 +71,38 @@ describe('a session', () => {
     guild.close();
   });
 
+  it.each([
+    ['is not sent what was written while it could not see the channel', true],
+    ['is not sent what was written while nobody knows whether it could see the channel', false],
+  ])('%s', async (_how, stands) => {
+    const guild = new OwnedGuild();
+    const bob = new FollowingSession('b1', BOB);
+    await entered(guild, new FollowingSession('a1', ANN), bob);
+    const did = async (act: Promise<unknown>) => {
+      await settleAll();
+      guild.owner.settle();
+      expect(await act).toMatchObject({ ok: true });
+    };
+    const cursor = bob.heard.find(([kind]) => kind === 'f')?.[1] ?? 0;
+    await did(guild.say(SQUARE, 'before'));
+    if (!stands)
+      guild.owner.registry.workWith(GUILD_ID, (shell) => ({
+        run: () => unsubscribe(shell.audiences, bob.ear),
+        refuse: () => undefined,
+        fault: () => undefined,
+      }));
+    const overwrite = { id: BOB, type: 1, allow: '0', deny: String(P.VIEW_CHANNEL) } as const;
+    await did(guild.call('setOverwrite', { channelId: SQUARE, overwrite } as never));
+    await did(guild.say(SQUARE, 'while hidden'));
+    await did(guild.call('deleteOverwrite', { channelId: SQUARE, overwriteId: BOB } as never));
+    await did(guild.say(SQUARE, 'while shown'));
+    const back = new FollowingSession('b1', BOB);
+    back.heard.push(['f', cursor]);
+    expect(await entered(guild, back)).toEqual(['member']);
+    expect(back.messages).toEqual(stands ? ['before', 'while shown'] : ['while shown']);
+    guild.close();
+  });
+
   it('receives nothing of the guild from the removal of its user until GUILD_CREATE', async () => {
     const guild = new OwnedGuild();
     const bob = new FollowingSession('b1', BOB);
