@@ -37,12 +37,19 @@ type VoiceChangeRequest = Omit<VoiceStateRequest, 'guildId'>;
 /** The places of a user session, of which it is in one at a time. Replies may arrive in another order than its requests. */
 interface SessionPlaces {
   readonly session: LiveSession;
-  /** The one that it last asked for, or stays in because that was refused; null before its first request. */
+  /** The one that it last asked for, or stays in because that was refused; null when it asked for none. */
   wanted: VoicePlace | null;
   /** The last one that let it in. */
   joined: VoicePlace | null;
-  /** It was opened at another shard before, and has been let in nowhere since: it may be in any place. */
+  /** It may be in any place: it was opened at another shard before, or a place has not answered, and none has let it in since. */
   isUnknown: boolean;
+  /** By id: the places that it leaves, until their owners have answered. */
+  readonly leaving: Map<string, Leaving>;
+}
+
+interface Leaving {
+  readonly place: VoicePlace;
+  readonly left: Promise<void>;
 }
 
 /** Upper bound on the private channels that are asked for a session whose place is unknown; those with the newest messages. */
@@ -107,17 +114,30 @@ const ofOwners = (ports: PlacePorts) => {
 };
 
 const placesOfNew = (session: LiveSession): SessionPlaces => ({
-  ...{ session, wanted: null, joined: null, isUnknown: false },
+  ...{ session, wanted: null, joined: null, isUnknown: false, leaving: new Map() },
 });
 
 const distinct = ({ wanted, joined }: SessionPlaces): VoicePlace[] =>
   [wanted, joined?.id === wanted?.id ? null : joined].filter((place) => place !== null);
 
 /** Takes sessions out of places. */
-function leaving(
-  { notifier, storage, onFault }: PlacePorts,
-  owners: Pick<ReturnType<typeof ofOwners>, 'leave'>,
-) {
+function leaving(ports: PlacePorts, owners: Pick<ReturnType<typeof ofOwners>, 'leave'>) {
+  const { notifier, storage, onFault } = ports;
+  const askIn = askingIn(ports);
+  /** Leaves a place that the session is in, or may be let into: also when a link breaks. Resolves with the answer. */
+  function one({ session, leaving }: SessionPlaces, place: VoicePlace): Promise<void> {
+    const { sessionId } = session;
+    const left = askIn(place, { ...NOWHERE, sessionId }, authorityOf(session.principal))
+      .then(
+        () => undefined,
+        (fault) => onFault(fault, sessionId),
+      )
+      .then(() => {
+        if (leaving.get(place.id)?.left === left) leaving.delete(place.id);
+      });
+    leaving.set(place.id, { place, left });
+    return left;
+  }
   const leave = (session: LiveSession, place: VoicePlace): void =>
     owners.leave(place.id, place, session.sessionId, authorityOf(session.principal));
   async function calls(session: LiveSession, stays?: SessionPlaces): Promise<void> {
@@ -139,7 +159,8 @@ function leaving(
       leaveThem(session, stays).catch((fault) => onFault(fault, session.sessionId));
   };
   return {
-    one: leave,
+    one,
+    atEnd: leave,
     calls: (of: SessionPlaces): void => fromUnknown(of, calls),
     /** @param stays What this session asks for meanwhile is not left. */
     unknown: (of: SessionPlaces, stays?: SessionPlaces): void => fromUnknown(of, all, stays),
@@ -159,35 +180,81 @@ function joining(
   function stayIn(own: SessionPlaces, place: VoicePlace): void {
     const before = own.joined;
     own.joined = place;
-    if (before && before.id !== place.id) leave.one(own.session, before);
+    if (before && before.id !== place.id) leave.one(own, before);
     for (const session of users.sessions(own.session.userId)) {
       const other = known.get(session);
       if (!other) continue;
       leave.unknown(other, own);
       other.isUnknown = false;
       if (other === own) continue;
-      if (other.joined && other.joined.id !== place.id) leave.one(other.session, other.joined);
+      if (other.joined && other.joined.id !== place.id) leave.one(other, other.joined);
       other.joined = null;
     }
+  }
+
+  function settleIn(own: SessionPlaces, place: VoicePlace): void {
+    own.wanted ??= place;
+    if (own.session.over || own.wanted.id !== place.id) leave.one(own, place);
+    else stayIn(own, place);
+  }
+
+  /**
+   * What the start in a place waits for. The end of a private call names no channel: clients would take it for that of the next call, unless
+   * it is shown first. The place itself may still have to be left, for a request before this one.
+   */
+  function endsBefore(own: SessionPlaces, place: VoicePlace): Promise<void>[] {
+    const all = [...users.sessions(own.session.userId)].flatMap((session) => known.get(session) ?? []);
+    for (const each of new Set([own, ...all])) {
+      const { joined } = each;
+      if (joined?.kind !== 'private' || place.kind !== 'private' || joined.id === place.id) continue;
+      each.joined = null;
+      leave.one(each, joined);
+    }
+    const isAwaited = ({ place: other }: Leaving) =>
+      other.id === place.id || (other.kind === 'private' && place.kind === 'private');
+    return [...new Set([own, ...all])]
+      .flatMap(({ leaving }) => [...leaving.values()].filter(isAwaited))
+      .map(({ left }) => left);
+  }
+
+  /** It is not known whether the place has let the session in. */
+  function forget(own: SessionPlaces, place: VoicePlace): void {
+    if (own.session.over || (own.wanted && own.wanted.id !== place.id)) leave.one(own, place);
+    else own.isUnknown = true;
+  }
+
+  /** A session that was opened again since its request has other places here. */
+  function latest(own: SessionPlaces): SessionPlaces {
+    const { userId, sessionId } = own.session;
+    const open = [...users.sessions(userId)].find((each) => each.sessionId === sessionId);
+    return (open && known.get(open)) ?? own;
   }
 
   return (own: SessionPlaces, place: VoicePlace, wish: VoiceChangeRequest): void => {
     const { session } = own;
     const joins = wish.channelId !== null;
-    if (joins && !session.bot) own.wanted = place;
+    if (!joins && own.wanted?.id === place.id) own.wanted = null;
+    else if (joins && !session.bot) own.wanted = place;
     const settle = (inVoice: boolean): void => {
       const { wanted, joined } = own;
       if (session.bot) {
-        if (inVoice && session.over) leave.one(session, place);
+        if (inVoice && session.over) leave.one(own, place);
       } else if (!inVoice) {
         // The request was refused: the session stays where it was.
         if (joined && wanted === place) own.wanted = joined;
-      } else if (session.over || wanted?.id !== place.id) leave.one(session, place);
-      else stayIn(own, place);
+      } else settleIn(latest(own), place);
     };
-    askIn(place, { ...wish, sessionId: session.sessionId }, authorityOf(session.principal))
-      .then((reply) => joins && settle(reply.ok && reply.value !== null))
-      .catch((fault) => onFault(fault, session.sessionId));
+    const send = (): void => {
+      askIn(place, { ...wish, sessionId: session.sessionId }, authorityOf(session.principal))
+        .then((reply) => joins && settle(reply.ok && reply.value !== null))
+        .catch((fault) => {
+          if (joins && !session.bot) forget(latest(own), place);
+          onFault(fault, session.sessionId);
+        });
+    };
+    const ends = joins && !session.bot ? endsBefore(own, place) : [];
+    if (ends.length === 0) send();
+    else Promise.all(ends).then(() => own.wanted === place && !session.over && send());
   };
 }
 
@@ -212,7 +279,8 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
       else if (wish.channelId !== null) join(own, { kind: 'private', id: wish.channelId }, wish);
       else {
         // Users name no guild when they leave voice.
-        for (const place of distinct(own)) leave.one(session, place);
+        for (const place of distinct(own)) leave.one(own, place);
+        own.wanted = null;
         leave.unknown(own);
       }
     },
@@ -227,8 +295,8 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
 
     ended(session, guildIds) {
       const own = placesOf(session);
-      for (const id of guildIds) leave.one(session, { kind: 'guild', id });
-      for (const place of distinct(own)) if (place.kind === 'private') leave.one(session, place);
+      for (const id of guildIds) leave.atEnd(session, { kind: 'guild', id });
+      for (const place of distinct(own)) if (place.kind === 'private') leave.atEnd(session, place);
       leave.calls(own);
     },
 

@@ -7,20 +7,28 @@ import { SYSTEM } from '../../../engine/kernel/authority.ts';
 import type { ChannelId, GuildId, UserId } from '../../../protocol/ids.ts';
 import { createVoicePlaces, type PlacePorts } from '../../../services/voice/places.ts';
 
+const [ONE, TWO, THREE] = ['2001', '2002', '2003'] as unknown as [GuildId, GuildId, GuildId];
+const [GUILD, OTHER_GUILD] = ['2001', '2002'] as unknown as [GuildId, GuildId];
+const STATE = { selfMute: false, selfDeaf: false, selfVideo: false };
 const [FIRST, SECOND, THIRD] = ['1001', '1002', '1003'] as unknown as [ChannelId, ChannelId, ChannelId];
 
-/** Private channels whose replies to a join the test gives. */
+/** Guilds and private channels whose replies to a join the test gives. */
 function arrange() {
   const left: string[] = [];
   const joins: { readonly id: string; readonly reply: (reply: object) => void }[] = [];
+  const command = (id: string, isJoin: boolean) => {
+    if (isJoin) return new Promise((reply) => joins.push({ id, reply }));
+    left.push(id);
+    return Promise.resolve({ ok: true, value: null });
+  };
   const places = createVoicePlaces({
-    guilds: { isResident: () => false },
-    privateChannels: { peek: () => ({}) },
-    inPrivate: (id: string, _type: string, { join }: { readonly join: boolean }) => {
-      if (join) return new Promise((reply) => joins.push({ id, reply }));
-      left.push(id);
-      return Promise.resolve({ ok: true, value: null });
+    guilds: {
+      isResident: () => true,
+      call: (id: string, _type: string, { channelId }: { readonly channelId: string | null }) =>
+        command(id, channelId !== null),
     },
+    privateChannels: { peek: () => ({}) },
+    inPrivate: (id: string, _type: string, { join }: { readonly join: boolean }) => command(id, join),
     ...{ routing: HERE, notifier: {}, storage: {}, users: { sessions: () => [] } },
     onFault: (error: unknown) => {
       throw error;
@@ -30,69 +38,121 @@ function arrange() {
     ...{ sessionId: 's1', userId: '1', bot: false, over: false },
     principal: { userId: '1', bot: false, applicationId: null, applicationFlags: 0, authorization: null },
   } as unknown as LiveSession;
-  const ask = (channelId: ChannelId | null) =>
-    places.ask(session, { guildId: null, channelId, selfMute: false, selfDeaf: false, selfVideo: false });
+  const ask = (id: string | null) =>
+    places.ask(session, { ...STATE, guildId: id as GuildId | null, channelId: id === null ? null : FIRST });
+  const call = (channelId: ChannelId) => places.ask(session, { ...STATE, guildId: null, channelId });
   /** Replies to the join that was requested at this position, counted from 0. */
   const answer = async (at: number, isIn: boolean) => {
     joins[at]?.reply(isIn ? { ok: true, value: {} } : { ok: false, refusal: {} });
     await new Promise<void>((resolve) => setImmediate(resolve));
   };
-  return { places, session, ask, answer, left };
+  return { places, session, ask, call, answer, left, joins };
 }
 
 describe('a session that joins one place after another', () => {
   it('leaves the earlier one when the later one lets it in', async () => {
     const { ask, answer, left } = arrange();
-    ask(FIRST);
+    ask(ONE);
     await answer(0, true);
-    ask(SECOND);
+    ask(TWO);
     expect(left).toEqual([]);
     await answer(1, true);
-    expect(left).toEqual([FIRST]);
+    expect(left).toEqual([ONE]);
   });
 
   it.each([[[1, 2, 3]], [[3, 2, 1]], [[2, 3, 1]], [[2, 1, 3]]])(
     'leaves the first at its end when the others refused it in the order %j',
     async (order) => {
       const { places, session, ask, answer, left } = arrange();
-      ask(FIRST);
+      ask(ONE);
       await answer(0, true);
-      ask(SECOND);
-      ask(THIRD);
-      ask(SECOND);
+      ask(TWO);
+      ask(THREE);
+      ask(TWO);
       for (const at of order) await answer(at, false);
-      places.ended(session, []);
-      expect(left).toEqual([FIRST]);
+      places.ended(session, [ONE]);
+      expect(left).toEqual([ONE]);
     },
   );
 
   it('leaves what lets it in when it has asked for another meanwhile, or has ended', async () => {
     const { places, session, ask, answer, left } = arrange();
-    ask(FIRST);
-    ask(SECOND);
+    ask(ONE);
+    ask(TWO);
     await answer(1, true);
     await answer(0, true);
-    expect(left.splice(0)).toEqual([FIRST]);
-    ask(THIRD);
-    places.ended(session, []);
-    expect(left.splice(0)).toEqual([THIRD, SECOND]);
+    expect(left.splice(0)).toEqual([ONE]);
+    ask(THREE);
+    places.ended(session, [THREE, TWO]);
+    expect(left.splice(0)).toEqual([THREE, TWO]);
     Object.assign(session, { over: true });
     await answer(2, true);
-    expect(left).toEqual([THIRD]);
+    expect(left).toEqual([THREE]);
   });
 
   it('leaves both when its client leaves before the later one has answered', async () => {
     const { ask, answer, left } = arrange();
-    ask(FIRST);
+    ask(ONE);
     await answer(0, true);
-    ask(SECOND);
+    ask(TWO);
     ask(null);
-    expect(left).toEqual([SECOND, FIRST]);
+    expect(left).toEqual([TWO, ONE]);
   });
 });
 
-const [GUILD, OTHER_GUILD] = ['2001', '2002'] as unknown as [GuildId, GuildId];
-const STATE = { selfMute: false, selfDeaf: false, selfVideo: false };
+describe('a session in a private call', () => {
+  it('leaves it before it asks for another, whose start would be followed by an end that names no call', async () => {
+    const { call, answer, left, joins } = arrange();
+    call(FIRST);
+    await answer(0, true);
+    call(SECOND);
+    expect([left, joins.length]).toEqual([[FIRST], 1]);
+    await turn();
+    expect(joins[1]?.id).toBe(SECOND);
+    await answer(1, true);
+    expect(left).toEqual([FIRST]);
+  });
+
+  it('leaves it before another session of its user asks for another call', async () => {
+    const { session, join, left } = arrangeUser();
+    const [s1, s2] = [session('s1'), session('s2')];
+    await join(s1, null, FIRST);
+    const joining = join(s2, null, SECOND);
+    expect(left).toEqual([`s1 ${FIRST}`]);
+    await joining;
+    await join(s2, GUILD, THIRD);
+    expect(left).toEqual([`s1 ${FIRST}`, `s2 ${SECOND}`]);
+  });
+
+  it('asks for a call that it leaves only when that has answered', async () => {
+    const { call, ask, left, joins } = arrange();
+    call(FIRST);
+    ask(null);
+    call(FIRST);
+    expect([left, joins.length]).toEqual([[FIRST], 1]);
+    await turn();
+    expect(joins.map(({ id }) => id)).toEqual([FIRST, FIRST]);
+  });
+
+  it.each([
+    ['asks for nothing more when its client leaves meanwhile', null, [FIRST, SECOND], [FIRST]],
+    [
+      'asks for the third alone when its client asks for that meanwhile',
+      THIRD,
+      [FIRST],
+      [FIRST, THIRD],
+    ],
+  ])('%s', async (_how, then, leaves, asked) => {
+    const { places, session, call, answer, left, joins } = arrange();
+    call(FIRST);
+    await answer(0, true);
+    call(SECOND);
+    places.ask(session, { ...STATE, guildId: null, channelId: then });
+    await turn();
+    expect([left, joins.map(({ id }) => id)]).toEqual([leaves, asked]);
+  });
+});
+
 const NOWHERE = { ...STATE, channelId: null, sessionId: 's1' };
 
 /** Places that are in memory here when `resident` has their id. They record their commands, and admit when the test says so. */
@@ -124,12 +184,13 @@ function arrangeResident(resident: readonly string[], bot = false) {
 function arrangeUser() {
   const sessions: LiveSession[] = [];
   const left: string[] = [];
-  const state = { admits: true };
+  const state = { admits: true, admitting: Promise.resolve() };
   const command = async (
     id: string,
     _type: string,
     input: { sessionId: string; channelId?: string | null },
   ) => {
+    if (input.channelId !== null) await state.admitting;
     if (input.channelId === null) left.push(`${input.sessionId} ${id}`);
     return { ok: state.admits, value: input.channelId === null ? null : {}, refusal: {} };
   };
@@ -148,10 +209,12 @@ function arrangeUser() {
       throw error;
     },
   } as unknown as PlacePorts);
+  /** Opens a session, in place of another of its id. */
   const session = (sessionId: string, bot = false): LiveSession => {
     const principal = { userId: '1', bot, applicationId: null, applicationFlags: 0, authorization: null };
     const made = { sessionId, userId: '1', bot, over: false, principal } as unknown as LiveSession;
-    sessions.push(made);
+    const at = sessions.findIndex((each) => each.sessionId === sessionId);
+    sessions.splice(at < 0 ? sessions.length : at, 1, made);
     return made;
   };
   const join = async (by: LiveSession, guildId: GuildId | null, channelId: ChannelId | null) => {
@@ -242,6 +305,42 @@ describe('a session that was opened at another shard before', () => {
     places.reopened(bot);
     await join(bot, GUILD, THIRD);
     expect(left).toEqual([]);
+  });
+});
+
+describe('a session that was opened again here', () => {
+  const arrangeAgain = async () => {
+    const { places, session, left, state } = arrangeUser();
+    const before = session('s1');
+    let admit: () => void = () => undefined;
+    state.admitting = new Promise((resolve) => {
+      admit = resolve;
+    });
+    places.ask(before, { ...STATE, guildId: GUILD, channelId: THIRD });
+    const now = session('s1');
+    places.reopened(now);
+    const admitted = async () => {
+      admit();
+      await turn();
+    };
+    return { places, now, left, admitted };
+  };
+
+  it('is in the place that it asked for before, and leaves that for the next', async () => {
+    const { places, now, left, admitted } = await arrangeAgain();
+    await admitted();
+    expect(left.splice(0)).toEqual([`s1 ${OTHER_GUILD}`, `s1 ${FIRST}`, `s1 ${SECOND}`]);
+    places.ask(now, { ...STATE, guildId: OTHER_GUILD, channelId: THIRD });
+    await turn();
+    expect(left).toEqual([`s1 ${GUILD}`]);
+  });
+
+  it('leaves the place that it asked for before when it has asked for another since', async () => {
+    const { places, now, left, admitted } = await arrangeAgain();
+    places.ask(now, { ...STATE, guildId: OTHER_GUILD, channelId: THIRD });
+    await admitted();
+    expect(left).toContain(`s1 ${GUILD}`);
+    expect(left).not.toContain(`s1 ${OTHER_GUILD}`);
   });
 });
 
