@@ -97,6 +97,8 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   #game: LobbyGame | null = null;
   #isFresh = false;
   /** The next change that depends on time alone, Unix milliseconds. */
+  /** Whether the listener for voice has a call. The state may be ahead: its last facts may never become durable. */
+  #isCallRunning = false;
   #due: { readonly atMs: number; readonly timer: Timer } | null = null;
 
   constructor(id: string, ports: LobbyPorts, send: Send<LobbyState>) {
@@ -323,7 +325,9 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     const extensionsDue = !isDeleted && extensionSettling(state, nowMs).length > 0;
     this.#watch(isDeleted ? null : state);
     if (voiceChanges.length === 0 && !unsettled && !extensionsDue) return null;
+    const isCallRunning = state.voiceStates.size > 0;
     return () => {
+      this.#isCallRunning = isCallRunning;
       for (const notify of voiceChanges) notify(this.#ports.voiceListener());
       if (unsettled) this.#settle('settle');
       if (extensionsDue) this.#settle('settleExtensions');
@@ -369,7 +373,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     this.#game?.close('stopped');
     if (ending === 'deleted') return;
     const hasMoved = ending === 'moved';
-    if (state.voiceStates.size > 0)
+    if (state.voiceStates.size > 0 || this.#isCallRunning)
       this.#ports.voiceListener().ended(this.id, hasMoved ? 'lobby' : undefined);
     if (hasMoved) return;
     const sessions = [...state.sessions.values()];

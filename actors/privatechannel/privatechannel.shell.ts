@@ -85,6 +85,8 @@ export class PrivateChannelShell extends AggregateShell<
   readonly #send: Send<PrivateChannelState>;
   #ringing: Timer | null = null;
   readonly #stranded: StrandedCallers;
+  /** Whether clients and the listener for voice have a call. The state may be ahead: its last facts may never become durable. */
+  #isCallShown = false;
   /** Incremented when the relations are invalidated, so that the result of an earlier read is discarded. */
   #relationsVersion = 0;
   /** When the relations were read, monotonic milliseconds. */
@@ -202,6 +204,7 @@ export class PrivateChannelShell extends AggregateShell<
     addMessageWindows(this.#windows, state);
     const { call } = state;
     if (!call) return;
+    this.#isCallShown = true;
     // Keep the snapshot fresh from now on.
     this.#keeper?.changed();
     for (const voiceState of call.voiceStates.values()) {
@@ -313,6 +316,7 @@ export class PrivateChannelShell extends AggregateShell<
     this.#keeper?.changed();
     const { call } = state;
     return () => {
+      this.#isCallShown = call !== null;
       for (const { userId, voiceState } of stateChanges) {
         const voiceMember = callVoiceMember(voiceState);
         if (voiceMember) this.#ports.voiceListener().voiceJoined(voiceMember);
@@ -345,7 +349,7 @@ export class PrivateChannelShell extends AggregateShell<
     this.#ringing?.cancel();
     this.#stranded.end();
     const written = this.#keeper?.end();
-    if (!state.call) return;
+    if (!state.call && !this.#isCallShown) return;
     this.#ports.voiceListener().ended(this.id, ending === 'moved' ? 'private' : undefined);
     if (ending === 'moved') return;
     // The next owner must not restore a call whose end clients have received.
