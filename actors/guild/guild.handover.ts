@@ -6,7 +6,7 @@ import type { GatewayVoiceState } from '../../protocol/objects.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { KeptReply } from '../runtime/commandkeys.ts';
 import type { OwnerEpoch } from '../runtime/ownerepoch.ts';
-import type { StreamDispatch } from '../runtime/stream.ts';
+import type { DispatchStream, StreamDispatch } from '../runtime/stream.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 
 /** State of a guild that is in no table, passed from one owner to the next as JSON. */
@@ -25,6 +25,9 @@ export interface HandoverState {
 }
 
 const RECENT_MAX = 1_000;
+/** Dispatches in the snapshots for a crash, which are written after every change. */
+const RECENT_VOICE: ReadonlySet<string> = new Set(['VOICE_STATE_UPDATE', 'STREAM_DELETE']);
+const RECENT_VOICE_MAX = 32;
 
 /** The complete handover state, for a planned change of owner. */
 export const handoverStateOf = (
@@ -35,7 +38,7 @@ export const handoverStateOf = (
   // Older ones may have been left out: a session behind this number must receive the guild again.
   const [oldest] = told.length < RECENT_MAX ? [] : told;
   return {
-    ...{ ...voiceHandoverStateOf(guild), epoch, told },
+    ...{ ...voiceHandoverStateOf(guild, stream), epoch, told },
     floor: Math.max(stream.floor, oldest ? oldest.n - 1 : 0),
     presences: [...guild.presences.values()],
     slowmode: [...guild.slowmode],
@@ -43,8 +46,12 @@ export const handoverStateOf = (
   };
 };
 
-/** The part of the handover state that must survive a crash. */
-export const voiceHandoverStateOf = (guild: Guild): HandoverState => ({
+/**
+ * The part of the handover state that must survive a crash. Its last dispatches reach sessions that the lost owner did not: these would
+ * show users in voice who have left since.
+ */
+export const voiceHandoverStateOf = (guild: Guild, stream: DispatchStream): HandoverState => ({
+  told: stream.lastOf((t) => RECENT_VOICE.has(t), RECENT_VOICE_MAX),
   presences: [],
   voiceStates: [...guild.voiceStates.values()],
   liveVoice: [...guild.liveVoice],

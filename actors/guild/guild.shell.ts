@@ -104,7 +104,8 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   async #voiceSnapshot(): Promise<boolean> {
     const { state: guild, ownership, epoch } = this;
     if (!guild || !ownership || !epoch) return false;
-    await ownership.saveSnapshot({ ownerId: this.id, fence: epoch.fence, data: voiceHandoverStateOf(guild) });
+    const data = voiceHandoverStateOf(guild, epoch.stream);
+    await ownership.saveSnapshot({ ownerId: this.id, fence: epoch.fence, data });
     return guild.voiceStates.size > 0;
   }
 
