@@ -1,25 +1,13 @@
 import { isIPv6 } from 'node:net';
-import { Calls } from '../actors/call/calls.ts';
+import type { Calls } from '../actors/call/calls.ts';
 import { callListing } from '../actors/call/listing.ts';
-import { Streams } from '../actors/call/streams.ts';
-import { inOwnTurn } from '../actors/call/voicelistener.ts';
-import type { Guilds } from '../actors/guild/guilds.ts';
 import { systemClock } from '../actors/runtime/clock.ts';
-import { opened } from '../actors/runtime/opened.ts';
-import type { Supervisor } from '../actors/runtime/supervisor.ts';
-import {
-  isE2eeRequired,
-  rulesMsOf,
-  trustsProxyOfVoice,
-  voiceWorkersOf,
-  webrtcHostOf,
-} from '../config/choices.ts';
+import { trustsProxyOfVoice, voiceWorkersOf, webrtcHostOf } from '../config/choices.ts';
 import type { Config } from '../config/config.ts';
 import { CLOSE_GRACE_MS } from '../config/fixed.ts';
 import { mediaHost, voiceGatewayHost, voiceHost } from '../config/voice.ts';
 import type { CallControl, VoiceAddresses } from '../embedding.ts';
 import { VoiceAllowance } from '../engine/ratelimit/flood.ts';
-import { openDaveDelivery } from '../media/dave/group.ts';
 import { startInline } from '../media/io/inline.ts';
 import { createMediaPlane, IS_BUILT, type RunningMediaPlane } from '../media/io/plane.ts';
 import type { MediaMetrics } from '../media/plane.ts';
@@ -27,29 +15,16 @@ import { outwardAddress } from '../media/webrtc/outwardaddress.ts';
 import { createPeers } from '../media/webrtc/peers.ts';
 import type { PeerOptions } from '../media/webrtc/ports.ts';
 import { reserveUdpPort } from '../media/webrtc/reservation.ts';
-import { isInForce } from '../protocol/dates.ts';
 import { present } from '../protocol/present.ts';
 import { movingMs } from '../services/operator/drain.ts';
-import { createCallOwner } from '../services/voice/callowner.ts';
 import { redirectingCalls } from '../services/voice/elsewhere.ts';
-import type { PlacePorts, VoicePlaces } from '../services/voice/places.ts';
-import { askInOwnTurn, showingStreams, streamsThenCalls } from '../services/voice/streams.ts';
 import type { AddressWatch } from '../transports/http/addresswatch.ts';
 import { type HttpServer, startServer } from '../transports/http/server.ts';
 import { voiceRoutes } from '../transports/voice/routes.ts';
 import { voiceTls } from '../transports/voice/tls.ts';
-import type { Features } from './context.ts';
-import type { Foundation } from './foundation.ts';
+import { type CallPorts, createCalls } from './calls.ts';
 
-interface VoicePorts extends Foundation {
-  readonly supervisor: Supervisor;
-  readonly guilds: Guilds;
-  readonly privateChannels: PlacePorts['privateChannels'];
-  readonly inPrivate: PlacePorts['inPrivate'];
-  readonly notifier: PlacePorts['notifier'];
-  readonly routing: PlacePorts['routing'];
-  readonly places: VoicePlaces;
-  readonly features: Pick<Features, 'lobbies'>;
+interface VoicePorts extends CallPorts {
   readonly watch: AddressWatch | null;
 }
 
@@ -74,10 +49,8 @@ export function createVoice(ports: VoicePorts) {
   let open: Open | null = null;
   /** Opened first; calls use it while it is open. */
   let plane: RunningMediaPlane | null = null;
-  const streams: Streams = createStreams(ports, () => calls);
-  const calls: Calls = createCalls(
+  const { calls, ...served } = createCalls(
     ports,
-    streams,
     () => plane,
     () => open?.addresses.endpoint ?? null,
   );
@@ -86,14 +59,7 @@ export function createVoice(ports: VoicePorts) {
 
   return {
     calls,
-    streams,
-    /** Handles the stream opcodes of a session. */
-    ask: askInOwnTurn(streams, ports),
-    voiceListener: inOwnTurn(
-      streamsThenCalls(streams, calls),
-      (run) => ports.clock.defer(run),
-      (error) => ports.onFault(error, 'call'),
-    ),
+    ...served,
     routes,
     metrics,
     list: async () => callListing(calls.list(), await metrics()),
@@ -138,57 +104,6 @@ export function createVoice(ports: VoicePorts) {
     },
   };
 }
-
-/** The only voice region; the lists of regions name the same. */
-const REGION = 'local';
-
-/** Go Live over the calls. `calls` is a function because the calls are created later. */
-function createStreams(ports: VoicePorts, calls: () => Calls): Streams {
-  return new Streams({
-    get calls() {
-      return calls();
-    },
-    nextId: ports.nextId,
-    region: REGION,
-    deliver: ({ userId, sessionId }, t, d) => ports.notifier.notifySession(userId, sessionId, t, d),
-    show: showingStreams(ports),
-  });
-}
-
-function createCalls(
-  ports: VoicePorts,
-  streams: Streams,
-  plane: () => RunningMediaPlane | null,
-  endpoint: () => string | null,
-): Calls {
-  const { config, clock, wheel, randomBytes, onFault } = ports;
-  return new Calls({
-    settings: {
-      callsMax: config.calls_max,
-      membersMax: config.call_members_max,
-      e2eeRequired: isE2eeRequired(config, isInForce('calls_encrypted', rulesMsOf(config, clock.now()))),
-      resumeWindowMs: config.voice_resume_window_ms,
-    },
-    plane: {
-      open(callId, events) {
-        return opened(plane(), 'The engine does not listen, so there are no media.').open(callId, events);
-      },
-    },
-    openDave: openDaveDelivery,
-    supervisor: ports.supervisor,
-    wheel,
-    nowMs: () => clock.monotonic(),
-    randomBytes,
-    owner: createCallOwner({ ...ports, ...ports.features, streams, endpoint }),
-    onFault: (error) => onFault(error, 'call'),
-    onUnencrypted: ({ userId, serverId }) => ports.logger.warn({ userId, serverId }, UNENCRYPTED),
-  });
-}
-
-/** Logged for the operator, because the client's own library reports nothing and rejoins forever. */
-const UNENCRYPTED =
-  'A voice client was refused because it has no end-to-end encryption (close code 4017). Update its voice library: ' +
-  '@discordjs/voice 0.19 or newer has DAVE. Or set e2ee_required to false to let it in unencrypted; see docs/clients.md.';
 
 const createRoutes = (
   { config, clock, wheel, routing, watch, chaos, openFiles, onFault }: VoicePorts,

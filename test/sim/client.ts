@@ -2,11 +2,13 @@ import type { RowRange } from '../../engine/guild/memberlist.changes.ts';
 import { CAPABILITY } from '../../protocol/capabilities.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
 import { OP } from '../../protocol/opcodes.ts';
+import { ClientVoice } from './clientvoice.ts';
 import type { Judge } from './judge.ts';
 import { Life } from './life.ts';
 import type { LobbyTruth } from './lobbytruth.ts';
 import { takesLobbyChanges } from './lobbyview.ts';
 import type { Truth } from './truth.ts';
+import type { VoiceDoors } from './voicelines.ts';
 import type { ReceivedDispatch, ReceivedInteraction, Wire, WireEnd } from './wire.ts';
 import type { World } from './world.ts';
 
@@ -29,6 +31,8 @@ interface ClientPorts {
   readonly isAuthorized: (userId: string) => boolean;
   /** Called when a session of the invoker or the bot receives an interaction. */
   readonly interacted: (interaction: ReceivedInteraction) => void;
+  /** Where voice clients connect; absent in runs without calls. */
+  readonly voiceDoors?: VoiceDoors;
   /** How long a session without a connection can be resumed; 0: it may be lost at any time. */
   readonly resumableMs: number;
 }
@@ -40,6 +44,8 @@ export class SimClient implements WireEnd {
   readonly #token: string;
   readonly #ports: ClientPorts;
   life: Life;
+  /** The voice of its session; null in runs without calls. */
+  voice: ClientVoice | null = null;
   /** Its earlier sessions. */
   readonly past: Life[] = [];
   /** Whether READY or RESUMED was received on this connection. */
@@ -82,6 +88,7 @@ export class SimClient implements WireEnd {
   /** Sends a payload when the client is connected. */
   say(op: number, d: unknown): boolean {
     if (!this.up || !this.#wire) return false;
+    if (this.voice) this.#ports.world.note(`${this.life.name} sends op ${op}: ${JSON.stringify(d)}`);
     this.#wire.say(op, d);
     return true;
   }
@@ -122,6 +129,7 @@ export class SimClient implements WireEnd {
   /** Ends its session for good. */
   leave(): void {
     this.#awayUntilMs = Number.POSITIVE_INFINITY;
+    this.voice?.lines.leaveAll();
     this.#wire?.leave(1000);
     this.#down();
     this.#wire = null;
@@ -154,6 +162,7 @@ export class SimClient implements WireEnd {
           world.note(`${this.name} hears ${heard.t}, s ${heard.s}`);
         }
         this.life.heard(heard);
+        if (heard.t !== null) this.voice?.heard(heard.t, heard.d as object);
         // Its last requests may have been lost with the connection before.
         if (heard.t === 'RESUMED')
           for (const [guildId, { channelId, ranges, isProbe }] of this.life.lists.wishes)
@@ -179,8 +188,14 @@ export class SimClient implements WireEnd {
 
   #born(): Life {
     this.#lives += 1;
-    const { truth, judge, lobbies = null } = this.#ports;
-    return new Life(`${this.name}.${this.#lives}`, this.userId, truth, judge, lobbies);
+    const { world, truth, judge, lobbies = null, voiceDoors } = this.#ports;
+    const name = `${this.name}.${this.#lives}`;
+    const life = new Life(name, this.userId, truth, judge, lobbies);
+    this.voice?.lines.leaveAll();
+    this.voice = voiceDoors
+      ? new ClientVoice({ world, doors: voiceDoors, name }, this.userId, () => life.sessionId)
+      : null;
+    return life;
   }
 
   #down(): void {

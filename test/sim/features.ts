@@ -11,6 +11,7 @@ export const FEATURES = [
   'merges',
   'links',
   'lists',
+  'voice',
 ] as const;
 export type Feature = (typeof FEATURES)[number];
 

@@ -4,6 +4,7 @@ import type { SimCluster } from './cluster.ts';
 import type { Database } from './database.ts';
 import type { SimRegistry } from './directory.ts';
 import { judgeCalls, judgeGroups } from './finalgroups.ts';
+import { judgeVoice } from './finalvoice.ts';
 import type { Judge } from './judge.ts';
 import { judgeLists } from './lists.ts';
 import type { LobbyView } from './lobbyview.ts';
@@ -42,6 +43,7 @@ export function judgeEnd(
     }
   }
   if (workload.groups) judgeCalls(ports, workload.groups.wishes, breaks > 0);
+  if (workload.voice) judgeVoice(ports, workload.voice.wishes, { faults, breaks });
   judge.expect(workload.open === 0, 'answered', () => `${workload.open} commands have no answer`);
   for (const { what, fate, probe } of workload.commands)
     judge.expect(!probe || fate === 'done' || fate === 'refused', 'served again', () => `${what}: ${fate}`);

@@ -34,9 +34,18 @@ interface Created {
   readonly channels: readonly { readonly id: string; readonly last_message_id?: string | null }[];
 }
 
-/** Dispatches that a leaving member causes; a former owner of the guild may send them after GUILD_DELETE. */
+/**
+ * Dispatches that a leaving member causes; a former owner of the guild may send them after GUILD_DELETE. The address of a call reaches who
+ * is in it also while the guild is unavailable.
+ */
 const LEAVING: ReadonlySet<string> = new Set([
-  ...['GUILD_MEMBER_REMOVE', 'CHANNEL_DELETE', 'VOICE_STATE_UPDATE', 'THREAD_MEMBERS_UPDATE'],
+  ...[
+    'VOICE_SERVER_UPDATE',
+    'GUILD_MEMBER_REMOVE',
+    'CHANNEL_DELETE',
+    'VOICE_STATE_UPDATE',
+    'THREAD_MEMBERS_UPDATE',
+  ],
 ]);
 
 /**
@@ -184,7 +193,7 @@ export class Life {
     const last = this.#lastAt.get(channelId) ?? -1;
     judge.expect(told.at > last, 'order', () => `${this.name} hears ${content} of ${told.at} after ${last}`);
     this.#lastAt.set(channelId, told.at);
-    const saw = this.#truth.saw(this.userId, told, told.at, this.#truth.at);
+    const saw = this.#truth.saw(this.userId, told, told.at, told.at);
     judge.expect(saw !== 'never', 'permission', () => `${this.name} hears ${content} of ${channelId} unseen`);
   }
 

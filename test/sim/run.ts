@@ -99,11 +99,15 @@ function build(
     network,
     disk,
     config: scenario.config,
+    hasVoice: features.includes('voice'),
   });
   for (let at = 0; at < scenario.shards; at += 1) cluster.add();
   const interacted = (interaction: ReceivedInteraction) => workload.heard(interaction);
   const doors = (end: SimClient) => cluster.connect(end);
-  const common = { world, judge, truth, interacted, doors, resumableMs: keptMs };
+  const voiceDoors = (endpoint: string) =>
+    cluster.running.find(({ instance }) => instance === endpoint) ?? null;
+  const voice = features.includes('voice') ? { voiceDoors } : {};
+  const common = { world, judge, truth, interacted, doors, resumableMs: keptMs, ...voice };
   const ports = { ...common, isAuthorized: () => true };
   const isAuthorized = (userId: string) => (database.holdings.get(userId)?.grants.length ?? 0) > 0;
   const second = users.slice(0, scenario.seconds).map((user) => ({ ...user, name: `${user.name}b` }));
@@ -158,6 +162,7 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
     await world.run(scenario.workMs, failed);
     workload.stop();
     heal(parts);
+    world.after(SERVED_MS / 2, () => workload.voice?.calm());
     await world.run(scenario.workMs + SERVED_MS, failed);
     if (!failed()) workload.probe();
     await world.run(scenario.workMs + SERVED_MS + SETTLED_MS / 3, failed);

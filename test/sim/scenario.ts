@@ -24,14 +24,16 @@ export interface Scenario {
   readonly config: SimConfig;
 }
 
-type SimConfig = ReturnType<typeof boundsOf>;
+type SimConfig = ReturnType<typeof boundsOf> & Partial<ReturnType<typeof callsOf>>;
 
 export function scenarioOf(world: World, features: readonly Feature[], seed: number): Scenario {
   const usual = drawnOf(world);
   // A third of the runs with links have no faults: there, nothing excuses a lobby or channel whose link is one-sided.
   const isCalm = features.includes('links') && usual.seconds === 0;
   const calmed = isCalm ? { ...usual, faults: [], breaks: 0 } : usual;
-  const drawn = { ...calmed, lateShare: lateShareOf(seed, slowSeeds(isCalm, calmed.faults)) };
+  const lateShare = lateShareOf(seed, slowSeeds(isCalm, calmed.faults));
+  const config = features.includes('voice') ? { ...calmed.config, ...callsOf(seed) } : calmed.config;
+  const drawn = { ...calmed, lateShare, config };
   // Missed lobby and direct message dispatches are sent at once: a link without room for them never catches up.
   const hasDirect = features.some((feature) => feature !== 'reads' && feature !== 'slow');
   return !hasDirect ? drawn : { ...drawn, framesMax: Math.max(drawn.framesMax, CATCHING_UP) };
@@ -79,6 +81,13 @@ function lateShareOf(seed: number, slowShare: number): number {
   const random = new Random(seed ^ 0x1a7e_5a1e);
   const { fast, from, to } = LATE_SHARE;
   return random.next() < slowShare ? from + random.next() * (to - from) : fast;
+}
+
+/** Bounds of calls, drawn from a separate random sequence. The voice clients of a run have no end-to-end encryption. */
+function callsOf(seed: number) {
+  const random = new Random(seed ^ 0x0ca1_15ed);
+  const voice_resume_window_ms = random.next() < SMALL ? 500 + random.below(3_000) : 10_000;
+  return { voice_resume_window_ms, e2ee_required: false } satisfies Partial<Config>;
 }
 
 /** Every bound of the configuration: most as they are by default, some so small that the run meets them. */

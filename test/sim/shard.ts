@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { ShardOwnership } from '../../actors/cluster/membership/ownership.ts';
-import { createActors } from '../../compose/actors.ts';
+import { createActors, NO_CALLS } from '../../compose/actors.ts';
 import type { Foundation } from '../../compose/foundation.ts';
 import { foundationOf } from '../../compose/foundation.ts';
 import { type Config, DEFAULTS } from '../../config/config.ts';
@@ -22,6 +22,7 @@ import type { SimLinks, SimNetwork } from './network.ts';
 import { defineQueue } from './queue.ts';
 import { simStorage } from './storage.ts';
 import { DatabaseLine, type DatabaseWay } from './storeof.ts';
+import { createSimVoice, type SimVoice } from './voice.ts';
 import { SIM_LANE, Wire, type WireEnd } from './wire.ts';
 import { Host, HostClock, type World } from './world.ts';
 
@@ -49,6 +50,8 @@ export interface ShardPorts {
   readonly network: SimNetwork;
   readonly disk: SimDisk;
   readonly config: Partial<Config>;
+  /** Whether calls are served. */
+  readonly hasVoice: boolean;
 }
 
 /** The connections of one shard to the rest of the world; they outlive its runs. */
@@ -68,6 +71,8 @@ export class SimShard {
   readonly line: DatabaseLine;
   readonly server: ReturnType<typeof createActors>;
   readonly ownership: ShardOwnership;
+  /** Null in runs without calls. */
+  readonly voice: SimVoice | null;
   readonly links: SimLinks;
   /** Whether it accepts new connections. */
   listens = false;
@@ -108,7 +113,11 @@ export class SimShard {
       gatewayUrl: () => `ws://${id}`,
       publicUrl: () => 'http://sim',
       cluster: { ...member.cluster, journals },
+      voiceListener: () => this.voice?.voiceListener ?? NO_CALLS,
+      stream: (session, request) => this.voice?.ask(session, request),
     });
+    const voicePorts = { ...this.#foundation, ...this.server };
+    this.voice = ports.hasVoice ? createSimVoice(voicePorts, this.instance) : null;
     defineQueue(this.server.features.matchmaking);
     this.#listenIn();
     this.#socketHost = this.#gateway();
@@ -168,6 +177,7 @@ export class SimShard {
       await this.server.storage.writer.flush();
       await this.ownership.close();
       await this.server.close();
+      this.voice?.calls.close();
       this.links.refuse();
       this.clock.setTimer(() => {
         world.note(`${this.instance} has ended`);

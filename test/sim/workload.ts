@@ -23,6 +23,7 @@ import { ReadWork } from './reads.ts';
 import type { SimShard } from './shard.ts';
 import { QUEUE_FULL } from './storage.ts';
 import type { Truth } from './truth.ts';
+import { VoiceWork } from './voicework.ts';
 import type { ReceivedInteraction } from './wire.ts';
 import type { World } from './world.ts';
 
@@ -56,6 +57,7 @@ const WORK = {
   merges: MergeWork,
   links: LinkWork,
   lists: ListWork,
+  voice: VoiceWork,
 } as const;
 
 /** The activity of users and bots: calls as REST makes them, and payloads on gateway connections. */
@@ -107,6 +109,11 @@ export class Workload {
   /** Null in runs without links. */
   get links(): LinkWork | null {
     return this.#more.find((each) => each instanceof LinkWork) ?? null;
+  }
+
+  /** Null in runs without voice. */
+  get voice(): VoiceWork | null {
+    return this.#more.find((each) => each instanceof VoiceWork) ?? null;
   }
 
   get open(): number {
