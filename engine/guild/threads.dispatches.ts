@@ -60,15 +60,20 @@ export function membersChanged(
   return [...created, ...membersUpdated(guild, threadId, added, removed)];
 }
 
-/** The change, and after an archive each member's own membership. */
+// VIEW_CHANNEL does not depend on time-outs, so the time does not matter.
+const sees = (guild: Guild, userId: UserId, channel: GuildChannel | undefined): boolean =>
+  channel !== undefined && (channelPermissions(guild, userId, channel, 0) & P.VIEW_CHANNEL) !== 0n;
+
+/** The change, and after an archive each member's own membership: only for members who still see the parent channel. */
 export function threadUpdated(guild: Guild, { id }: Thread, wasArchived: boolean): Dispatch[] {
   const record = guild.threads.get(id);
   if (!record) return [];
   const update: Dispatch = { t: 'THREAD_UPDATE', d: record.thread, to: inThread(id) };
   const isBack = wasArchived && !record.thread.thread_metadata.archived;
   const present = isBack ? [...record.members.values()] : [];
+  const parent = channelById(guild, record.thread.parent_id);
   const members = present
-    .filter(({ user_id: userId }) => guild.sessionCounts.has(userId))
+    .filter(({ user_id: userId }) => guild.sessionCounts.has(userId) && sees(guild, userId, parent))
     .map(
       (member): Dispatch => ({
         t: 'THREAD_MEMBER_UPDATE',
@@ -85,12 +90,10 @@ export function threadDeleted(guild: Guild, thread: Thread, record: ThreadRecord
   const d = { id, guild_id, parent_id, type };
   if (type !== CHANNEL.PRIVATE_THREAD) return [{ t: 'THREAD_DELETE', d, to: inThread(id) }];
   const parent = channelById(guild, parent_id);
-  // VIEW_CHANNEL does not depend on time-outs, so the time does not matter.
-  const sees = (userId: UserId, channel: GuildChannel | undefined): boolean =>
-    channel !== undefined && (channelPermissions(guild, userId, channel, 0) & P.VIEW_CHANNEL) !== 0n;
   const userIds = [...guild.sessionCounts.keys()].filter(
     (userId) =>
-      sees(userId, parent) && (record?.members.has(userId) === true || sees(userId, record?.channel)),
+      sees(guild, userId, parent) &&
+      (record?.members.has(userId) === true || sees(guild, userId, record?.channel)),
   );
   return [{ t: 'THREAD_DELETE', d, to: { kind: 'users', userIds } }];
 }

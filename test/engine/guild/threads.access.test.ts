@@ -131,7 +131,49 @@ describe('a member who gains sight of a channel', () => {
   });
 });
 
+const lose = (userId: string) =>
+  ruled(guild, 'removeMemberRole', { userId, roleId: SIGHT }, OWNER_ID).dispatches;
+/** The users who are sent a dispatch of this name by itself. */
+const sentTo = (dispatches: readonly Dispatch[], name: string) =>
+  dispatches.flatMap(({ t, to }) => (t === name && to.kind === 'users' ? to.userIds : []));
+
+describe('a thread that returns from the archive', () => {
+  const back = (id: ChannelId) => {
+    const change = (archived: boolean) => ({ channelId: id, draft: {}, threadChange: { archived } });
+    expect(ruled(guild, 'updateChannel', change(true), OWNER_ID).code).toBeUndefined();
+    return sentTo(ruled(guild, 'updateChannel', change(false), OWNER_ID).dispatches, 'THREAD_MEMBER_UPDATE');
+  };
+
+  it.each([
+    ['public', PUBLIC],
+    ['private', PRIVATE],
+  ])('sends no membership of a %s one to a member who lost sight of its channel', (_, type) => {
+    grant(BOB, SIGHT);
+    const id = thread(HIDDEN, type);
+    expect(member('addThreadMember', id, BOB)).toBeUndefined();
+    expect(back(id)).toEqual([ANN, BOB]);
+    lose(BOB);
+    expect(back(id)).toEqual([ANN]);
+  });
+
+  it('sends no membership to a member without a session', () => {
+    const id = thread(OTHER);
+    expect(member('addThreadMember', id, BOB)).toBeUndefined();
+    guild.audiences.delete(`s${BOB}`);
+    expect(back(id)).toEqual([ANN]);
+  });
+});
+
 describe('a private thread', () => {
+  it('is deleted without notice to a member who lost sight of its channel', () => {
+    grant(BOB, SIGHT);
+    const id = thread(HIDDEN, PRIVATE);
+    expect(member('addThreadMember', id, BOB)).toBeUndefined();
+    lose(BOB);
+    const { dispatches } = ruled(guild, 'deleteChannel', { channelId: id }, OWNER_ID);
+    expect(sentTo(dispatches, 'THREAD_DELETE')).toEqual([ANN]);
+  });
+
   const readers = (id: ChannelId) =>
     guild.audiences
       .recipients(
