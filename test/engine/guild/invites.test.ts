@@ -176,6 +176,13 @@ describe('accepting an invite', () => {
     expect(guild.invites.get('abcdefgh')?.uses).toBe(1);
   });
 
+  it.each(['77', '12'])('grants user %s no role that became managed since', (userId) => {
+    const guild = arrange();
+    create(guild, { roleIds: ['101', '102'] }, caller('10'));
+    guild.roles.set('101' as RoleId, { ...role('101', 0n, 2), managed: true });
+    expect(accept(guild, userId)).toMatchObject({ outcome: { value: { member: { roles: ['102'] } } } });
+  });
+
   it('changes nothing for a user who is a member already', () => {
     const guild = arrange();
     create(guild);

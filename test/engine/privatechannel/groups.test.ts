@@ -114,6 +114,21 @@ describe('a group', () => {
     expect(run('addRecipient', { user: user(people[5]!), nick: null }, people[6]).code).toBe(10003);
   });
 
+  it.each([
+    ['leaves', () => run('deleteChannel', { channelId: ID }, DAN)],
+    ['is removed', () => run('removeRecipient', { userId: DAN })],
+  ])('forgets the nickname of a member who %s, and keeps the others', (_, end) => {
+    for (const [id, nick] of [
+      [DAN, 'Danny'],
+      [people[4]!, 'Eve'],
+    ] as const)
+      run('addRecipient', { user: user(id), nick });
+    expect(end().code).toBeUndefined();
+    const back = run('addRecipient', { user: user(DAN), nick: null });
+    expect(back.dispatches[0]?.d).toMatchObject({ nicks: [{ id: people[4], nick: 'Eve' }] });
+    expect(back.dispatches[1]?.d).toEqual({ channel_id: ID, user: user(DAN) });
+  });
+
   it('holds ten at most', () => {
     open(people.slice(0, 9));
     expect(run('addRecipient', { user: user(people[9]!), nick: null }).code).toBeUndefined();
