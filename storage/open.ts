@@ -27,7 +27,14 @@ import { tagStore } from './guild/tagupdates.ts';
 import { identityStore } from './identity/identities.ts';
 import { interactionStore } from './interaction/interactions.ts';
 import { lobbyStore } from './lobby/lobbies.ts';
-import { authoredSince, getMessages, listMessages, pins, pinTimes } from './message/messages.ts';
+import {
+  authoredSince,
+  getMessages,
+  lastOfUserMs,
+  listMessages,
+  pins,
+  pinTimes,
+} from './message/messages.ts';
 import { duePolls, forgetPoll, nextPollMs, voters, votesOf } from './message/polls.ts';
 import type { MessageStore } from './message/port.ts';
 import { reactionsOf, reactors } from './message/reactions.ts';
@@ -139,6 +146,7 @@ function messageStore(sql: Sql): MessageStore {
     pins: read(pins),
     pinTimes: read(pinTimes),
     authoredSince: read(authoredSince),
+    lastOfUserMs: read(lastOfUserMs),
   };
 }
 

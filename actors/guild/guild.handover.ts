@@ -41,7 +41,7 @@ export const handoverStateOf = (
     ...{ ...voiceHandoverStateOf(guild, stream), epoch, told },
     floor: Math.max(stream.floor, oldest ? oldest.n - 1 : 0),
     presences: [...guild.presences.values()],
-    slowmode: [...guild.slowmode],
+    slowmode: [...guild.slowmode].filter(([, atMs]) => atMs > 0),
     replies: [...keys.unrecorded()],
   };
 };

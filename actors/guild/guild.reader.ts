@@ -1,10 +1,12 @@
 import { RecentMessages } from '../../engine/channel/recent.ts';
 import { copyKey } from '../../engine/guild/crossposts.ts';
 import type { Guild, Member, StoredMessage } from '../../engine/guild/guild.ts';
+import { slowmodeKey } from '../../engine/guild/messages.scope.ts';
 import { threadRecord } from '../../engine/guild/threads.state.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import { rsvpKey } from '../../engine/scheduledevent/event.ts';
 import type { ChannelId, MessageId, RoleId, WebhookId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
 import type { GuildStore } from '../../storage/guild/port.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
 import type { ScheduledEventStore } from '../../storage/scheduledevent/port.ts';
@@ -13,6 +15,7 @@ import type { UserStore } from '../../storage/user/port.ts';
 import type { WebhookStore } from '../../storage/webhook/port.ts';
 import { pinReads, reactionReads, recentReads, voteReads } from '../channel/messagereads.ts';
 import { keep, Window, type WindowRead } from '../runtime/cache.ts';
+import type { Clock } from '../runtime/clock.ts';
 
 export interface GuildReads {
   readonly guilds: Pick<
@@ -25,12 +28,19 @@ export interface GuildReads {
     | 'onboardingAnswersOf'
     | 'invitesByCode'
   >;
-  readonly messages: Pick<MessageStore, 'get' | 'list' | 'pinTimes' | 'reactionsOf' | 'votesOf'>;
-  readonly threads: Pick<ThreadStore, 'get'>;
+  readonly messages: Pick<
+    MessageStore,
+    'get' | 'list' | 'pinTimes' | 'reactionsOf' | 'votesOf' | 'lastOfUserMs'
+  >;
+  readonly threads: Pick<ThreadStore, 'get' | 'lastOfUserMs'>;
   readonly users: Pick<UserStore, 'get'>;
   readonly webhooks: Pick<WebhookStore, 'ofGuild' | 'copies'>;
   readonly scheduledEvents: Pick<ScheduledEventStore, 'rsvps'>;
+  readonly clock: Clock;
 }
+
+/** An earlier message or thread delays nobody, whatever the slow mode. */
+const SLOWMODE_MS_MAX = LIMITS.slowmode_sec_max * 1_000;
 
 /** A window on messages that keeps the newest of some channels up to date. */
 export class MessageWindow extends Window<MessageId, StoredMessage | null> {
@@ -96,6 +106,19 @@ const READERS: Readers = {
   pins: (guild, channelIds, { messages }) => pinReads(guild, guild.id, channelIds, messages),
   reactions: (guild, needed, { messages }) => reactionReads(guild, guild.id, needed, messages),
   votes: (guild, needed, { messages }) => voteReads(guild, guild.id, needed, messages),
+  *slowmode({ id, slowmode }, all, { messages, threads, clock }) {
+    for (const one of all) {
+      const key = slowmodeKey(one);
+      if (slowmode.has(key)) continue;
+      const fetch = async () => {
+        const { channelId, userId, counts } = one;
+        const store = counts === 'messages' ? messages : threads;
+        const lastMs = await store.lastOfUserMs(id, channelId, userId, clock.now() - SLOWMODE_MS_MAX);
+        if (!slowmode.has(key)) slowmode.set(key, lastMs ?? 0);
+      };
+      yield { kind: 'slow mode', keys: [key], fetch };
+    }
+  },
   threads: ({ id, channels, threads }, threadIds, stores) =>
     absent(
       'thread',

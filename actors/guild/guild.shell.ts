@@ -324,7 +324,10 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     };
   }
 
-  /** Slow modes are in no table, so like subscribers they keep the guild in memory, for at most six hours. */
+  /**
+   * A slow mode keeps the guild in memory, for at most six hours: the next owner finds a user's last message in the store, except
+   * one that was deleted.
+   */
   protected occupied(guild: Guild): boolean {
     return (
       this.audiences.sessions.size > 0 ||
@@ -365,6 +368,7 @@ function addWindows(windows: Windows, guild: Guild, max: GuildPorts['windows']):
   const { rsvps } = guild.scheduledEvents;
   for (const rows of [bans, invites, copies, users, formerMembers, joinRequests, onboardingAnswers, rsvps])
     windows.add<string, unknown>(rows, oldestFirst(max.members));
+  windows.add(guild.slowmode, oldestFirst(LIMITS.slowmode_entries_max));
   addMessageWindows(windows, guild);
 }
 
@@ -403,6 +407,6 @@ function guildOf(snapshot: GuildSnapshot, { sessionCounts }: Audiences): Guild {
     reacted: new Window(),
     nonces: new Map(),
     lastArchiveUs: 0,
-    slowmode: new Map(),
+    slowmode: new Window(),
   };
 }

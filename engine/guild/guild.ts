@@ -98,7 +98,7 @@ export interface Guild {
   readonly nonces: Map<string, { readonly message: StoredMessage; readonly atMs: number }>;
   /** The latest time at which a thread was archived, Unix microseconds; 0 before the first of this owner. */
   lastArchiveUs: number;
-  /** Last slow-mode message of a user in a channel (`channel:user`), Unix milliseconds; bounded. */
+  /** Window on the last message or thread of a user in a channel with a slow mode, by `slowmodeKey`: Unix milliseconds, 0 for none. */
   readonly slowmode: Map<string, number>;
 }
 

@@ -7,18 +7,20 @@ import {
   type MessageId,
   type UserId,
 } from '../../protocol/ids.ts';
-import { LIMITS } from '../../protocol/limits.ts';
-import { dropOldest } from '../../protocol/oldest.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Sender } from '../channel/draft.ts';
 import { pinsIn, type Scope, sentUnder } from '../channel/messages.ts';
 import { type Env, type Outcome, type Reply, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
+import type { Needs } from '../kernel/needs.ts';
 import { channelIn, holds } from '../permissions/permissions.ts';
 import { bitsIn } from './authorize.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
+
+/** What a slow mode counts of a user in a channel. */
+type SlowmodeNeed = NonNullable<Needs['slowmode']>[number];
 
 /** A guild channel with the caller's permissions for its messages. */
 export interface GuildScope extends Scope {
@@ -118,7 +120,7 @@ function messageIn(guild: Guild, channelId: ChannelId, id: MessageId): StoredMes
 }
 
 /** Seconds between two messages of one user; 0 without slow mode. */
-export const slowmodeSec = (channel: GuildChannel): number =>
+const slowmodeSec = (channel: GuildChannel): number =>
   (channel as { readonly rate_limit_per_user?: number }).rate_limit_per_user ?? 0;
 
 /** How long the caller must still wait before the next message, in milliseconds; 0 for no wait. */
@@ -126,7 +128,12 @@ export function slowmodeWaitMs(guild: Guild, { channel, user, permissions }: Gui
   const seconds = slowmodeSec(channel);
   if (seconds === 0 || user.bot) return 0;
   if (holds(permissions, P.BYPASS_SLOWMODE, env.rulesMs)) return 0;
-  return leftMs(guild, channel, `${channel.id}:${user.id}`, env);
+  return leftMs(
+    guild,
+    channel,
+    slowmodeKey({ channelId: channel.id, userId: user.id, counts: 'messages' }),
+    env,
+  );
 }
 
 function leftMs(guild: Guild, channel: GuildChannel, key: string, env: Env): number {
@@ -135,7 +142,19 @@ function leftMs(guild: Guild, channel: GuildChannel, key: string, env: Env): num
 }
 
 /** The slow mode of a channel counts threads apart from messages. */
-const threadKey = (channel: GuildChannel, userId: string): string => `${channel.id}:${userId}:thread`;
+export const slowmodeKey = ({ channelId, userId, counts }: SlowmodeNeed): string =>
+  `${channelId}:${userId}${counts === 'threads' ? ':thread' : ''}`;
+
+/** What the slow mode of a channel needs to know of a user; nothing without a slow mode, and of bots. */
+export function needsSlowmode(
+  guild: Guild,
+  channelId: ChannelId,
+  { userId, bot, system }: Pick<By, 'userId' | 'bot' | 'system'>,
+  counts: SlowmodeNeed['counts'],
+): Needs {
+  const channel = bot || system ? undefined : channelIn(guild, channelId);
+  return channel && slowmodeSec(channel) > 0 ? { slowmode: [{ channelId, userId, counts }] } : {};
+}
 
 /**
  * Why the caller may not make another thread in the channel yet.
@@ -144,32 +163,29 @@ const threadKey = (channel: GuildChannel, userId: string): string => `${channel.
  */
 export function threadWaitRefusal(guild: Guild, channel: GuildChannel, by: By, env: Env): Refusal | null {
   if (slowmodeSec(channel) === 0 || by.system || guild.members.get(by.userId)?.user.bot) return null;
-  const waitMs = leftMs(guild, channel, threadKey(channel, by.userId), env);
+  const key = slowmodeKey({ channelId: channel.id, userId: by.userId, counts: 'threads' });
+  const waitMs = leftMs(guild, channel, key, env);
   if (waitMs === 0 || holds(bitsIn(guild, by, channel, env.nowMs), P.BYPASS_SLOWMODE, env.rulesMs))
     return null;
   return { ...refusal('SLOWMODE_RATE_LIMIT'), retryAfterSec: waitMs / 1_000 };
 }
 
-/** Remembers when a user wrote in a channel last, while it has a slow mode. */
-export function noteSlowmode(guild: Guild, key: string, atMs: number): void {
+/** Remembers when a user last wrote, or created a thread, in a channel, while it has a slow mode. */
+export function noteSlowmode(guild: Guild, of: SlowmodeNeed, atMs: number): void {
+  const channel = channelIn(guild, of.channelId);
+  if (!channel || slowmodeSec(channel) === 0) return;
+  const key = slowmodeKey(of);
   guild.slowmode.delete(key);
   guild.slowmode.set(key, atMs);
-  dropOldest(guild.slowmode, LIMITS.slowmode_entries_max);
 }
 
-/** Remembers when a user made a thread last. */
-export function noteThreadMade(guild: Guild, parentId: ChannelId, ownerId: string, atMs: number): void {
-  const parent = guild.channels.get(parentId);
-  if (parent && slowmodeSec(parent) > 0) noteSlowmode(guild, threadKey(parent, ownerId), atMs);
-}
-
-/** Whether a slow mode still delays any user; removes entries that no longer do. Cost: O(`slowmode_entries_max`). */
+/** Whether a slow mode still delays any user. Cost: O(`slowmode_entries_max`). */
 export function slowmodeRuns(guild: Guild, nowMs: number): boolean {
   for (const [key, lastMs] of guild.slowmode) {
     const channel = channelIn(guild, key.split(':', 1)[0] as ChannelId);
-    if (!channel || lastMs + slowmodeSec(channel) * 1_000 <= nowMs) guild.slowmode.delete(key);
+    if (channel && lastMs + slowmodeSec(channel) * 1_000 > nowMs) return true;
   }
-  return guild.slowmode.size > 0;
+  return false;
 }
 
 /** The history of voice channels also requires CONNECT. */

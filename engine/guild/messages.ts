@@ -41,9 +41,9 @@ import {
   type GuildScope,
   inAnyChannel,
   inChannel,
+  needsSlowmode,
   noteSlowmode,
   readsHistory,
-  slowmodeSec,
   slowmodeWaitMs,
 } from './messages.scope.ts';
 import { lockRefusal, writingRefusal } from './threads.rules.ts';
@@ -102,10 +102,16 @@ function needsHistory(
   return guild.members.get(by.userId) && !guild.recent.has(channelId) ? { recent: [channelId] } : {};
 }
 
-function needsToCreate({ channelId, draft }: MessageCommands['createMessage']['input'], guild: Guild): Needs {
+function needsToCreate(
+  { channelId, draft, from }: MessageCommands['createMessage']['input'],
+  guild: Guild,
+  by: By,
+): Needs {
   const replied = draft.message_reference?.type ? undefined : draft.message_reference?.message_id;
   const messages = isMessageId(replied) ? [{ channelId, id: replied }] : [];
-  return { ...needsNamed(draft.content, guild), messages };
+  const { id: userId, bot = false } = from?.fields.author ?? { id: by.userId, bot: by.bot };
+  const slowmode = needsSlowmode(guild, channelId, { ...by, userId, bot }, 'messages');
+  return { ...needsNamed(draft.content, guild), ...slowmode, messages };
 }
 
 function createMessage(
@@ -184,11 +190,9 @@ function amendChannel(guild: Guild, channelId: ChannelId, change: object): void 
 
 function noteWritten(guild: Guild, message: StoredMessage): void {
   amendChannel(guild, message.channel_id, { last_message_id: message.id });
-  const channel = channelIn(guild, message.channel_id);
-  if (!channel || slowmodeSec(channel) === 0) return;
   if (message.author.bot || !FORWARDABLE.has(message.type)) return;
-  const key = `${channel.id}:${message.author.id}`;
-  noteSlowmode(guild, key, Date.parse(message.timestamp));
+  const { channel_id: channelId, author } = message;
+  noteSlowmode(guild, { channelId, userId: author.id, counts: 'messages' }, Date.parse(message.timestamp));
 }
 
 /** Users that a text mentions: as members if they are in the window, else as users. */

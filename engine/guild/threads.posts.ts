@@ -15,7 +15,7 @@ import { moderated, moderatedTitle } from './automod.messages.ts';
 import type { GuildFact } from './facts.ts';
 import { channelFrom } from './founding.parts.ts';
 import type { Guild, GuildChannel } from './guild.ts';
-import { scopeOf, threadWaitRefusal } from './messages.scope.ts';
+import { needsSlowmode, scopeOf, threadWaitRefusal } from './messages.scope.ts';
 import { needsNamed } from './messages.ts';
 import {
   activeRefusal,
@@ -109,7 +109,10 @@ function withId(outcome: Outcome<Written, GuildFact>, threadId: ChannelId): Outc
 export const posts: GuildTopic<PostCommands, never> = {
   commands: {
     createPost: {
-      needs: ({ first }, guild): Needs => needsNamed(first.draft.content, guild),
+      needs: ({ channelId, first }, guild, by): Needs => ({
+        ...needsNamed(first.draft.content, guild),
+        ...(first.from ? {} : needsSlowmode(guild, channelId, by, 'threads')),
+      }),
       decide: createPost,
     },
   },

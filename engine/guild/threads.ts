@@ -13,7 +13,7 @@ import { auditEntry } from './auditing.ts';
 import { moderatedTitle } from './automod.messages.ts';
 import type { GuildFact, ThreadFacts } from './facts.ts';
 import type { Guild, GuildChannel } from './guild.ts';
-import { noteThreadMade } from './messages.scope.ts';
+import { needsSlowmode, noteSlowmode } from './messages.scope.ts';
 import { membersChanged, threadCreated, threadDeleted, threadUpdated } from './threads.dispatches.ts';
 import {
   archiveUs,
@@ -158,9 +158,13 @@ function listActiveThreads(guild: Guild, userId: UserId, nowMs: number) {
 /** Threads: channels within channels, which are archived when they are quiet. */
 export const threads: GuildTopic<ThreadCommands, keyof ThreadFacts> = {
   commands: {
-    createThread: { decide: createThread },
+    createThread: {
+      needs: ({ channelId }, guild, by) => needsSlowmode(guild, channelId, by, 'threads'),
+      decide: createThread,
+    },
     createThreadFromMessage: {
-      needs: ({ channelId, messageId }) => ({
+      needs: ({ channelId, messageId }, guild, by) => ({
+        ...needsSlowmode(guild, channelId, by, 'threads'),
         messages: [{ channelId, id: messageId }],
         threads: [threadIdOf(messageId)],
       }),
@@ -194,7 +198,8 @@ export const threads: GuildTopic<ThreadCommands, keyof ThreadFacts> = {
       apply: (guild, { thread, members }) => {
         guild.threads.set(thread.id, threadRecord(thread, members));
         const madeMs = Date.parse(thread.thread_metadata.create_timestamp);
-        noteThreadMade(guild, thread.parent_id, thread.owner_id, madeMs);
+        const { parent_id: channelId, owner_id: userId } = thread;
+        noteSlowmode(guild, { channelId, userId, counts: 'threads' }, madeMs);
       },
       dispatches: (guild, { thread, members }) => threadCreated(guild, thread, members),
     },

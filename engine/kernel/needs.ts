@@ -23,6 +23,12 @@ export interface Needs {
     readonly answerId: number;
     readonly userId: UserId;
   }[];
+  /** When users last wrote, or created a thread, in channels with a slow mode. */
+  readonly slowmode?: readonly {
+    readonly channelId: ChannelId;
+    readonly userId: UserId;
+    readonly counts: 'messages' | 'threads';
+  }[];
   /** Threads with their members; channels among them are skipped. */
   readonly threads?: readonly ChannelId[];
   readonly formerMembers?: readonly UserId[];

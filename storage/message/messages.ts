@@ -1,8 +1,9 @@
 import type { MessagePage } from '../../engine/channel/recent.ts';
 import type { MessageFacts } from '../../engine/guild/facts.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
+import { FORWARDABLE } from '../../protocol/channeltypes.ts';
 import { areReadable } from '../../protocol/components.ts';
-import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import { type ChannelId, type MessageId, snowflakeAt, type UserId } from '../../protocol/ids.ts';
 import type { Sql } from '../database/driver.ts';
 import { lastRows, rows, type Statement, type StatementTable } from '../database/statement.ts';
 import { deadlineOf, pollsGone, withoutVotes } from './polls.ts';
@@ -315,4 +316,21 @@ export async function authoredSince(
     [ownerId, authorId, sinceId, limit],
   );
   return found.map(({ channel_id, id }) => ({ channelId: channel_id, id }));
+}
+
+/** The index on authors bounds the read to the user's messages since that time, in all channels of the owner. */
+const LAST_OF_USER = `SELECT data->>'timestamp' AS at FROM messages
+WHERE owner_id = $1 AND author_id = $2 AND id >= $3 AND channel_id = $4 AND (data->>'type')::int = ANY ($5::int[])
+ORDER BY id DESC LIMIT 1`;
+
+export async function lastOfUserMs(
+  sql: Sql,
+  ownerId: string,
+  channelId: ChannelId,
+  userId: UserId,
+  sinceMs: number,
+): Promise<number | null> {
+  const values = [ownerId, userId, snowflakeAt(sinceMs), channelId, [...FORWARDABLE]];
+  const [last] = await sql.query<{ at: string }>(LAST_OF_USER, values);
+  return last ? Date.parse(last.at) : null;
 }

@@ -70,6 +70,13 @@ export interface MessageStore {
     sinceId: MessageId,
     limit: number,
   ): Promise<{ channelId: ChannelId; id: MessageId }[]>;
+  /** When a user's newest message in a channel since `sinceMs` was written, Unix milliseconds; system messages do not count. */
+  lastOfUserMs(
+    ownerId: string,
+    channelId: ChannelId,
+    userId: UserId,
+    sinceMs: number,
+  ): Promise<number | null>;
 }
 
 /** A search; absent conditions are empty lists and nulls. */

@@ -48,6 +48,13 @@ export interface ThreadStore {
     guildId: GuildId,
     search: ThreadSearch,
   ): Promise<{ readonly found: readonly ListedThread[]; readonly total: number }>;
+  /** When a user created the newest thread in a channel since `sinceMs`, Unix milliseconds; null for none. */
+  lastOfUserMs(
+    guildId: GuildId,
+    parentId: ChannelId,
+    userId: UserId,
+    sinceMs: number,
+  ): Promise<number | null>;
   /** Guilds with a thread that is to be archived at `nowMs`; ascending by id. */
   due(nowMs: number, after: GuildId | null, limit: number): Promise<GuildId[]>;
   /** When the next thread is to be archived, Unix milliseconds; null for none. */

@@ -190,6 +190,10 @@ async function search(sql: Sql, guildId: GuildId, wanted: ThreadSearch) {
   return { found: found.map(listed), total: Number(found[0]?.total ?? 0) };
 }
 
+/** A thread's `archive_us` is never before its creation, so that the index on parents bounds the read. */
+const LAST_OF_USER = `SELECT max(data->'thread_metadata'->>'create_timestamp') AS at FROM threads
+WHERE guild_id = $1 AND parent_id = $2 AND archive_us >= $3 AND data->>'owner_id' = $4`;
+
 export const threadStore = (sql: Sql): ThreadStore => ({
   async get(guildId, ids) {
     const found = await sql.query<ThreadRow>(
@@ -209,6 +213,12 @@ export const threadStore = (sql: Sql): ThreadStore => ({
     return found.map(listed);
   },
   search: (guildId, wanted) => search(sql, guildId, wanted),
+  async lastOfUserMs(guildId, parentId, userId, sinceMs) {
+    const [last] = await sql.query<{ at: string | null }>(LAST_OF_USER, [
+      ...[guildId, parentId, sinceMs * 1_000, userId],
+    ]);
+    return last?.at ? Date.parse(last.at) : null;
+  },
   due: async (nowMs, after, limit) => {
     const found = await sql.query<{ id: GuildId }>(
       'SELECT DISTINCT guild_id AS id FROM threads WHERE due_ms <= $1 AND guild_id > $2 ORDER BY guild_id LIMIT $3',

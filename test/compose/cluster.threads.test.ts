@@ -1,8 +1,10 @@
-// Goal: a session receives the archiving and unarchiving of a thread once and in order, over the death of the guild's owner and a RESUME.
+// Goal: a session receives the archiving and unarchiving of a thread once and in order, over the death of the guild's owner and a RESUME,
+// and slow modes hold over that death.
 import { afterEach, beforeAll, expect, it } from 'vitest';
+import type { GuildCommands } from '../../engine/guild/rules.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
-import type { ChannelId } from '../../protocol/ids.ts';
+import { type ChannelId, snowflakeAt, type UserId } from '../../protocol/ids.ts';
 import { openCluster, type TestCluster } from '../support/cluster.ts';
 import type { RecordingSink } from '../support/instance.ts';
 
@@ -60,4 +62,47 @@ it('a message unarchives its thread after the owner shard died, and RESUME repla
   const again = await cluster.while(heir.resume(ownerToken, session.id, seq));
   await cluster.until(() => again.sink.names.includes('RESUMED'), 'RESUMED');
   expect(wayOf(again.sink, id)).toEqual(ALL);
+}, 60_000);
+
+it('a slow mode counts messages, threads and posts from before the death of the owner shard', async () => {
+  cluster = await openCluster(2);
+  const { guildId, ownerId } = await cluster.found();
+  const { operator } = cluster.instance(0);
+  const plain = (await cluster.while(operator.createUser({ username: 'plain' }))).user.id as UserId;
+  await cluster.while(operator.addMember({ guildId, userId: plain }));
+  const [victim, heir] = [cluster.ownerOf(guildId), cluster.strangerTo(guildId)];
+  const call = <K extends keyof GuildCommands>(
+    type: K,
+    input: GuildCommands[K]['input'],
+    userId = plain,
+  ): Promise<Reply<GuildCommands[K]['value']>> => {
+    const by = { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
+    return cluster.while(heir.guilds.call(guildId, type, input, { by, requires: 0n }));
+  };
+  const make = async (type: number): Promise<ChannelId> => {
+    const draft = { name: 'slow', type, rate_limit_per_user: 3_600 };
+    return (await must(call('createChannel', { draft }, ownerId))).id;
+  };
+  const [channelId, forumId] = [await make(0), await make(15)];
+  const first = { draft: { content: 'hi' }, attachments: [], forward: null };
+  const write = [
+    () => call('createMessage', { channelId, ...first }),
+    () => call('createThread', { channelId, draft: { name: 'Talk' } }),
+    () =>
+      call('createPost', {
+        ...{ channelId: forumId, draft: { name: 'Post' }, first },
+        id: snowflakeAt(cluster.clock.now()),
+      }),
+  ];
+  const codes = async () => {
+    const all: (number | null)[] = [];
+    for (const one of write) {
+      const reply = await one();
+      all.push(reply.ok ? null : reply.refusal.code);
+    }
+    return all;
+  };
+  expect(await codes()).toEqual([null, null, null]);
+  await cluster.adopt(heir, cluster.kill(victim));
+  expect(await codes()).toEqual([20_016, 20_016, 20_016]);
 }, 60_000);

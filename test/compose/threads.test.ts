@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
+import type { StoredThread } from '../../engine/guild/threads.state.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
 import { microsecondsOf } from '../../protocol/timestamps.ts';
@@ -115,6 +116,19 @@ test('threads that became due while no server ran are archived after the next st
   instance = await openInstance({}, undefined, new VirtualClock(clock.now() + 2 * HOUR_MS));
   await pass(5 * MINUTE_MS);
   await expect.poll(() => isArchived(id)).toBe(true);
+}, 60_000);
+
+test('the last thread that a user made in a channel is found, archived or not, within the given time', async () => {
+  const id = await made(60);
+  const [{ thread }] = (await instance.storage.threads.get(guildId, [id])) as [StoredThread];
+  const madeMs = Date.parse(thread.thread_metadata.create_timestamp);
+  const last = (userId: UserId, sinceMs: number) =>
+    instance.storage.threads.lastOfUserMs(guildId, thread.parent_id, userId, sinceMs);
+  expect([await last(instance.botId, madeMs), await last(ownerId, madeMs)]).toEqual([madeMs, null]);
+  expect(await last(instance.botId, madeMs + 1)).toBeNull();
+  await pass(65 * MINUTE_MS);
+  await expect.poll(() => isArchived(id)).toBe(true);
+  expect(await last(instance.botId, madeMs)).toBe(madeMs);
 }, 60_000);
 
 test('no more than 64 archived threads stay in memory', async () => {

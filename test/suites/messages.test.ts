@@ -2,7 +2,14 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { GuildFact } from '../../engine/guild/facts.ts';
-import type { ApplicationId, ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
+import {
+  type ApplicationId,
+  type ChannelId,
+  type GuildId,
+  type MessageId,
+  snowflakeAt,
+  type UserId,
+} from '../../protocol/ids.ts';
 import type { MessageSearch } from '../../storage/message/port.ts';
 import { channel, commit, created, GUILD, id, message, seed, user } from './builders.ts';
 import { databases, openFresh } from './databases.ts';
@@ -250,6 +257,28 @@ describe.each(databases())('messages on $name', (kind) => {
     ]);
     expect(await since(second.name(52), 10)).toEqual([{ channelId: second.channelId, id: second.name(52) }]);
     expect(await since(first.name(0), 1)).toEqual([{ channelId: second.channelId, id: second.name(52) }]);
+  });
+
+  test('the last message of a user in a channel is found, except system messages and those from before a time', async () => {
+    const { channelId } = freshChannel();
+    const other = freshChannel().channelId;
+    const atMs = Date.parse('2026-03-01T00:00:00Z');
+    const writer = id<UserId>('15');
+    const sent = (of: ChannelId, laterMs: number, type = 0, author = user(writer)) => {
+      const timestamp = new Date(atMs + laterMs).toISOString();
+      return created(message(of, snowflakeAt(atMs + laterMs), { author, type, timestamp }));
+    };
+    await write(
+      ...[sent(channelId, 0), sent(channelId, 1_000, 19), sent(channelId, 2_000, 18)],
+      ...[sent(other, 3_000), sent(channelId, 4_000, 0, user('16'))],
+    );
+    const last = (of: ChannelId, userId: UserId, sinceMs: number) =>
+      store().lastOfUserMs(GUILD, of, userId, atMs + sinceMs);
+    expect(await last(channelId, writer, 0)).toBe(atMs + 1_000);
+    expect(await last(channelId, writer, 1_000)).toBe(atMs + 1_000);
+    expect(await last(channelId, writer, 1_001)).toBeNull();
+    expect(await last(other, id('16'), 0)).toBeNull();
+    expect(await store().lastOfUserMs('1', channelId, writer, atMs)).toBeNull();
   });
 
   test('a second message with one id is rejected with a fault, and the first message is kept', async () => {

@@ -97,6 +97,17 @@ class Rows {
     return all.sort((one, other) => compareIds(other.id, one.id)).slice(0, limit);
   }
 
+  /** How often it was asked when a user last wrote. */
+  lastReads = 0;
+
+  lastOfUserMs(channelId: string, userId: UserId): number | null {
+    this.lastReads += 1;
+    const last = [...this.messages.values()].findLast(
+      (each) => each.channel_id === channelId && each.author.id === userId,
+    );
+    return last ? Date.parse(last.timestamp) : null;
+  }
+
   votesOf(userId: UserId, messageIds: readonly MessageId[]): Map<MessageId, Set<number>> {
     const votesFor = (messageId: MessageId) =>
       (this.messages.get(messageId)?.poll?.results?.answer_counts ?? [])
@@ -221,8 +232,8 @@ class Owner {
         pinTimes: async (_: string, channelId: ChannelId) => rows.pinTimes(channelId),
         reactionsOf: async (_: string, userId: UserId, messageIds: readonly MessageId[]) =>
           rows.reactionsOf(userId, messageIds),
-        votesOf: async (_: string, userId: UserId, messageIds: readonly MessageId[]) =>
-          rows.votesOf(userId, messageIds),
+        votesOf: async (_: string, ...of: Parameters<Rows['votesOf']>) => rows.votesOf(...of),
+        lastOfUserMs: async (_: string, ...of: Parameters<Rows['lastOfUserMs']>) => rows.lastOfUserMs(...of),
       },
       users: {
         get: async (ids: readonly UserId[]) =>
@@ -230,7 +241,7 @@ class Owner {
       },
       webhooks: { ofGuild: async () => [], copies: async () => [] },
       scheduledEvents: { rsvps: async () => [] },
-      threads: { get: async () => [] },
+      threads: { get: async () => [], lastOfUserMs: async () => null },
       windows: { members: 100, messages: 100 },
       wheel,
       listener,
@@ -305,6 +316,8 @@ export class OwnedGuild {
   readonly faults: unknown[] = [];
   readonly bounds: StreamBounds;
   readonly recordsMax: number;
+  /** The slow mode of the square, from the next load on. */
+  slowmodeSec = 0;
   owner: Owner;
 
   constructor(bounds: Partial<StreamBounds> = {}, recordsMax = 10_000) {
@@ -317,7 +330,7 @@ export class OwnedGuild {
     const denied = overwrite(GUILD_ID, 0, { deny: P.VIEW_CHANNEL });
     const allowed = overwrite(ROLE, 0, { allow: P.VIEW_CHANNEL });
     const channels: GuildChannel[] = [
-      channel(SQUARE),
+      channel(SQUARE, [], { rate_limit_per_user: this.slowmodeSec }),
       channel(CELLAR, [denied, allowed]),
       channel(LOUNGE, [], { type: 2 }),
     ];

@@ -41,6 +41,8 @@ describe('the next owner of a guild', () => {
     const self = { selfMute: false, selfDeaf: false, selfVideo: false };
     ruled(guild, 'setVoiceState', { channelId: LOUNGE, sessionId: 's1', ...self }, ANN);
     guild.slowmode.set(SLOWED, NOW_MS);
+    // Known not to have written.
+    guild.slowmode.set(`31:${ANN}`, 0);
     epoch.keys.begin('key', NOW_MS);
     epoch.keys.settle('key', { ok: true, value: 'first' }, false);
     for (const status of ['idle', 'online'])

@@ -1,11 +1,12 @@
 // Goal: a channel's slow mode holds for making threads and posts too, and counts them apart from messages.
 import { beforeEach, expect, test } from 'vitest';
 import type { Guild } from '../../../engine/guild/guild.ts';
+import { guildRules } from '../../../engine/guild/rules.ts';
 import type { ChannelId, RoleId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { buildGuild, channel, role, user } from '../../support/guild.ts';
 import { creation, messageEnv } from '../../support/messages.ts';
-import { fullMember, NOW_MS } from '../../support/people.ts';
+import { caller, fullMember, NOW_MS } from '../../support/people.ts';
 import { ruled } from '../../support/ruled.ts';
 
 const [PLAIN, EXEMPT, ROBOT] = ['11', '12', '13'] as const;
@@ -64,6 +65,24 @@ test('messages and other channels are limited separately', () => {
     undefined,
     undefined,
   ]);
+});
+
+test('needs the last message or thread of a person only in channels with a slow mode, and not of bots', () => {
+  const needs = (command: string, channelId: string, userId: string, more: object = {}) => {
+    const input = { ...creation({ content: 'hi' }), channelId, messageId: '1', ...more };
+    const by = caller(userId, { bot: userId === ROBOT });
+    return guildRules.needs(guild, command as never, input as never, { by, requires: 0n }).slowmode;
+  };
+  const of = (channelId: string, counts: string) => [{ channelId, userId: PLAIN, counts }];
+  const post = { first: creation({ content: 'hi' }) };
+  expect(needs('createMessage', '50', PLAIN)).toEqual(of('50', 'messages'));
+  expect(needs('createThread', '50', PLAIN)).toEqual(of('50', 'threads'));
+  expect(needs('createThreadFromMessage', '50', PLAIN)).toEqual(of('50', 'threads'));
+  expect(needs('createPost', '51', PLAIN, post)).toEqual(of('51', 'threads'));
+  for (const command of ['createMessage', 'createThread', 'createThreadFromMessage', 'createPost']) {
+    expect(needs(command, '52', PLAIN, post), command).toBeUndefined();
+    expect(needs(command, '50', ROBOT, post), command).toBeUndefined();
+  }
 });
 
 test('bots and those who bypass the slow mode do not wait', () => {
