@@ -54,7 +54,7 @@ export function createSessions(foundation: Foundation, ports: SessionPorts) {
     subscribe: ports.membership.subscribe,
     seen: lastSeen({ ...owners, clock, onFault: foundation.onFault }),
     ownUser: (user, scopes) => ownUser(user, scopes, ports.features()),
-    isClosing: () => lifetime.over,
+    ...{ isClosing: () => lifetime.over, scope: lifetime, resumeWindowMs },
   });
   const clusterSessions = cluster.links
     ? createClusterSessions({

@@ -58,10 +58,10 @@ type MemberCommands = {
   leaveGuild: { input: object; value: null };
   /**
    * Ends a temporary membership after the user's last session ended; `joinedAt` names the membership. A member with a
-   * role stays.
+   * role stays, and with `ifOffline` also a member with a session here.
    */
   endTemporaryMembership: {
-    input: { readonly userId: UserId; readonly joinedAt: string };
+    input: { readonly userId: UserId; readonly joinedAt: string; readonly ifOffline?: boolean };
     value: null;
   };
   addMemberRole: { input: { readonly userId: UserId; readonly roleId: RoleId }; value: null };
@@ -152,10 +152,11 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
     },
     endTemporaryMembership: {
       needs: targets,
-      decide: (guild, { userId, joinedAt }) => {
+      decide: (guild, { userId, joinedAt, ifOffline }) => {
         const member = guild.members.get(userId);
         const stays = !member || member.joined_at !== joinedAt || member.roles.length > 0;
-        return stays || guild.info.owner_id === userId
+        const isBack = ifOffline === true && guild.sessionCounts.has(userId);
+        return stays || isBack || guild.info.owner_id === userId
           ? accepted(null)
           : accepted(null, leaveFacts(guild, member));
       },

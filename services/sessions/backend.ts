@@ -4,7 +4,8 @@ import type { PublishPresence } from '../../actors/cluster/delivery/presences.ts
 import type { OwnerBackend } from '../../actors/cluster/delivery/sessions.ts';
 import type { UserBackend } from '../../actors/cluster/delivery/userchannel.ts';
 import type { Guilds } from '../../actors/guild/guilds.ts';
-import type { Clock } from '../../actors/runtime/clock.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
+import type { Clock, Lifetime } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { LiveSession, Opening, RequestHandlers } from '../../actors/session/backend.ts';
 import type { Principal } from '../../actors/session/ports.ts';
@@ -22,7 +23,7 @@ import type { APIUser } from '../../protocol/objects.ts';
 import type { Scopes } from '../../protocol/scopes.ts';
 import type { Storage } from '../../storage/ports.ts';
 import { deliverMembers } from '../guilds/memberlist.ts';
-import { temporaryMemberships } from '../guilds/temporary.ts';
+import { TemporaryMemberships } from '../guilds/temporary.ts';
 import type { Lobbies } from '../lobbies/ports.ts';
 import type { Provisional } from '../players/ports.ts';
 import type { Social } from '../social/ports.ts';
@@ -42,6 +43,9 @@ interface BackendPorts {
   readonly storage: Pick<Storage, 'guilds' | 'privateChannels' | 'users' | 'applications'>;
   readonly clock: Clock;
   readonly wheel: Wheel;
+  readonly routing: Pick<Routing, 'owns' | 'onMoved'>;
+  readonly scope: Pick<Lifetime, 'over' | 'own'>;
+  readonly resumeWindowMs: number;
   readonly places: VoicePlaces;
   readonly publishPresence: PublishPresence;
   readonly notifier: Pick<Notifier, 'sessionOpened'>;
@@ -136,7 +140,7 @@ function handling(ports: BackendPorts, appear: Appear, note: Note): RequestHandl
 /** Ends everything that was set up for a session; a session that continues at another shard has not ended. */
 const ending = (ports: BackendPorts, appear: Appear) => {
   const { guilds, users, places, features } = ports;
-  const endTemporary = temporaryMemberships(ports);
+  const temporary = new TemporaryMemberships(ports);
   return (session: LiveSession): void => {
     if (users.hasAnother(session)) return;
     const guildIds = users.guildIds(session.userId);
@@ -148,7 +152,7 @@ const ending = (ports: BackendPorts, appear: Appear) => {
     features().social.ended(session);
     appear(session, guildIds, presence);
     if (session.bot || ports.isClosing() || users.sessions(session.userId).length > 0) return;
-    endTemporary(session.userId);
+    temporary.ended(session.userId);
   };
 };
 

@@ -17,6 +17,8 @@ export interface UserStore {
   guildIds(userId: UserId): Promise<GuildId[]>;
   /** Memberships that end with the user's last session, with the `joined_at` of each. */
   temporaryGuilds(userId: UserId): Promise<TemporaryMembership[]>;
+  /** Users with such memberships, ascending by id. */
+  temporaryUsers(after: UserId | null, limit: number): Promise<UserId[]>;
   /** How many guilds the user owns. */
   ownedGuildCount(userId: UserId): Promise<number>;
   tokens(userIds: readonly UserId[]): Promise<StoredToken[]>;

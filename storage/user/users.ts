@@ -105,6 +105,11 @@ export const userStore = (sql: Sql): UserStore => ({
       'SELECT guild_id AS "guildId", temporary_since AS "joinedAt" FROM user_guilds WHERE user_id = $1 AND temporary_since IS NOT NULL ORDER BY guild_id',
       [userId],
     ),
+  temporaryUsers: async (after, limit) => {
+    const text =
+      'SELECT DISTINCT user_id AS id FROM user_guilds WHERE temporary_since IS NOT NULL AND user_id > $1 ORDER BY user_id LIMIT $2';
+    return (await sql.query<{ id: UserId }>(text, [after ?? '0', limit])).map(({ id }) => id);
+  },
   ownedGuildCount: async (userId) => {
     const [row] = await sql.query<{ count: string }>(OWNED, [userId]);
     return Number(row?.count ?? 0);

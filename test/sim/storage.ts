@@ -121,7 +121,7 @@ const userStore = (line: DatabaseLine) => {
   return storeOf<Storage['users']>(line, 'users', {
     get: (ids) => ids.flatMap((id) => database.users.get(id) ?? []),
     guildIds: (id) => [...(database.memberships.get(id) ?? [])].sort() as never,
-    temporaryGuilds: never,
+    ...{ temporaryGuilds: never, temporaryUsers: never },
     ownedGuildCount: () => 0,
     tokens: (ids) => ids.flatMap((id) => database.tokens.get(id) ?? []),
   });

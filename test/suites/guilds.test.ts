@@ -272,6 +272,8 @@ describe.each(databases())('guilds on $name', (kind) => {
       { guildId, joinedAt: temporary.member.joined_at },
     ]);
     expect(await users.temporaryGuilds(id('12'))).toEqual([]);
+    expect(await users.temporaryUsers(null, 10)).toEqual(['11']);
+    expect(await users.temporaryUsers(id('11'), 10)).toEqual([]);
     expect([await users.ownedGuildCount(id('10')), await users.ownedGuildCount(id('11'))]).toEqual([1, 0]);
     await write({ type: 'memberRemoved', user: user('11') });
     expect(await users.temporaryGuilds(id('11'))).toEqual([]);

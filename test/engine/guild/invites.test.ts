@@ -8,7 +8,15 @@ import { invites } from '../../../engine/guild/invites.ts';
 import { members } from '../../../engine/guild/members.ts';
 import type { RoleId, UserId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
-import { buildGuild, channel, overwrite, role, user } from '../../support/guild.ts';
+import {
+  buildGuild,
+  channel,
+  type GuildWithSessions,
+  overwrite,
+  RecordingSession,
+  role,
+  user,
+} from '../../support/guild.ts';
 import { caller, envAt, fullMember, NOW_MS, runner } from '../../support/people.ts';
 
 const run = runner(members, invites, audit);
@@ -17,7 +25,7 @@ const uid = (text: string) => text as UserId;
 const UNKNOWN_INVITE = 10_006;
 
 /** Users: 2 owner, 10 role giver (role 100 at 5), 11 manager of channel 50, 12 plain; 77 and 79 may join, 78 is a bot. */
-function arrange(features: string[] = []): Guild {
+function arrange(features: string[] = []): GuildWithSessions {
   const guild = buildGuild({
     everyone: P.VIEW_CHANNEL | P.CREATE_INSTANT_INVITE,
     roles: [role('100', P.MANAGE_ROLES, 5), role('101', 0n, 2), { ...role('102', 0n, 1), managed: false }],
@@ -372,6 +380,19 @@ describe('a temporary invite', () => {
     guild.members.set(uid('77'), { ...member, roles });
     const named = laterMs === 0 ? joinedAt : new Date(Date.parse(joinedAt) - laterMs).toISOString();
     expect(endOf(guild, named).types).toEqual([]);
+  });
+
+  it('keeps a member with a session only where that is asked for', () => {
+    const { guild, joinedAt } = joined();
+    guild.audiences.add(new RecordingSession('s1', '77'));
+    const end = (ifOffline: boolean) =>
+      run<null>(guild, 'endTemporaryMembership', { userId: '77', joinedAt, ifOffline }, server).types;
+    expect(end(true)).toEqual([]);
+    guild.audiences.delete('s1');
+    expect(end(true)).toEqual(['memberRemoved']);
+    const { guild: other, joinedAt: otherwise } = joined();
+    other.audiences.add(new RecordingSession('s1', '77'));
+    expect(endOf(other, otherwise).types).toEqual(['memberRemoved']);
   });
 
   it('sends no command to a guild without the user', () => {
