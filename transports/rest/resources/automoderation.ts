@@ -48,6 +48,7 @@ const Action = Obj({
   ),
 });
 
+// The platform allows an empty name.
 const Name = Str(0, LIMITS.automod_name_chars_max);
 const Event = Choice(1, 2);
 const Trigger = Choice(1, 3, 4, 5, 6);

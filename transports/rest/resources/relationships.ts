@@ -21,6 +21,7 @@ const Named = Obj({
   // User names no longer have discriminators; clients still send the key.
   discriminator: Optional(Nullable(Str(0, 4))),
 });
+// Clients send -1 for the default, a friend request.
 const Wanted = Obj({ type: Optional(Nullable(Int(-1, 6))) });
 
 const done = (reply: Reply<null>): Answer => (reply.ok ? { ok: true } : reply);
