@@ -37,20 +37,25 @@ type VoiceChangeRequest = Omit<VoiceStateRequest, 'guildId'>;
 /** The places of a user session, of which it is in one at a time. Replies may arrive in another order than its requests. */
 interface SessionPlaces {
   readonly session: LiveSession;
-  /** The one that it last asked for, or stays in because that was refused; null when it asked for none. */
-  wanted: VoicePlace | null;
+  /** The one that it last asked for, or stays in because that was refused; null when it left voice, undefined before it asked. */
+  wanted: VoicePlace | null | undefined;
   /** The last one that let it in. */
   joined: VoicePlace | null;
   /** It may be in any place: it was opened at another shard before, or a place has not answered, and none has let it in since. */
   isUnknown: boolean;
+  /** The places that it has asked to join, until their owners have answered. */
+  readonly joining: Set<Pending>;
   /** By id: the places that it leaves, until their owners have answered. */
-  readonly leaving: Map<string, Leaving>;
+  readonly leaving: Map<string, Pending>;
 }
 
-interface Leaving {
+interface Pending {
   readonly place: VoicePlace;
-  readonly left: Promise<void>;
+  readonly answered: Promise<void>;
 }
+
+/** By session. */
+type KnownPlaces = Pick<WeakMap<object, SessionPlaces>, 'get'>;
 
 /** Upper bound on the private channels that are asked for a session whose place is unknown; those with the newest messages. */
 const CHANNELS_MAX = 100;
@@ -114,29 +119,31 @@ const ofOwners = (ports: PlacePorts) => {
 };
 
 const placesOfNew = (session: LiveSession): SessionPlaces => ({
-  ...{ session, wanted: null, joined: null, isUnknown: false, leaving: new Map() },
+  ...{ session, wanted: undefined, joined: null, isUnknown: false, joining: new Set(), leaving: new Map() },
 });
 
-const distinct = ({ wanted, joined }: SessionPlaces): VoicePlace[] =>
-  [wanted, joined?.id === wanted?.id ? null : joined].filter((place) => place !== null);
+/** Where it may be, as far as that is known here. */
+const distinct = ({ wanted, joined, joining }: SessionPlaces): VoicePlace[] => {
+  const all = [wanted, joined, ...[...joining].map(({ place }) => place)].flatMap((place) => place ?? []);
+  return [...new Map(all.map((place) => [place.id, place])).values()];
+};
 
 /** Takes sessions out of places. */
 function leaving(ports: PlacePorts, owners: Pick<ReturnType<typeof ofOwners>, 'leave'>) {
   const { notifier, storage, onFault } = ports;
   const askIn = askingIn(ports);
-  /** Leaves a place that the session is in, or may be let into: also when a link breaks. Resolves with the answer. */
-  function one({ session, leaving }: SessionPlaces, place: VoicePlace): Promise<void> {
+  /** Leaves a place that the session is in, or may be let into: also when a link breaks. */
+  function one({ session, leaving }: SessionPlaces, place: VoicePlace): void {
     const { sessionId } = session;
-    const left = askIn(place, { ...NOWHERE, sessionId }, authorityOf(session.principal))
+    const answered = askIn(place, { ...NOWHERE, sessionId }, authorityOf(session.principal))
       .then(
         () => undefined,
         (fault) => onFault(fault, sessionId),
       )
       .then(() => {
-        if (leaving.get(place.id)?.left === left) leaving.delete(place.id);
+        if (leaving.get(place.id)?.answered === answered) leaving.delete(place.id);
       });
-    leaving.set(place.id, { place, left });
-    return left;
+    leaving.set(place.id, { place, answered });
   }
   const leave = (session: LiveSession, place: VoicePlace): void =>
     owners.leave(place.id, place, session.sessionId, authorityOf(session.principal));
@@ -167,95 +174,127 @@ function leaving(ports: PlacePorts, owners: Pick<ReturnType<typeof ofOwners>, 'l
   };
 }
 
-/** Moves sessions into places. */
-function joining(
-  ports: PlacePorts,
-  leave: ReturnType<typeof leaving>,
-  known: { get(session: object): SessionPlaces | undefined },
-) {
-  const { users, onFault } = ports;
-  const askIn = askingIn(ports);
+/** Moves sessions into places, and out of what they leave for these. */
+class Moves {
+  readonly #ports: PlacePorts;
+  readonly #askIn: ReturnType<typeof askingIn>;
+  readonly #leave: ReturnType<typeof leaving>;
+  readonly #known: KnownPlaces;
 
-  /** A user is in one place, with one session. */
-  function stayIn(own: SessionPlaces, place: VoicePlace): void {
-    const before = own.joined;
-    own.joined = place;
-    if (before && before.id !== place.id) leave.one(own, before);
-    for (const session of users.sessions(own.session.userId)) {
-      const other = known.get(session);
-      if (!other) continue;
-      leave.unknown(other, own);
-      other.isUnknown = false;
-      if (other === own) continue;
-      if (other.joined && other.joined.id !== place.id) leave.one(other, other.joined);
-      other.joined = null;
+  constructor(ports: PlacePorts, leave: ReturnType<typeof leaving>, known: KnownPlaces) {
+    this.#ports = ports;
+    this.#askIn = askingIn(ports);
+    this.#leave = leave;
+    this.#known = known;
+  }
+
+  join(own: SessionPlaces, place: VoicePlace, wish: VoiceChangeRequest): void {
+    if (own.session.bot) this.#join(own, place, wish);
+    else {
+      own.wanted = place;
+      void this.#joinAfterEnds(own, place, wish);
     }
   }
 
-  function settleIn(own: SessionPlaces, place: VoicePlace): void {
-    own.wanted ??= place;
-    if (own.session.over || own.wanted.id !== place.id) leave.one(own, place);
-    else stayIn(own, place);
+  leave(own: SessionPlaces, place: VoicePlace): void {
+    if (own.wanted?.id === place.id) own.wanted = null;
+    if (own.joined?.id === place.id) own.joined = null;
+    this.#leave.one(own, place);
+  }
+
+  async #joinAfterEnds(own: SessionPlaces, place: VoicePlace, wish: VoiceChangeRequest): Promise<void> {
+    while (own.wanted === place && !own.session.over) {
+      const ends = this.#endsBefore(own, place);
+      if (ends.length === 0) return this.#join(own, place, wish);
+      await Promise.all(ends);
+    }
   }
 
   /**
    * What the start in a place waits for. The end of a private call names no channel: clients would take it for that of the next call, unless
    * it is shown first. The place itself may still have to be left, for a request before this one.
    */
-  function endsBefore(own: SessionPlaces, place: VoicePlace): Promise<void>[] {
-    const all = [...users.sessions(own.session.userId)].flatMap((session) => known.get(session) ?? []);
-    for (const each of new Set([own, ...all])) {
-      const { joined } = each;
-      if (joined?.kind !== 'private' || place.kind !== 'private' || joined.id === place.id) continue;
-      each.joined = null;
-      leave.one(each, joined);
-    }
-    const isAwaited = ({ place: other }: Leaving) =>
-      other.id === place.id || (other.kind === 'private' && place.kind === 'private');
-    return [...new Set([own, ...all])]
-      .flatMap(({ leaving }) => [...leaving.values()].filter(isAwaited))
-      .map(({ left }) => left);
+  #endsBefore(own: SessionPlaces, place: VoicePlace): Promise<void>[] {
+    const isOtherCall = (other: VoicePlace) =>
+      other.kind === 'private' && place.kind === 'private' && other.id !== place.id;
+    return [...new Set([own, ...this.#ofUser(own)])].flatMap((each) => {
+      const { joined, joining, leaving } = each;
+      if (joined && isOtherCall(joined)) {
+        each.joined = null;
+        this.#leave.one(each, joined);
+      }
+      const ends = [...leaving.values()].filter((end) => end.place.id === place.id || isOtherCall(end.place));
+      const starts = [...joining].filter((start) => isOtherCall(start.place));
+      return [...ends, ...starts].map(({ answered }) => answered);
+    });
+  }
+
+  #join(own: SessionPlaces, place: VoicePlace, wish: VoiceChangeRequest): void {
+    const { session, joining } = own;
+    const asked = { ...wish, sessionId: session.sessionId };
+    const pending: Pending = {
+      place,
+      answered: this.#askIn(place, asked, authorityOf(session.principal))
+        .then(
+          (reply) => this.#settle(own, place, reply.ok && reply.value !== null),
+          (fault) => {
+            if (!session.bot) this.#forget(this.#latest(own), place);
+            this.#ports.onFault(fault, session.sessionId);
+          },
+        )
+        .then(() => {
+          joining.delete(pending);
+        }),
+    };
+    joining.add(pending);
+  }
+
+  #settle(own: SessionPlaces, place: VoicePlace, inVoice: boolean): void {
+    const { session, wanted, joined } = own;
+    if (session.bot) {
+      if (inVoice && session.over) this.#leave.one(own, place);
+    } else if (inVoice) this.#settleIn(this.#latest(own), place);
+    // The request was refused: the session stays where it was.
+    else if (joined && wanted === place) own.wanted = joined;
+  }
+
+  #settleIn(own: SessionPlaces, place: VoicePlace): void {
+    if (own.wanted === undefined) own.wanted = place;
+    if (own.session.over || own.wanted?.id !== place.id) this.#leave.one(own, place);
+    else this.#stayIn(own, place);
   }
 
   /** It is not known whether the place has let the session in. */
-  function forget(own: SessionPlaces, place: VoicePlace): void {
-    if (own.session.over || (own.wanted && own.wanted.id !== place.id)) leave.one(own, place);
+  #forget(own: SessionPlaces, place: VoicePlace): void {
+    if (own.session.over || (own.wanted !== undefined && own.wanted?.id !== place.id))
+      this.#leave.one(own, place);
     else own.isUnknown = true;
   }
 
-  /** A session that was opened again since its request has other places here. */
-  function latest(own: SessionPlaces): SessionPlaces {
-    const { userId, sessionId } = own.session;
-    const open = [...users.sessions(userId)].find((each) => each.sessionId === sessionId);
-    return (open && known.get(open)) ?? own;
+  /** A user is in one place, with one session. */
+  #stayIn(own: SessionPlaces, place: VoicePlace): void {
+    const before = own.joined;
+    own.joined = place;
+    if (before && before.id !== place.id) this.#leave.one(own, before);
+    for (const other of this.#ofUser(own)) {
+      this.#leave.unknown(other, own);
+      other.isUnknown = false;
+      if (other === own) continue;
+      if (other.joined && other.joined.id !== place.id) this.#leave.one(other, other.joined);
+      other.joined = null;
+    }
   }
 
-  return (own: SessionPlaces, place: VoicePlace, wish: VoiceChangeRequest): void => {
-    const { session } = own;
-    const joins = wish.channelId !== null;
-    if (!joins && own.wanted?.id === place.id) own.wanted = null;
-    else if (joins && !session.bot) own.wanted = place;
-    const settle = (inVoice: boolean): void => {
-      const { wanted, joined } = own;
-      if (session.bot) {
-        if (inVoice && session.over) leave.one(own, place);
-      } else if (!inVoice) {
-        // The request was refused: the session stays where it was.
-        if (joined && wanted === place) own.wanted = joined;
-      } else settleIn(latest(own), place);
-    };
-    const send = (): void => {
-      askIn(place, { ...wish, sessionId: session.sessionId }, authorityOf(session.principal))
-        .then((reply) => joins && settle(reply.ok && reply.value !== null))
-        .catch((fault) => {
-          if (joins && !session.bot) forget(latest(own), place);
-          onFault(fault, session.sessionId);
-        });
-    };
-    const ends = joins && !session.bot ? endsBefore(own, place) : [];
-    if (ends.length === 0) send();
-    else Promise.all(ends).then(() => own.wanted === place && !session.over && send());
-  };
+  /** A session that was opened again since its request has other places here. */
+  #latest(own: SessionPlaces): SessionPlaces {
+    const { sessionId } = own.session;
+    return this.#ofUser(own).find(({ session }) => session.sessionId === sessionId) ?? own;
+  }
+
+  /** The places of all open sessions of the user that are known here. */
+  #ofUser({ session }: SessionPlaces): SessionPlaces[] {
+    return [...this.#ports.users.sessions(session.userId)].flatMap((each) => this.#known.get(each) ?? []);
+  }
 }
 
 export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
@@ -263,7 +302,7 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
   const owners = ofOwners(ports);
   const leave = leaving(ports, owners);
   const bySession = new WeakMap<object, SessionPlaces>();
-  const join = joining(ports, leave, bySession);
+  const moves = new Moves(ports, leave, bySession);
 
   function placesOf(session: LiveSession): SessionPlaces {
     const known = bySession.get(session) ?? placesOfNew(session);
@@ -274,12 +313,18 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
   return {
     ask(session, { guildId, ...wish }) {
       const own = placesOf(session);
-      if (guildId !== null) join(own, { kind: 'guild', id: guildId }, wish);
-      else if (session.bot) return;
-      else if (wish.channelId !== null) join(own, { kind: 'private', id: wish.channelId }, wish);
+      const place: VoicePlace | null =
+        guildId !== null
+          ? { kind: 'guild', id: guildId }
+          : wish.channelId !== null
+            ? { kind: 'private', id: wish.channelId }
+            : null;
+      if (place?.kind !== 'guild' && session.bot) return;
+      if (place && wish.channelId !== null) moves.join(own, place, wish);
+      else if (place) moves.leave(own, place);
       else {
         // Users name no guild when they leave voice.
-        for (const place of distinct(own)) leave.one(own, place);
+        for (const each of distinct(own)) moves.leave(own, each);
         own.wanted = null;
         leave.unknown(own);
       }

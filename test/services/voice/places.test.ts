@@ -100,6 +100,51 @@ describe('a session that joins one place after another', () => {
   });
 });
 
+describe('a session whose client asks faster than places answer', () => {
+  it.each([
+    ['leaves both places', [ONE, TWO, null], [TWO, ONE, ONE, TWO]],
+    ['stays in the last place, which it asked for again', [ONE, TWO, ONE], [TWO]],
+    ['stays nowhere after it left the only place', [ONE, null], [ONE, ONE]],
+  ])('%s', async (_how, asked, leaves) => {
+    const { ask, answer, left, joins } = arrange();
+    for (const id of asked) ask(id);
+    for (const at of joins.keys()) await answer(at, true);
+    expect(left).toEqual(leaves);
+  });
+
+  it('stays in a place although it leaves a guild where it is not', async () => {
+    const { places, session, ask, answer, left } = arrange();
+    ask(ONE);
+    places.ask(session, { ...STATE, guildId: TWO, channelId: null });
+    await answer(0, true);
+    expect(left).toEqual([TWO]);
+    ask(THREE);
+    await answer(1, true);
+    expect(left).toEqual([TWO, ONE]);
+  });
+
+  it('asks for a guild that it leaves only when that has answered', async () => {
+    const { ask, answer, joins } = arrange();
+    ask(ONE);
+    await answer(0, true);
+    ask(null);
+    ask(ONE);
+    expect(joins.length).toBe(1);
+    await turn();
+    expect(joins.length).toBe(2);
+  });
+
+  it('asks for a call when the call before has answered and has been left', async () => {
+    const { call, answer, left, joins } = arrange();
+    call(FIRST);
+    call(SECOND);
+    call(THIRD);
+    expect([joins.length, left]).toEqual([1, []]);
+    await answer(0, true);
+    expect([joins.map(({ id }) => id), left]).toEqual([[FIRST, THIRD], [FIRST]]);
+  });
+});
+
 describe('a session in a private call', () => {
   it('leaves it before it asks for another, whose start would be followed by an end that names no call', async () => {
     const { call, answer, left, joins } = arrange();
@@ -136,12 +181,7 @@ describe('a session in a private call', () => {
 
   it.each([
     ['asks for nothing more when its client leaves meanwhile', null, [FIRST, SECOND], [FIRST]],
-    [
-      'asks for the third alone when its client asks for that meanwhile',
-      THIRD,
-      [FIRST],
-      [FIRST, THIRD],
-    ],
+    ['asks for the third alone when its client asks for that meanwhile', THIRD, [FIRST], [FIRST, THIRD]],
   ])('%s', async (_how, then, leaves, asked) => {
     const { places, session, call, answer, left, joins } = arrange();
     call(FIRST);
