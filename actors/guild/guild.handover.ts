@@ -83,8 +83,11 @@ export function restoreHandoverState(guild: Guild, handover: HandoverState, epoc
   for (const [key, atMs] of handover.slowmode) guild.slowmode.set(key, atMs);
 }
 
-/** How long changes are collected before a write, and how often an unchanged snapshot is written again: an old one is ignored. */
-const WRITE_MS = { gather: 100, refresh: 60_000 };
+/**
+ * How long changes are collected before a write, how often an unchanged snapshot is written again, because an old one is ignored, and how
+ * soon one that could not be written is: until then the next owner would restore who has left.
+ */
+const WRITE_MS = { gather: 100, refresh: 60_000, retry: 2_000 };
 
 interface SnapshotWriterPorts {
   readonly wheel: Wheel;
@@ -136,7 +139,10 @@ export class VoiceSnapshotWriter {
     };
     this.#writing = this.#ports.write().then(written, (error) => {
       this.#ports.onFault(error);
-      written(true);
+      this.#writing = null;
+      if (this.#state === 'ended') return;
+      this.#state = 'changed';
+      this.#wait(WRITE_MS.retry);
     });
   }
 }

@@ -38,37 +38,66 @@ export function isStale(session: Returning, past: Past): boolean {
   const dispatches = after === null ? 'tooOld' : past.stream.since(after);
   if (after === null || dispatches === 'tooOld') return false;
   if (past.stream.isOrphan(after)) return true;
-  const hasLeft = ({ t, d }: StreamDispatch) =>
-    dispatchRow(t).membership === 'left' && userIdOf(d) === subscriber.userId;
-  return dispatches.some(hasLeft) || unknownUpTo(session, dispatches, past) > 0;
+  const isKnown = isSightKnown(session, past);
+  return dispatches.some(({ t, d }) => {
+    const { membership, changesVisibility } = dispatchRow(t);
+    const isOwn = () => userIdOf(d) === subscriber.userId;
+    if (membership === 'left' && isOwn()) return true;
+    return !isKnown && (changesVisibility === 'all' || (changesVisibility === 'own' && isOwn()));
+  });
 }
 
 /**
- * The number up to which it is not known what the session could see; 0 when it is known. CHANNEL_CREATE and CHANNEL_DELETE for a
- * change of visibility are computed for subscribed sessions only. A session may have missed them unless it was subscribed to this actor at
- * its position: an earlier owner cannot be asked, an actor of the same epoch may have ended in between, and the answer to an earlier
- * request, which subscribed the session later, may be lost.
+ * CHANNEL_CREATE and CHANNEL_DELETE for a change of visibility are computed for subscribed sessions only. A session may have missed them
+ * unless it was subscribed to this actor at its position: an earlier owner cannot be asked, an actor of the same epoch may have ended in
+ * between, and the answer to an earlier request, which subscribed the session later, may be lost.
  */
-function unknownUpTo(
-  { subscriber, after }: Returning,
+const isSightKnown = ({ subscriber, after }: Returning, { subscribedAt }: Past): boolean =>
+  (subscribedAt.get(subscriber) ?? Number.POSITIVE_INFINITY) <= (after ?? 0);
+
+/** By channel, `ALL` for every channel: the number of the last dispatch that may have shown it to a user. */
+type Reveals = ReadonlyMap<string, number>;
+const ALL = '';
+const NONE: Reveals = new Map();
+
+/** What may have been shown to the session since its position; nothing when that is known. */
+function revealsOf(
+  guild: Guild,
+  session: Returning,
   dispatches: readonly StreamDispatch[],
-  { subscribedAt }: Past,
-): number {
-  if ((subscribedAt.get(subscriber) ?? Number.POSITIVE_INFINITY) <= (after ?? 0)) return 0;
-  const last = dispatches.findLast(({ t, d, n }) => {
-    const { changesVisibility } = dispatchRow(t);
-    if (n <= (after ?? 0)) return false;
-    return changesVisibility === 'all' || (changesVisibility === 'own' && userIdOf(d) === subscriber.userId);
-  });
-  return last?.n ?? 0;
+  past: Past,
+): Reveals {
+  if (isSightKnown(session, past)) return NONE;
+  const reveals = new Map<string, number>();
+  for (const { t, d, n } of dispatches) {
+    const revealed = n > (session.after ?? 0) ? revealedBy(guild, session.subscriber.userId, t, d) : null;
+    if (revealed !== null) reveals.set(revealed, n);
+  }
+  return reveals;
+}
+
+/** The channel that a dispatch may have shown to a user who could not see it before, `ALL`, or null for none. */
+function revealedBy(guild: Guild, userId: UserId, t: string, d: object): string | null {
+  const { changesVisibility } = dispatchRow(t);
+  if (changesVisibility === 'own') return userIdOf(d) === userId ? ALL : null;
+  if (changesVisibility !== 'all') return null;
+  if (t === 'GUILD_UPDATE') return guild.info.owner_id === userId ? ALL : null;
+  if (t === 'GUILD_ROLE_UPDATE') {
+    const role: unknown = 'role' in d ? d.role : null;
+    const id = role instanceof Object && 'id' in role ? role.id : null;
+    const isOwn = id === guild.id || guild.members.get(userId)?.roles.some((roleId) => roleId === id);
+    return isOwn ? ALL : null;
+  }
+  // A role that was deleted may have hidden channels from those who had it.
+  return t.startsWith('CHANNEL_') && 'id' in d ? String(d.id) : ALL;
 }
 
 /** The user that a dispatch of a membership names. */
 const userIdOf = (d: object): string => (d as { user: { id: string } }).user.id;
 
 /**
- * The dispatches that sessions with the guild have missed, for those that could see them then and may see them now. What was sent to a
- * channel while a session's sight of it is not known is left out: that session is sent the guild again.
+ * The dispatches that sessions with the guild have missed, for those that could see them then and may see them now. Where that is not known,
+ * what was sent to a channel before it may have been shown to the session is left out: that session is sent the guild again.
  */
 export function missed(
   guild: Guild,
@@ -85,8 +114,8 @@ export function missed(
   const [first, last] = [Math.min(...afters.values()), Math.max(...afters.values())];
   const dispatches = stream.since(first);
   if (dispatches === 'tooOld') return [];
-  const unknown = new Map(behind.map((each) => [each.subscriber, unknownUpTo(each, dispatches, past)]));
-  const isKnown = Math.max(...unknown.values()) === 0;
+  const reveals = new Map(behind.map((each) => [each.subscriber, revealsOf(guild, each, dispatches, past)]));
+  const isKnown = [...reveals.values()].every(({ size }) => size === 0);
   const among = new Audiences(afters.keys());
   // A removed member who rejoined receives the guild again, and nothing of it in between: the session may have received
   // GUILD_DELETE in the meantime, from the stream that it asks to continue.
@@ -94,12 +123,12 @@ export function missed(
   const removedAt = removalsOf(dispatches);
   const sightChanges = sightChangesOf(guild, dispatches);
   return repeated.flatMap(({ t, d: payload, to: audience, n }) => {
-    const channelId = audience.kind === 'channel' ? audience.channelId : null;
-    const isHidden = channelId === null ? null : hiddenAt(guild, channelId, n, sightChanges);
+    const channelIds = audience.kind === 'channel' ? shownWith(guild, audience.channelId) : [];
+    const isHidden = channelIds.length === 0 ? null : hiddenAt(channelIds, n, sightChanges);
     const isMissed = (session: Recipient): boolean =>
       (afters.get(session) ?? n) < n &&
       !isRemovedBefore(removedAt.get(session.userId), afters.get(session), n) &&
-      (channelId === null || n > (unknown.get(session) ?? 0)) &&
+      (channelIds.length === 0 || !isRevealedAfter(reveals.get(session) ?? NONE, channelIds, n)) &&
       !isHidden?.(session.userId);
     const isForAll = n > last && removedAt.size === 0 && isKnown && !isHidden;
     return among
@@ -144,15 +173,24 @@ type SightChanges = ReadonlyMap<string, readonly SightChange[]>;
 function sightChangesOf(guild: Guild, dispatches: readonly StreamDispatch[]): SightChanges {
   const changes = new Map<string, SightChange[]>();
   for (const { t, d, to, n } of dispatches) {
-    if (to.kind !== 'users') continue;
-    const isOfThread = t === 'THREAD_CREATE';
-    if (t !== 'CHANNEL_CREATE' && t !== 'CHANNEL_DELETE' && !isOfThread) continue;
     const id = 'id' in d ? String(d.id) : '';
-    const userIds = isOfThread ? admitted(guild, id, to.userIds) : to.userIds;
-    const change = { n, isShown: t !== 'CHANNEL_DELETE', userIds: new Set<string>(userIds) };
-    changes.set(id, [...(changes.get(id) ?? []), change]);
+    const change = changeOf(guild, id, { t, d, to });
+    if (change) changes.set(id, [...(changes.get(id) ?? []), { ...change, n }]);
   }
   return changes;
+}
+
+function changeOf(
+  guild: Guild,
+  id: string,
+  { t, d, to }: Pick<StreamDispatch, 't' | 'd' | 'to'>,
+): Omit<SightChange, 'n'> | null {
+  if (t === 'THREAD_MEMBERS_UPDATE' && 'removed_member_ids' in d && Array.isArray(d.removed_member_ids))
+    return { isShown: false, userIds: new Set(d.removed_member_ids.map(String)) };
+  if (to.kind !== 'users') return null;
+  if (t === 'THREAD_CREATE') return { isShown: true, userIds: new Set(admitted(guild, id, to.userIds)) };
+  const isOfChannel = t === 'CHANNEL_CREATE' || t === 'CHANNEL_DELETE';
+  return isOfChannel ? { isShown: t === 'CHANNEL_CREATE', userIds: new Set(to.userIds) } : null;
 }
 
 /** The users who see a thread only since they were added to it. */
@@ -163,17 +201,22 @@ function admitted(guild: Guild, threadId: string, userIds: readonly UserId[]): r
   return userIds.filter((userId) => (channelPermissions(guild, userId, parent, 0) & P.MANAGE_THREADS) === 0n);
 }
 
-/** Users who were shown the channel, or the channel of the thread, only after `n`; null when there are none. */
+/** The channel; for a thread also its channel. */
+function shownWith(guild: Guild, channelId: string): readonly string[] {
+  const parentId = isChannelId(channelId) ? guild.threads.get(channelId)?.thread.parent_id : undefined;
+  return parentId === undefined ? [channelId] : [channelId, parentId];
+}
+
+const isRevealedAfter = (reveals: Reveals, channelIds: readonly string[], n: number): boolean =>
+  [ALL, ...channelIds].some((id) => (reveals.get(id) ?? 0) > n);
+
+/** Users who were shown one of the channels only after `n`; null when there are none. */
 function hiddenAt(
-  guild: Guild,
-  channelId: string,
+  channelIds: readonly string[],
   n: number,
   changes: SightChanges,
 ): ((userId: string) => boolean) | null {
-  const parentId = isChannelId(channelId) ? guild.threads.get(channelId)?.thread.parent_id : undefined;
-  const later = [channelId, parentId ?? channelId].map(
-    (id) => changes.get(id)?.filter((each) => each.n > n) ?? [],
-  );
+  const later = channelIds.map((id) => changes.get(id)?.filter((each) => each.n > n) ?? []);
   if (later.every((each) => each.length === 0)) return null;
   return (userId) => later.some((each) => each.find(({ userIds }) => userIds.has(userId))?.isShown ?? false);
 }

@@ -3,7 +3,15 @@ import { describe, expect, it } from 'vitest';
 import { unsubscribe } from '../../../actors/guild/guild.subscription.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { GUILD_ID } from '../../support/guild.ts';
-import { ANN, BOB, FollowingSession, OwnedGuild, SQUARE, settleAll } from '../../support/ownedguild.ts';
+import {
+  ANN,
+  BOB,
+  FollowingSession,
+  LOUNGE,
+  OwnedGuild,
+  SQUARE,
+  settleAll,
+} from '../../support/ownedguild.ts';
 
 async function entered(guild: OwnedGuild, ...sessions: FollowingSession[]) {
   const entering = guild.enter(sessions);
@@ -16,6 +24,35 @@ const putOutAndBack = (guild: OwnedGuild) => [
   guild.call('kickMember', { userId: BOB as never }),
   guild.call('addMember', { userId: BOB as never } as never, '0'),
 ];
+
+/** Ann and Bob in a guild, and Bob as a session that returns with the position that he had. */
+async function arrange() {
+  const guild = new OwnedGuild();
+  const bob = new FollowingSession('b1', BOB);
+  await entered(guild, new FollowingSession('a1', ANN), bob);
+  const cursor = bob.heard.find(([kind]) => kind === 'f')?.[1] ?? 0;
+  const did = async (act: Promise<unknown>) => {
+    await settleAll();
+    guild.owner.settle();
+    const reply = await act;
+    expect(reply).toMatchObject({ ok: true });
+    return (reply as { readonly value: { readonly id: string } }).value;
+  };
+  const away = () =>
+    guild.owner.registry.workWith(GUILD_ID, (shell) => ({
+      run: () => unsubscribe(shell.audiences, bob.ear),
+      refuse: () => undefined,
+      fault: () => undefined,
+    }));
+  const back = async () => {
+    const returned = new FollowingSession('b1', BOB);
+    returned.heard.push(['f', cursor]);
+    expect(await entered(guild, returned)).toEqual(['member']);
+    guild.close();
+    return returned.messages;
+  };
+  return { guild, did, away, back };
+}
 
 describe('a session', () => {
   it('is sent GUILD_CREATE, and no removal, when its user was removed and rejoined while it was away', async () => {
@@ -72,35 +109,59 @@ describe('a session', () => {
   });
 
   it.each([
-    ['is not sent what was written while it could not see the channel', true],
-    ['is not sent what was written while nobody knows whether it could see the channel', false],
-  ])('%s', async (_how, stands) => {
-    const guild = new OwnedGuild();
-    const bob = new FollowingSession('b1', BOB);
-    await entered(guild, new FollowingSession('a1', ANN), bob);
-    const did = async (act: Promise<unknown>) => {
-      await settleAll();
-      guild.owner.settle();
-      expect(await act).toMatchObject({ ok: true });
-    };
-    const cursor = bob.heard.find(([kind]) => kind === 'f')?.[1] ?? 0;
-    await did(guild.say(SQUARE, 'before'));
-    if (!stands)
-      guild.owner.registry.workWith(GUILD_ID, (shell) => ({
-        run: () => unsubscribe(shell.audiences, bob.ear),
-        refuse: () => undefined,
-        fault: () => undefined,
-      }));
+    ['is not sent what was written while it could not see the channel', true, 'channel'],
+    ['is not sent what was written while nobody knows whether it could see the channel', false, 'channel'],
+    ['is not sent what was written in a thread while it could not see its channel', true, 'thread'],
+  ] as const)('%s', async (_how, stands, where) => {
+    const { guild, did, away, back } = await arrange();
+    const thread = await did(
+      guild.call('createThread', { channelId: SQUARE, draft: { name: 't', type: 11 } } as never),
+    );
+    const channelId = where === 'channel' ? SQUARE : thread.id;
+    await did(guild.say(channelId, 'before'));
+    if (!stands) away();
     const overwrite = { id: BOB, type: 1, allow: '0', deny: String(P.VIEW_CHANNEL) } as const;
     await did(guild.call('setOverwrite', { channelId: SQUARE, overwrite } as never));
-    await did(guild.say(SQUARE, 'while hidden'));
+    await did(guild.say(channelId, 'while hidden'));
     await did(guild.call('deleteOverwrite', { channelId: SQUARE, overwriteId: BOB } as never));
-    await did(guild.say(SQUARE, 'while shown'));
-    const back = new FollowingSession('b1', BOB);
-    back.heard.push(['f', cursor]);
-    expect(await entered(guild, back)).toEqual(['member']);
-    expect(back.messages).toEqual(stands ? ['before', 'while shown'] : ['while shown']);
-    guild.close();
+    await did(guild.say(channelId, 'while shown'));
+    expect((await back()).filter((text) => text !== 't')).toEqual(
+      stands ? ['before', 'while shown'] : ['while shown'],
+    );
+  });
+
+  it.each([
+    ['a role that it does not have', 'updateRole', (roleId: string) => ({ roleId })],
+    ['another channel', 'updateChannel', () => ({ channelId: LOUNGE })],
+    ['the name of the guild', 'updateGuild', () => ({})],
+  ] as const)(
+    'is sent all of a channel that it has seen all the time when %s has changed',
+    async (_what, type, of) => {
+      const { guild, did, away, back } = await arrange();
+      const role = await did(guild.call('createRole', { draft: { name: 'old', permissions: '0' } } as never));
+      away();
+      await did(guild.say(SQUARE, 'before'));
+      await did(guild.call(type, { ...of(role.id), draft: { name: 'new' } } as never));
+      await did(guild.say(SQUARE, 'after'));
+      expect(await back()).toEqual(['before', 'after']);
+    },
+  );
+
+  it('is sent what was written in a private thread while its user was a member of it', async () => {
+    const { guild, did, back } = await arrange();
+    const thread = await did(
+      guild.call('createThread', { channelId: SQUARE, draft: { name: 't', type: 12 } } as never),
+    );
+    const threadId = thread.id;
+    const join = () => did(guild.call('addThreadMember', { channelId: threadId, userId: BOB } as never));
+    await did(guild.say(threadId, 'before'));
+    await join();
+    await did(guild.say(threadId, 'first time'));
+    await did(guild.call('removeThreadMember', { channelId: threadId, userId: BOB } as never));
+    await did(guild.say(threadId, 'in between'));
+    await join();
+    await did(guild.say(threadId, 'second time'));
+    expect(await back()).toEqual(['first time', 'second time']);
   });
 
   it('receives nothing of the guild from the removal of its user until GUILD_CREATE', async () => {

@@ -4,6 +4,7 @@ import {
   handoverStateOf,
   restoreHandoverState,
   VoiceSnapshotWriter,
+  voiceHandoverStateOf,
 } from '../../../actors/guild/guild.handover.ts';
 import { OwnerEpoch } from '../../../actors/runtime/ownerepoch.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
@@ -86,8 +87,21 @@ describe('the last owner of a guild', () => {
   });
 });
 
+describe('the snapshot for a crash', () => {
+  it('has the last 32 dispatches of voice, which sessions may have missed', () => {
+    const { stream } = epochOf(3, 1_000);
+    const add = (t: string) => stream.add({ t, d: {}, to: { kind: 'guild' } }, NOW_MS).n;
+    const numbers = Array.from({ length: 20 }, () => {
+      add('PRESENCE_UPDATE');
+      return [add('VOICE_STATE_UPDATE'), add('STREAM_DELETE')];
+    }).flat();
+    const { told } = voiceHandoverStateOf(guildOf(), stream);
+    expect(told?.map(({ n }) => n)).toEqual(numbers.slice(-32));
+  });
+});
+
 describe('the writer of voice snapshots', () => {
-  it('repeats a failed write after 60 s, and a successful one only when it must be refreshed', async () => {
+  it('repeats a failed write after 2 s, and a successful one only when it must be refreshed', async () => {
     const clock = new VirtualClock();
     const results = [Promise.reject(new Error('disk')), Promise.resolve(false)];
     const faults: unknown[] = [];
@@ -104,7 +118,7 @@ describe('the writer of voice snapshots', () => {
     };
     writer.changed();
     expect([await writesAfter(100), faults]).toEqual([1, [new Error('disk')]]);
-    expect(await writesAfter(59_950)).toBe(1);
+    expect(await writesAfter(1_950)).toBe(1);
     expect(await writesAfter(50)).toBe(2);
     expect(await writesAfter(120_000)).toBe(2);
   });
