@@ -97,9 +97,9 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   #game: LobbyGame | null = null;
   #isFresh = false;
   /** The next change that depends on time alone, Unix milliseconds. */
+  #due: { readonly atMs: number; readonly timer: Timer } | null = null;
   /** Whether the listener for voice has a call. The state may be ahead: its last facts may never become durable. */
   #isCallRunning = false;
-  #due: { readonly atMs: number; readonly timer: Timer } | null = null;
 
   constructor(id: string, ports: LobbyPorts, send: Send<LobbyState>) {
     super(id as ChannelId, lobbyRules, ports, send);

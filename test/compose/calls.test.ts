@@ -92,6 +92,32 @@ describe('a call', () => {
     expect(message?.call?.ended_timestamp).toBeTruthy();
   });
 
+  it('ends also when the end of its last member could not be stored', async () => {
+    ann.session.ask({ name: 'voiceState', input: request() });
+    await until(() => names(ben).includes('VOICE_STATE_UPDATE'), 'the call');
+    instance.steer.fail = true;
+    ann.session.ask({ name: 'voiceState', input: request({ channelId: null }) });
+    await until(() => names(ben).includes('CALL_DELETE'), 'the end');
+    instance.steer.fail = false;
+    expect(last(ben)).toEqual({ channel_id: channelId, unavailable: true });
+    expect(told.log).toEqual([`seated ${channelId} ${ann.userId} ${ann.session.id}`, `ended ${channelId}`]);
+  });
+
+  it('does not end a second time when its channel fails later', async () => {
+    ann.session.ask({ name: 'voiceState', input: request() });
+    await until(() => names(ben).includes('VOICE_STATE_UPDATE'), 'the call');
+    ann.session.ask({ name: 'voiceState', input: request({ channelId: null }) });
+    await until(() => names(ben).includes('CALL_DELETE'), 'the end');
+    instance.steer.fail = true;
+    const by = { userId: ann.userId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
+    const draft = { content: 'not stored' };
+    const input = { channelId, draft, carried: {}, attachments: [], forward: null } as never;
+    await instance.inPrivate(channelId, 'createMessage', input, { by, requires: 0n }).catch(() => undefined);
+    instance.steer.fail = false;
+    expect(names(ben).filter((t) => t === 'CALL_DELETE')).toHaveLength(1);
+    expect(told.log.at(-1)).toBe(`unseated ${channelId} ${ann.userId}`);
+  });
+
   it('stops ringing after a minute, and keeps its channel in memory', async () => {
     ann.session.ask({ name: 'voiceState', input: request() });
     await until(() => names(ann).includes('CALL_CREATE'), 'the call');
