@@ -71,8 +71,8 @@ export function judgeVoice(
       const { userId, sessionId } = seat;
       const where = `${userId} with ${sessionId} in ${place.kind} ${place.id}`;
       const client = bySession.get(sessionId);
-      judge.expect(client !== undefined, 'voice', () => `${where} has no session`);
       if (losesEvents) continue;
+      judge.expect(client !== undefined, 'voice', () => `${where} has no session`);
       if (client && !isConnected(place, seat))
         judge.expect(false, 'voice', () => `${client.name}: ${where} is not connected to the call`);
       if (client?.name.startsWith('bot') || place.kind === 'lobby') continue;
@@ -84,9 +84,11 @@ export function judgeVoice(
     judgeCalls(judge, instance, voice?.calls.list() ?? [], places);
   judgeStreaming(places, judge);
   if (breaks > 0) return;
-  judgeWishes(judge, places, wishes);
+  if (!losesEvents) judgeWishes(judge, places, wishes);
+  // Dispatches of private calls and of those of lobbies are in no stream.
+  const kept = losesEvents ? places.filter(({ kind }) => kind === 'guild') : places;
   for (const client of bySession.values()) {
-    judgeShown(client, places, judge);
+    judgeShown(client, kept, { judge, losesEvents, isForgotten: forgetting(client, cluster, faults) });
     if (!losesEvents) judgeWatched(client, places, judge);
   }
 }
@@ -126,16 +128,28 @@ function judgeWishes(judge: Judge, places: readonly Place[], wishes: ReadonlyMap
   }
 }
 
+interface Judging {
+  readonly judge: Judge;
+  readonly losesEvents: boolean;
+  readonly isForgotten: (guildAndUser: string) => boolean;
+}
+
 /** What the client is shown of voice. */
-function judgeShown({ name, life, voice, userId }: SimClient, places: readonly Place[], judge: Judge): void {
+function judgeShown(
+  { name, life, voice, userId }: SimClient,
+  places: readonly Place[],
+  { judge, losesEvents, isForgotten }: Judging,
+): void {
   for (const { id, kind, seats } of places) {
     const replica = kind === 'guild' ? life.guilds.get(id) : null;
     const expect = expecting(judge, name, id);
     if (replica)
       expect(
         'voice states',
-        [...replica.voice].map((each) => each.join(' ')),
-        seats.map((seat) => `${seat.userId} ${seat.channelId}`),
+        [...replica.voice].flatMap((each) => (isForgotten(`${id} ${each[0]}`) ? [] : [each.join(' ')])),
+        seats.flatMap((seat) =>
+          isForgotten(`${id} ${seat.userId}`) ? [] : [`${seat.userId} ${seat.channelId}`],
+        ),
       );
     if (kind === 'lobby' && life.lobbies?.replicas.has(id))
       expect(
@@ -144,6 +158,7 @@ function judgeShown({ name, life, voice, userId }: SimClient, places: readonly P
         seats.map((seat) => `${seat.userId} ${seat.sessionId}`),
       );
     const mine = seats.filter((seat) => seat.userId === userId && seat.sessionId === life.sessionId);
+    if (losesEvents || isForgotten(`${id} ${userId}`)) continue;
     const own = voice?.view.places.get(id);
     expect(
       'its place',
@@ -151,6 +166,25 @@ function judgeShown({ name, life, voice, userId }: SimClient, places: readonly P
       mine.map(({ channelId }) => channelId),
     );
   }
+}
+
+/** Longer than a change waits to be written to the snapshot for a crash, and is on its way to clients. */
+const UNWRITTEN_MS = { before: 300, after: 150 };
+
+/** Whether the client was last shown a user just before a shard was lost, so that no shard may know it any more. */
+function forgetting(
+  { voice }: SimClient,
+  { lostMs }: SimCluster,
+  faults: readonly FaultName[],
+): (guildAndUser: string) => boolean {
+  // While the database is lost, nothing is written.
+  if (faults.includes('loseDatabase') && (faults.includes('kill') || faults.includes('stop')))
+    return () => true;
+  return (guildAndUser) => {
+    const shownMs = voice?.shownMs.get(guildAndUser) ?? 0;
+    const { before, after } = UNWRITTEN_MS;
+    return lostMs.some((atMs) => shownMs > atMs - before && shownMs < atMs + after);
+  };
 }
 
 /** Users who are shown to stream do, and nobody else does. */

@@ -91,7 +91,8 @@ export class VoiceView {
       voice_states?: readonly ShownVoice[];
     }) => {
       this.lobbies.set(id, new Map(states.map(({ user_id, session_id }) => [user_id, session_id])));
-      if (!states.some(({ user_id, session_id }) => this.#isOwn(user_id, session_id))) this.#leave(id);
+      // A lobby that is shown again may be from before the session joined its call, whose address may have come first.
+      if (!states.some(({ user_id, session_id }) => this.#isOwn(user_id, session_id))) this.places.delete(id);
     },
     LOBBY_DELETE: ({ id }: { id: string }) => {
       this.lobbies.delete(id);
@@ -100,6 +101,7 @@ export class VoiceView {
     GUILD_DELETE: ({ id, unavailable }: { id: string; unavailable?: boolean }) => {
       if (!unavailable) this.#lost(id);
     },
+    CHANNEL_DELETE: ({ id }: { id: string }) => this.#lost(id),
     CALL_DELETE: ({ channel_id: id }: { channel_id: string }) => this.#leave(id),
     VOICE_SERVER_UPDATE: (shown: ShownTicket) => this.#ticket(shown, shown.guild_id ?? shown.channel_id),
     LOBBY_VOICE_SERVER_UPDATE: (shown: ShownTicket) => this.#ticket(shown, shown.lobby_id),
@@ -148,13 +150,13 @@ export class VoiceView {
     this.#connect(serverId);
   }
 
-  /** The guild was lost, and voice with it: nothing else ends the streams. */
-  #lost(guildId: string): void {
-    this.#leave(guildId);
-    for (const [key, { serverId }] of [...this.streams]) {
-      if (key.split(':')[1] !== guildId) continue;
+  /** The guild or channel was lost, and voice with it: nothing else ends the streams. */
+  #lost(serverId: string): void {
+    this.#leave(serverId);
+    for (const [key, stream] of [...this.streams]) {
+      if (key.split(':')[1] !== serverId) continue;
       this.streams.delete(key);
-      this.#acts.leave(serverId);
+      this.#acts.leave(stream.serverId);
     }
   }
 
