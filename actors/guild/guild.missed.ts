@@ -131,14 +131,13 @@ export function missed(
       (channelIds.length === 0 || !isRevealedAfter(reveals.get(session) ?? NONE, channelIds, n)) &&
       !isHidden?.(session.userId);
     const isForAll = n > last && removedAt.size === 0 && isKnown && !isHidden;
-    return among
-      .recipients(guild, { t, d: payload, to: audience } as Dispatch, nowMs)
-      .flatMap(({ d, to: all }) => {
-        const to = isForAll ? all : all.filter(isMissed);
-        return to.length === 0
-          ? []
-          : [{ t, d, to, origin: { ownerId: stream.ownerId, n, epoch: stream.epoch } }];
-      });
+    const deliveries = among.recipients(guild, { t, d: payload, to: audience } as Dispatch, nowMs);
+    return deliveries.flatMap(({ d, to: all }) => {
+      const to = isForAll ? all : all.filter(isMissed);
+      return to.length === 0
+        ? []
+        : [{ t, d, to, origin: { ownerId: stream.ownerId, n, epoch: stream.epoch } }];
+    });
   });
 }
 

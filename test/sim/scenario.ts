@@ -35,7 +35,7 @@ export function scenarioOf(world: World, features: readonly Feature[], seed: num
   const config = features.includes('voice') ? { ...calmed.config, ...callsOf(seed) } : calmed.config;
   const drawn = { ...calmed, lateShare, config };
   // Missed lobby and direct message dispatches are sent at once: a link without room for them never catches up.
-  const hasDirect = features.some((feature) => feature !== 'reads' && feature !== 'slow');
+  const hasDirect = features.some((feature) => !INDIRECT.includes(feature));
   return !hasDirect ? drawn : { ...drawn, framesMax: Math.max(drawn.framesMax, CATCHING_UP) };
 }
 
@@ -66,6 +66,8 @@ function drawnOf(world: World): Omit<Scenario, 'lateShare'> {
   };
 }
 
+/** Features without dispatches that are sent again at once. */
+const INDIRECT: readonly Feature[] = ['reads', 'slow', 'voice'];
 const FRAMES_MAX = 2_000;
 const CATCHING_UP = 200;
 /** The share of seeds that draw each bound small. */

@@ -21,7 +21,7 @@ export const STREAMS: readonly Patch[] = [
   {
     name: 'streams-no-audience',
     about: 'A session that missed dispatches receives all of them, also invisible ones.',
-    file: 'actors/guild/guild.subscription.ts',
+    file: 'actors/guild/guild.missed.ts',
     kind: 'expression',
     from: 'among.recipients(guild, { t, d: payload, to: audience } as Dispatch, nowMs)',
     to: '[{ d: payload, to: [...afters.keys()] }]',
