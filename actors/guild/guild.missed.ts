@@ -111,7 +111,8 @@ export function missed(
     behind.map(({ subscriber, after }): [Recipient, number] => [subscriber, after ?? 0]),
   );
   if (afters.size === 0) return [];
-  const [first, last] = [Math.min(...afters.values()), Math.max(...afters.values())];
+  let [first, last] = [Number.POSITIVE_INFINITY, 0];
+  for (const after of afters.values()) [first, last] = [Math.min(first, after), Math.max(last, after)];
   const dispatches = stream.since(first);
   if (dispatches === 'tooOld') return [];
   const reveals = new Map(behind.map((each) => [each.subscriber, revealsOf(guild, each, dispatches, past)]));

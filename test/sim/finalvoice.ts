@@ -268,7 +268,7 @@ function placesOf({ cluster, database }: VoiceFinalPorts): Place[] {
   return places;
 }
 
-/** The calls of a lobby say who is in voice; its actor cannot be read from outside. */
+/** Users in the calls of a lobby, whose actor cannot be read from outside. */
 function lobbyStates({ voice }: SimShard, lobbyId: ChannelId): OwnState[] {
   const call = voice?.calls.list().find(({ callId }) => callId === lobbyId);
   return (call?.members ?? []).flatMap(({ userId }): OwnState[] => {

@@ -91,7 +91,7 @@ export class VoiceView {
       voice_states?: readonly ShownVoice[];
     }) => {
       this.lobbies.set(id, new Map(states.map(({ user_id, session_id }) => [user_id, session_id])));
-      // A lobby that is shown again may be from before the session joined its call, whose address may have come first.
+      // A lobby that is shown again may be from before the session joined its call, whose address may have arrived first.
       if (!states.some(({ user_id, session_id }) => this.#isOwn(user_id, session_id))) this.places.delete(id);
     },
     LOBBY_DELETE: ({ id }: { id: string }) => {

@@ -56,7 +56,7 @@ export class VoiceWork {
     else this.#disconnect();
   }
 
-  /** Everybody leaves voice, so that no end of a call from before the repair comes after the probes. */
+  /** Everybody leaves voice, so that no end of a call from before the repair follows the probes. */
   calm(): void {
     const people = new Set<string>(this.#ports.users.flatMap(({ id, bot }) => (bot ? [] : [id])));
     for (const client of this.#ports.clients)
