@@ -23,11 +23,15 @@ interface FinalPorts {
   readonly workload: Workload;
 }
 
-/** Judges the final state of a run, after everything has been repaired for a while. */
+/**
+ * Judges the final state of a run, after everything has been repaired for a while.
+ *
+ * @param isUnsteady Owners stay for milliseconds, or processes are stopped within turns.
+ */
 export function judgeEnd(
   ports: FinalPorts,
   { framesMax, faults, breaks }: Scenario,
-  hasFaults: boolean,
+  { hasFaults, isUnsteady }: { readonly hasFaults: boolean; readonly isUnsteady: boolean },
 ): void {
   // A first notification that seems older than its session, by a clock that is off by more than a second, is not sent to it.
   const isDirectWhole = !faults.includes('skew');
@@ -43,7 +47,7 @@ export function judgeEnd(
     }
   }
   if (workload.groups) judgeCalls(ports, workload.groups.wishes, breaks > 0);
-  if (workload.voice) judgeVoice(ports, workload.voice.wishes, { faults, breaks });
+  if (workload.voice) judgeVoice(ports, workload.voice.wishes, { faults, breaks, isUnsteady });
   judge.expect(workload.open === 0, 'answered', () => `${workload.open} commands have no answer`);
   for (const { what, fate, probe } of workload.commands)
     judge.expect(!probe || fate === 'done' || fate === 'refused', 'served again', () => `${what}: ${fate}`);

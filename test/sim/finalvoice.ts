@@ -55,10 +55,10 @@ interface OwnState {
 export function judgeVoice(
   ports: VoiceFinalPorts,
   wishes: ReadonlyMap<string, VoiceWish>,
-  { faults, breaks }: Pick<Scenario, 'faults' | 'breaks'>,
+  { faults, breaks, isUnsteady }: Pick<Scenario, 'faults' | 'breaks'> & { readonly isUnsteady: boolean },
 ): void {
   const { judge, clients, cluster } = ports;
-  const losesEvents = breaks > 0 || faults.some((fault) => LOSING_EVENTS.has(fault));
+  const losesEvents = breaks > 0 || isUnsteady || faults.some((fault) => LOSING_EVENTS.has(fault));
   const bySession = new Map(
     clients.flatMap((client) =>
       client.up && client.life.sessionId ? [[client.life.sessionId, client]] : [],

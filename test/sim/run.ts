@@ -131,6 +131,9 @@ process.on('unhandledRejection', (error) =>
   current?.expect(false, 'caught', () => String((error as Error).stack)),
 );
 
+const isUnsteady = ({ fleeting, preempted, staleWriters }: Variant): boolean =>
+  [fleeting, preempted, staleWriters].includes(true);
+
 /** Runs one seed. */
 export async function simulate(seed: number, variant: Variant = {}): Promise<Outcome> {
   const startedMs = performance.now();
@@ -168,7 +171,7 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
     await world.run(scenario.workMs + SERVED_MS + SETTLED_MS / 3, failed);
     if (!failed()) workload.probe();
     await world.run(scenario.workMs + SERVED_MS + SETTLED_MS, failed);
-    if (!failed()) judgeEnd(parts, scenario, hasFaults);
+    if (!failed()) judgeEnd(parts, scenario, { hasFaults, isUnsteady: isUnsteady(variant) });
     if (!failed()) judgeMatches(cluster.running, judge);
     if (!failed()) parts.mergeTruth.judgeEnd();
     if (!failed()) workload.links?.judgeEnd(scenario.breaks > 0);
