@@ -46,7 +46,9 @@ export function judgeEnd(
       if (isDirectWhole && client.life.groups) judgeGroups(client, client.life.groups, ports, hasFaults);
     }
   }
-  if (workload.groups) judgeCalls(ports, workload.groups.wishes, breaks > 0);
+  // The end of a former call whose owner was not known any more may follow the start of the next one.
+  const mayLose = breaks > 0 || (isUnsteady && workload.voice !== null);
+  if (workload.groups) judgeCalls(ports, workload.groups.wishes, mayLose);
   if (workload.voice) judgeVoice(ports, workload.voice.wishes, { faults, breaks, isUnsteady });
   judge.expect(workload.open === 0, 'answered', () => `${workload.open} commands have no answer`);
   for (const { what, fate, probe } of workload.commands)
