@@ -10,7 +10,7 @@ import { P } from '../../protocol/permissions.ts';
 import type { DispatchStream, StreamDispatch } from '../runtime/stream.ts';
 
 /** A dispatch to sessions that are being subscribed. */
-export interface MissedDispatch {
+export interface SubscriptionDispatch {
   readonly t: string;
   readonly d: object;
   readonly to: readonly Recipient[];
@@ -104,7 +104,7 @@ export function missed(
   arrived: readonly Returning[],
   past: Past,
   nowMs: number,
-): MissedDispatch[] {
+): SubscriptionDispatch[] {
   const { stream } = past;
   const behind = arrived.filter(({ after }) => after !== null);
   const afters = new Map(
@@ -169,7 +169,7 @@ interface SightChange {
 /** By channel or private thread, ascending. */
 type SightChanges = ReadonlyMap<string, readonly SightChange[]>;
 
-/** Changes of sight are sent to the users whom they concern; a channel that is created or deleted is sent to its viewers. */
+/** CHANNEL_CREATE and CHANNEL_DELETE for a change of permissions are sent to users, those of new and deleted channels to the channel. */
 function sightChangesOf(guild: Guild, dispatches: readonly StreamDispatch[]): SightChanges {
   const changes = new Map<string, SightChange[]>();
   for (const { t, d, to, n } of dispatches) {

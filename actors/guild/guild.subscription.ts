@@ -14,7 +14,7 @@ import type { Work } from '../runtime/resident.machine.ts';
 import type { DispatchStream } from '../runtime/stream.ts';
 import { missingOr } from '../runtime/work.ts';
 import type { GuildMemberLists } from './guild.memberlists.ts';
-import { isStale, type MissedDispatch, missed } from './guild.missed.ts';
+import { isStale, missed, type SubscriptionDispatch } from './guild.missed.ts';
 
 /** A session that may end while it is being subscribed. */
 export interface Subscribing extends Recipient {
@@ -103,9 +103,9 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       }
       // A position in the stream of an actor that ended without a successor cannot be resumed.
       const resuming = behind.filter(({ after }) => after === null || !stream?.isOrphan(after));
-      const past = { stream, subscribedAt: ports.subscribedAt };
-      const catchUp = stream ? missed(guild, resuming, { ...past, stream }, nowMs) : [];
-      const stale = stream ? behind.filter((each) => isStale(each, { ...past, stream })) : [];
+      const past = stream && { stream, subscribedAt: ports.subscribedAt };
+      const catchUp = past ? missed(guild, resuming, past, nowMs) : [];
+      const stale = past ? behind.filter((each) => isStale(each, past)) : [];
       const withdrawn = stream && stale.length > 0 ? unavailable(guild, stale, stream) : [];
       if (withdrawn.length > 0) stream?.next();
       const shown = arrived.filter((each) => isShownTo(each, { stream, behind, stale, shown: ports.shown }));
@@ -156,7 +156,7 @@ const isShownTo = (
 
 const subscriberOf = ({ subscriber }: Entering): Recipient => subscriber;
 
-function deliverAll(all: readonly MissedDispatch[], { body }: Pick<Ports, 'body'>): void {
+function deliverAll(all: readonly SubscriptionDispatch[], { body }: Pick<Ports, 'body'>): void {
   for (const { t, d, to, origin } of all) {
     const one = body(t, d, origin);
     for (const subscriber of to) subscriber.deliver(one);
@@ -194,7 +194,11 @@ function sessionsNamed({ sessions }: Audiences, { sessionId }: Recipient): Recip
 }
 
 /** Sent before GUILD_CREATE is repeated: clients ignore a guild that they hold, unless it was unavailable. */
-function unavailable(guild: Guild, stale: readonly Entering[], stream: DispatchStream): MissedDispatch[] {
+function unavailable(
+  guild: Guild,
+  stale: readonly Entering[],
+  stream: DispatchStream,
+): SubscriptionDispatch[] {
   const to = stale.flatMap(({ subscriber }) => (receivesGuilds(subscriber) ? [subscriber] : []));
   const origin = { ownerId: stream.ownerId, n: stream.next() };
   return [{ t: 'GUILD_DELETE', d: { id: guild.id, unavailable: true }, to, origin }];
@@ -206,7 +210,7 @@ function guildCreates(
   arrived: readonly Entering[],
   stream: DispatchStream | null,
   nowMs: number,
-): MissedDispatch[] {
+): SubscriptionDispatch[] {
   const origin = stream && { ownerId: stream.ownerId, n: stream.last };
   return arrived.flatMap(({ subscriber, largeThreshold }) => {
     const { userId, intents } = subscriber;
@@ -222,9 +226,9 @@ function guildCreates(
  */
 function ownRequests(
   guild: Guild,
-  creates: readonly MissedDispatch[],
+  creates: readonly SubscriptionDispatch[],
   stream: DispatchStream | null,
-): MissedDispatch[] {
+): SubscriptionDispatch[] {
   const requests = creates.flatMap(({ to }) =>
     to.flatMap((subscriber) => {
       const request = ownRequestDispatch(guild, subscriber.userId);

@@ -238,7 +238,7 @@ class Moves {
         .then(
           (reply) => this.#settle(own, place, reply.ok && reply.value !== null),
           (fault) => {
-            if (!session.bot) this.#forget(this.#latest(own), place);
+            if (!session.bot) this.#unanswered(this.#latest(own), place);
             this.#ports.onFault(fault, session.sessionId);
           },
         )
@@ -265,7 +265,7 @@ class Moves {
   }
 
   /** It is not known whether the place has let the session in. */
-  #forget(own: SessionPlaces, place: VoicePlace): void {
+  #unanswered(own: SessionPlaces, place: VoicePlace): void {
     if (own.session.over || (own.wanted !== undefined && own.wanted?.id !== place.id))
       this.#leave.one(own, place);
     else own.isUnknown = true;

@@ -6,8 +6,6 @@ interface ShownVoice {
   readonly channel_id: string | null;
   readonly guild_id?: string | null;
   readonly lobby_id?: string;
-  readonly self_mute: boolean;
-  readonly self_stream?: boolean;
 }
 
 interface ShownTicket {
@@ -21,14 +19,7 @@ interface ShownTicket {
 
 interface ShownStream {
   readonly stream_key: string;
-  readonly viewer_ids: readonly string[];
   readonly rtc_server_id?: string;
-}
-
-interface StreamReplica {
-  /** The server of its call. */
-  readonly serverId: string;
-  viewerIds: readonly string[];
 }
 
 /** What a session does with what it is shown of its own voice. */
@@ -39,8 +30,8 @@ interface VoiceActs {
 
 /** The calls of the lobbies of one session, its own places, and the streams that it is in, as its client knows them. */
 export class VoiceView {
-  /** By stream key. */
-  readonly streams = new Map<string, StreamReplica>();
+  /** By stream key: the server of its call. */
+  readonly streams = new Map<string, string>();
   /** By lobby: who is in its call, with the session. */
   readonly lobbies = new Map<string, Map<string, string>>();
   /** The places of the session's own user: by guild, private channel or lobby, the channel. Other sessions' are left out. */
@@ -105,24 +96,16 @@ export class VoiceView {
     CALL_DELETE: ({ channel_id: id }: { channel_id: string }) => this.#leave(id),
     VOICE_SERVER_UPDATE: (shown: ShownTicket) => this.#ticket(shown, shown.guild_id ?? shown.channel_id),
     LOBBY_VOICE_SERVER_UPDATE: (shown: ShownTicket) => this.#ticket(shown, shown.lobby_id),
-    STREAM_CREATE: ({
-      stream_key: key,
-      viewer_ids: viewerIds,
-      rtc_server_id: serverId = '',
-    }: ShownStream) => {
-      this.streams.set(key, { serverId, viewerIds });
-    },
-    STREAM_UPDATE: ({ stream_key: key, viewer_ids: viewerIds }: ShownStream) => {
-      const stream = this.streams.get(key);
-      if (stream) stream.viewerIds = viewerIds;
+    STREAM_CREATE: ({ stream_key: key, rtc_server_id: serverId = '' }: ShownStream) => {
+      this.streams.set(key, serverId);
     },
     STREAM_DELETE: ({ stream_key: key }: ShownStream) => {
-      const stream = this.streams.get(key);
+      const serverId = this.streams.get(key);
       this.streams.delete(key);
-      if (stream) this.#acts.leave(stream.serverId);
+      if (serverId !== undefined) this.#acts.leave(serverId);
     },
     STREAM_SERVER_UPDATE: (shown: ShownTicket) =>
-      this.#ticket(shown, this.streams.get(shown.stream_key ?? '')?.serverId),
+      this.#ticket(shown, this.streams.get(shown.stream_key ?? '')),
   };
 
   #statesOf(lobbyId: string): Map<string, string> {
@@ -153,10 +136,10 @@ export class VoiceView {
   /** The guild or channel was lost, and voice with it: nothing else ends the streams. */
   #lost(serverId: string): void {
     this.#leave(serverId);
-    for (const [key, stream] of [...this.streams]) {
+    for (const [key, callId] of [...this.streams]) {
       if (key.split(':')[1] !== serverId) continue;
       this.streams.delete(key);
-      this.#acts.leave(stream.serverId);
+      this.#acts.leave(callId);
     }
   }
 
@@ -180,7 +163,7 @@ export class VoiceView {
   /** Clients connect when they are shown to be in a place and have the address of its call. */
   #connect(serverId: string): void {
     const ticket = this.#tickets.get(serverId);
-    const isStream = [...this.streams.values()].some((stream) => stream.serverId === serverId);
+    const isStream = [...this.streams.values()].includes(serverId);
     if (!ticket || !(isStream || this.places.has(serverId))) return;
     this.#tickets.delete(serverId);
     this.#acts.connect(ticket);
