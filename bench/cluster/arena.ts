@@ -4,15 +4,19 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { FrontStatus } from '../../transports/admin/front.ts';
 
+/** Where a server's gateway and messages are. Threads of the benchmark receive it as it is. */
+export interface ArenaAddresses {
+  readonly gateway: string;
+  readonly tokens: readonly string[];
+  readonly messages: string;
+}
+
 /** A server of several processes with the PostgreSQL server in DATABASE_URL. */
 export interface Arena {
-  readonly gateway: URL;
-  readonly tokens: readonly string[];
+  readonly addresses: ArenaAddresses;
   status(): Promise<FrontStatus>;
   /** Metrics of all shards and their supervisor, as text. */
   metrics(): Promise<string>;
-  /** Writes a message as the first bot. @returns whether it was accepted. */
-  write(content: string, nonce: string): Promise<boolean>;
   stop(): Promise<void>;
 }
 
@@ -39,28 +43,36 @@ export async function openArena(shards: number, bots: number): Promise<Arena> {
     readonly guild: { readonly text_channel_id: string };
   };
   const { admin, guild } = info;
-  const tokens = info.bots.map(({ token }) => token);
   const ask = (path: string) =>
     fetch(admin.url + path, { headers: { authorization: `Bearer ${admin.token}` } });
   return {
-    gateway: new URL(info.gateway),
-    tokens,
+    addresses: {
+      gateway: info.gateway,
+      tokens: info.bots.map(({ token }) => token),
+      messages: `${info.api}/v10/channels/${guild.text_channel_id}/messages`,
+    },
     status: async () => (await ask('/cluster')).json() as Promise<FrontStatus>,
     metrics: async () => (await ask('/metrics')).text(),
-    async write(content, nonce) {
-      const response = await fetch(`${info.api}/v10/channels/${guild.text_channel_id}/messages`, {
-        method: 'POST',
-        headers: { authorization: `Bot ${tokens[0]}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ content, nonce, enforce_nonce: true }),
-      }).catch(() => null);
-      await response?.text().catch(() => null);
-      return response?.status === 200;
-    },
     async stop() {
       child.kill('SIGTERM');
       await exit;
     },
   };
+}
+
+/** Writes a message as the first bot. @returns whether it was accepted. */
+export async function write(
+  { messages, tokens }: ArenaAddresses,
+  content: string,
+  nonce: string,
+): Promise<boolean> {
+  const response = await fetch(messages, {
+    method: 'POST',
+    headers: { authorization: `Bot ${tokens[0]}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ content, nonce, enforce_nonce: true }),
+  }).catch(() => null);
+  await response?.text().catch(() => null);
+  return response?.status === 200;
 }
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,6 +1,6 @@
 import { present } from '../../protocol/present.ts';
 import { Latencies } from '../wire/histogram.ts';
-import { type Arena, pause, until } from './arena.ts';
+import { type ArenaAddresses, pause, until, write } from './arena.ts';
 import { ResumingClient } from './client.ts';
 
 /** GUILDS, GUILD_MESSAGES and MESSAGE_CONTENT. */
@@ -21,7 +21,8 @@ export class Crowd {
   ready = 0;
   resumed = 0;
 
-  constructor({ gateway, tokens }: Arena, sessions: number) {
+  constructor({ gateway, tokens }: ArenaAddresses, sessions: number) {
+    const url = new URL(gateway);
     this.clients = Array.from({ length: sessions }, (_, index) => {
       const message = (content: string, arrivedMs: number): void =>
         void this.#received.push({ index, sentMs: Number.parseFloat(content), arrivedMs });
@@ -30,7 +31,7 @@ export class Crowd {
         else this.resumed += 1;
       };
       const token = present(tokens[index % tokens.length]);
-      return new ResumingClient({ url: gateway, token, intents: INTENTS, message, opened });
+      return new ResumingClient({ url, token, intents: INTENTS, message, opened });
     });
   }
 
@@ -59,12 +60,12 @@ export class Crowd {
 }
 
 /** Writes messages at a fixed rate, whatever happens to them, each with its time of sending. @returns a function that stops. */
-export function keepWriting(arena: Arena, perSecond: number, contentBytes = 0): () => Promise<void> {
+export function keepWriting(arena: ArenaAddresses, perSecond: number, contentBytes = 0): () => Promise<void> {
   let isOver = false;
   const writing = (async () => {
     for (let no = 0; !isOver; no += 1) {
       const stamp = `${performance.now()} `;
-      void arena.write(stamp.padEnd(contentBytes, '.'), `bench ${no}`);
+      void write(arena, stamp.padEnd(contentBytes, '.'), `bench ${no}`);
       await pause(1000 / perSecond);
     }
   })();

@@ -1,5 +1,5 @@
 import { present } from '../../protocol/present.ts';
-import { openArena, pause, until } from './arena.ts';
+import { openArena, pause, until, write } from './arena.ts';
 import { ResumingClient } from './client.ts';
 
 interface DropFigures {
@@ -37,8 +37,8 @@ export async function measureDrops(disconnects: number, seed: number): Promise<D
     (seen, index) =>
       new ResumingClient({
         ...{
-          url: arena.gateway,
-          token: present(arena.tokens[index % arena.tokens.length]),
+          url: new URL(arena.addresses.gateway),
+          token: present(arena.addresses.tokens[index % arena.addresses.tokens.length]),
           intents: INTENTS,
         },
         message: (content) => void seen.push(content),
@@ -55,7 +55,7 @@ export async function measureDrops(disconnects: number, seed: number): Promise<D
     const writing = Array.from({ length: WRITERS }, async (_, writer) => {
       for (let no = 0; !isOver; no += 1) {
         const content = `${writer} ${no}`;
-        while (!(await arena.write(content, content))) await pause(50);
+        while (!(await write(arena.addresses, content, content))) await pause(50);
         written.push(content);
         await pause(20);
       }

@@ -52,11 +52,11 @@ const middle = (values: readonly number[]): number =>
 
 async function runOnce({ sessions, perSecond, seconds }: SlowPlan, stopped: number): Promise<Run> {
   const arena = await openArena(2, 8);
-  const crowd = new Crowd(arena, sessions);
+  const crowd = new Crowd(arena.addresses, sessions);
   try {
     await crowd.connect();
     const pids = (await arena.status()).shards.flatMap(({ pid }) => pid ?? []);
-    const stop = keepWriting(arena, perSecond, CONTENT_BYTES);
+    const stop = keepWriting(arena.addresses, perSecond, CONTENT_BYTES);
     await pause(WARM_MS);
     for (const client of crowd.clients.slice(0, stopped)) client.stopReading();
     const fromMs = performance.now();

@@ -1,6 +1,7 @@
 import { usageOf } from '../wire/process.ts';
 import { type Arena, openArena, pause, until } from './arena.ts';
-import { Crowd, keepWriting, LONG_MS, type Quantiles } from './crowd.ts';
+import { Crowd, LONG_MS, type Quantiles } from './crowd.ts';
+import { Witnesses } from './witnesses.ts';
 
 interface StormPlan {
   readonly sessions: number;
@@ -29,7 +30,7 @@ interface StormFigures {
   readonly backOverCold: number;
   readonly resumed: number;
   readonly identified: number;
-  /** Latencies at sessions of the surviving shard: before the kill, and from the kill until all are back. */
+  /** Latencies at sessions of the surviving shard in a thread of their own: before the kill, and from then until all are back. */
   readonly survivors: Readonly<Record<'before' | 'meanwhile', Quantiles>>;
   readonly p99Over: number;
   /** CPU usage. If both values with PostgreSQL's reach the machine's capacity, the machine is measured instead of the server. */
@@ -40,16 +41,21 @@ interface StormFigures {
 
 const BEFORE_MS = 10_000;
 const SETTLE_MS = 2_000;
+const WITNESS_SHARE = 0.1;
 const OVERFLOW = /^guildhall_\w*(overflow|dropped|too_slow|refused|lost)\w*(\{[^}]*\})? [1-9]/gm;
 
 /** Measures how long the sessions of a killed shard, half of all, need to be back (G10). */
 export async function measureStorm(plan: StormPlan): Promise<StormFigures> {
   const arena = await openArena(2, 8);
-  const crowd = new Crowd(arena, plan.sessions);
+  const { addresses } = arena;
+  const witnessing = Math.round(plan.sessions * WITNESS_SHARE);
+  const crowd = new Crowd(addresses, plan.sessions - witnessing);
+  const witnesses = new Witnesses({ addresses, sessions: witnessing, perSecond: plan.perSecond });
   try {
-    return await storm(arena, crowd, plan);
+    return await storm(arena, crowd, witnesses, plan);
   } finally {
     crowd.close();
+    await witnesses.close();
     await arena.stop();
   }
 }
@@ -75,41 +81,48 @@ function watch(survivor: number): () => Work {
   };
 }
 
-async function storm(arena: Arena, crowd: Crowd, plan: StormPlan): Promise<StormFigures> {
-  const { sessions, perSecond, killsOwner } = plan;
+async function storm(
+  arena: Arena,
+  crowd: Crowd,
+  witnesses: Witnesses,
+  { sessions, killsOwner }: StormPlan,
+): Promise<StormFigures> {
   const { clients } = crowd;
-  const coldMs = await crowd.connect();
+  const startMs = performance.now();
+  await Promise.all([crowd.connect(), witnesses.order('connect')]);
+  const coldMs = performance.now() - startMs;
   const { victim, survivor } = await victimOf(arena, killsOwner);
-  const stop = keepWriting(arena, perSecond);
+  const [ready, resumed] = [crowd.ready, crowd.resumed];
+  const { ready: readyThere } = await witnesses.order('write');
   const quiet = watch(survivor);
   await pause(BEFORE_MS);
   const before = quiet();
-  const [ready, resumed] = [crowd.ready, crowd.resumed];
   const storming = watch(survivor);
   const killedMs = performance.now();
   process.kill(victim, 'SIGKILL');
+  await witnesses.order('killed');
   await until('connections end', LONG_MS, () => clients.some(({ isOpen }) => !isOpen));
   await pause(100);
-  const away = new Set(clients.flatMap(({ isOpen }, index) => (isOpen ? [] : [index])));
-  await until('all are back', LONG_MS, () => clients.every(({ isOpen }) => isOpen));
+  const lostHere = clients.filter(({ isOpen }) => !isOpen).length;
+  await until('all are back', LONG_MS, async () => {
+    if (clients.some(({ isOpen }) => !isOpen)) return false;
+    return (await witnesses.order('look')).away === 0;
+  });
   const backMs = performance.now() - killedMs;
   const cores = { before, meanwhile: storming() };
-  await stop();
+  await witnesses.order('finish');
+  // The last messages are still on their way.
   await pause(SETTLE_MS);
-  const survivors = {
-    before: crowd.latencies((index, sentMs) => !away.has(index) && sentMs < killedMs),
-    meanwhile: crowd.latencies(
-      (index, sentMs) => !away.has(index) && sentMs >= killedMs && sentMs < killedMs + backMs,
-    ),
-  };
-  const coldShareMs = (coldMs * away.size) / sessions;
+  const seen = await witnesses.order('look');
+  const lost = lostHere + seen.lost;
+  const coldShareMs = (coldMs * lost) / sessions;
   return {
-    ...{ sessions, killed: killsOwner ? 'owner' : 'other', lost: away.size, coldMs, coldShareMs, backMs },
+    ...{ sessions, killed: killsOwner ? 'owner' : 'other', lost, coldMs, coldShareMs, backMs },
     backOverCold: backMs / coldShareMs,
-    resumed: crowd.resumed - resumed,
-    identified: crowd.ready - ready,
-    survivors,
-    p99Over: survivors.meanwhile.p99 / survivors.before.p99,
+    resumed: crowd.resumed - resumed + seen.resumed,
+    identified: crowd.ready - ready + seen.ready - readyThere,
+    survivors: { before: seen.before, meanwhile: seen.meanwhile },
+    p99Over: seen.meanwhile.p99 / seen.before.p99,
     cores,
     overflows: (await arena.metrics()).match(OVERFLOW) ?? [],
   };
