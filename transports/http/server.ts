@@ -32,6 +32,11 @@ export interface HttpServer {
 // The binary sets SO_REUSEPORT by default: another program on the port would then share its connections at random.
 const EXCLUSIVE_PORT = 1;
 const SHARED_PORT = 0;
+/**
+ * Listening sockets on a shared port. The native library lets 512 connections wait at each; beyond, the system drops them,
+ * and clients try again after one second, then three. All clients of a process that died connect to the others at once.
+ */
+const SHARED_LISTENERS = 8;
 /** The typings omit the options parameter; every build has it. */
 type Listen = (host: string, port: number, options: number, done: (socket: us_listen_socket) => void) => void;
 
@@ -50,7 +55,10 @@ export function startServer(options: ServerOptions): Promise<HttpServer> {
   };
   for (const install of options.installers) install(app, state);
   app.any('/*', (res, req) => notFound(res, req, state));
-  return listenOn(app, host, port, shared).then((socket) => control(app, socket, state));
+  // A port that the system picks cannot be shared.
+  const listeners = shared && port !== 0 ? SHARED_LISTENERS : 1;
+  const listening = Array.from({ length: listeners }, () => listenOn(app, host, port, shared));
+  return Promise.all(listening).then((sockets) => control(app, sockets, state));
 }
 
 /**
@@ -75,12 +83,12 @@ export function listenOn(
   });
 }
 
-function control(app: TemplatedApp, socket: us_listen_socket, state: ServerState): HttpServer {
-  const port = uWS.us_socket_local_port(socket);
+function control(app: TemplatedApp, sockets: readonly us_listen_socket[], state: ServerState): HttpServer {
+  const [port = 0] = sockets.map((socket) => uWS.us_socket_local_port(socket));
   let open = true;
   const stopAccepting = () => {
     state.draining = true;
-    if (open) uWS.us_listen_socket_close(socket);
+    if (open) for (const socket of sockets) uWS.us_listen_socket_close(socket);
     open = false;
   };
   return {
