@@ -94,7 +94,7 @@ export function createActors(
   });
   const { authenticate } = identity;
   const sessionActors = createSessions(foundation, {
-    ...{ storage, cluster, owners, supervisor, membership, authenticate, gatewayUrl, stream },
+    ...{ storage, cluster, owners, supervisor, membership, identity, gatewayUrl, stream },
     features: () => features,
     dispatchesMissed: () => {
       identity.forgetAll();

@@ -117,8 +117,8 @@ export function createOAuth(context: ServiceContext): OAuth {
   const { applications, teams, users, settings } = storage;
   const revocation = createRevocation({
     routing: context.routing,
-    closeSessions: (userId, applicationId) =>
-      context.sessions().closeSessionsOfGrant(userId, applicationId, REVOKED),
+    closeSessions: (userId, applicationId, grantId) =>
+      context.sessions().closeSessionsOfGrant(userId, applicationId, REVOKED, grantId),
     activities: () => context.features().social.activities,
     provisional: () => context.features().provisional,
     onFault: (error) => context.onFault(error, 'deauthorized'),

@@ -390,7 +390,7 @@ const LINK = {
   'oauth.describeConsent': repeatable('user', [userId, authorizeQuery], consentOutcome),
   'oauth.decideConsent': once('user', [userId, authorizeQuery, decision], decisionOutcome),
   'oauth.forget': tellsAll([userId]),
-  'oauth.revoked': tellsAll([userId, applicationId]),
+  'oauth.revoked': tellsAll([userId, applicationId, optional(text)]),
   'devices.finish': once('device', [text, deviceDecision], flag),
   'devices.poll': once('device', [text, applicationId, nullable(externalProof)], reply(tokenAnswer)),
   'devices.signedIn': once('device', [text], reply(userId)),

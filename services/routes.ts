@@ -64,7 +64,7 @@ export const oauthRoutes = (applications: Pick<ApplicationStore, 'get'>): Routes
   granted: { method: 'oauth.granted', key: (userId) => userId },
   deauthorize: { method: 'oauth.deauthorize', key: (userId) => userId },
   grants: { method: 'oauth.grants', key: (userId) => userId },
-  ...{ grantors: 'local', client: 'local', publicKeys: 'local' },
+  ...{ grantors: 'local', client: 'local', publicKeys: 'local', endRevoked: 'local' },
   token: { method: 'oauth.token', key: (request) => holderOf(request, applications) },
   revoke: { method: 'oauth.revoke', key: (_client, token) => claimedUser(token) },
   consents: {

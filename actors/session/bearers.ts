@@ -19,9 +19,12 @@ export class BearerSessions {
     if (own?.delete(session) && own.size === 0) this.#byUser.delete(session.userId);
   }
 
-  of(userId: UserId, applicationId: ApplicationId): GatewaySessionActor[] {
+  /** @param grantId Leaves out sessions of other grants. */
+  of(userId: UserId, applicationId: ApplicationId, grantId?: string): GatewaySessionActor[] {
     return [...(this.#byUser.get(userId) ?? [])].filter(
-      ({ authorization }) => authorization?.applicationId === applicationId,
+      ({ authorization }) =>
+        authorization?.applicationId === applicationId &&
+        (grantId === undefined || authorization.id === grantId),
     );
   }
 }

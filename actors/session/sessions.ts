@@ -257,13 +257,16 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   /**
    * Ends the sessions in which the application acts for the user, for example after the grant was revoked. Each
    * receives OAUTH2_TOKEN_REVOKE, which names only the application: the token itself is not known here.
+   *
+   * @param grantId Sessions of other grants stay.
    */
   closeSessionsOfGrant(
     userId: UserId,
     applicationId: ApplicationId,
     close: { readonly code: number; readonly reason: string },
+    grantId?: string,
   ): void {
-    for (const session of this.#bearers.of(userId, applicationId)) {
+    for (const session of this.#bearers.of(userId, applicationId, grantId)) {
       session.tell('OAUTH2_TOKEN_REVOKE', { application_id: applicationId });
       session.end(close);
     }

@@ -55,7 +55,8 @@ class Witness {
   }
 }
 
-const witness = new Witness(workerData as WitnessPlan);
+const plan: WitnessPlan = workerData;
+const witness = new Witness(plan);
 parentPort?.on('message', async (order: WitnessOrder) => {
   parentPort?.postMessage(await witness.obey(order));
 });

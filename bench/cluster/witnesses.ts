@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { ArenaAddresses } from './arena.ts';
 import type { Quantiles } from './crowd.ts';
@@ -35,10 +34,9 @@ export class Witnesses {
     this.#worker = new Worker(new URL('./witness.js', import.meta.url), { workerData: plan });
   }
 
-  async order(order: WitnessOrder): Promise<Witnessed> {
+  order(order: WitnessOrder): Promise<Witnessed> {
     this.#worker.postMessage(order);
-    const [seen] = await once(this.#worker, 'message');
-    return seen as Witnessed;
+    return new Promise((resolve) => this.#worker.once('message', resolve));
   }
 
   async close(): Promise<void> {

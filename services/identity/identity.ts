@@ -180,6 +180,12 @@ type FindGranted = (token: string) => Promise<Principal | null>;
 
 const revocation = ({ id }: StoredToken): UserFact => ({ type: 'tokenRevoked', tokenId: id });
 
+/** A token with which a session was opened. */
+export interface TokenInUse {
+  readonly userId: UserId;
+  readonly tokenId: string;
+}
+
 /** A token with the fact that makes it valid. */
 interface PreparedToken {
   /** Shown once; only its hash is kept. */
@@ -216,6 +222,8 @@ export interface Identity {
   /** Revokes one token and closes the sessions that it opened. */
   revoke(userId: UserId, tokenId: string): Promise<void>;
   revokeAll(userId: UserId): Promise<void>;
+  /** Ends the sessions of those tokens that were revoked without notice to them, because the shard that revoked them died. */
+  endRevoked(held: readonly TokenInUse[]): Promise<void>;
   /** Invalidates what is cached of a user on all shards: after the account, its tokens or the flags of its application changed. */
   forget(userId: UserId): void;
   /** Clears the cache of this shard, after invalidations of other shards may have been missed. */
@@ -232,6 +240,14 @@ function preparedToken(ports: IdentityPorts, userId: UserId, kind: Kind): Prepar
   const stored: StoredToken = { id: ports.nextId(), userId, kind, hash: hashOf(token.reveal()) };
   return { token, fact: { type: 'tokenIssued', token: stored } };
 }
+
+const endingRevoked =
+  ({ users }: IdentityPorts, revoked: (userId: UserId, tokenId: string) => void): Identity['endRevoked'] =>
+  async (held) => {
+    const stored = await users.tokens([...new Set(held.map(({ userId }) => userId))]);
+    const valid = new Set(stored.map(({ id }) => id));
+    for (const { userId, tokenId } of held) if (!valid.has(tokenId)) revoked(userId, tokenId);
+  };
 
 export function createIdentity(ports: IdentityPorts, bounds: TokenCacheBounds = BOUNDS): Identity {
   const callers = createCallerCache(ports, bounds);
@@ -255,8 +271,8 @@ export function createIdentity(ports: IdentityPorts, bounds: TokenCacheBounds = 
   }
 
   return {
-    prepare,
-    forget,
+    ...{ prepare, forget },
+    endRevoked: endingRevoked(ports, revoked),
     account: callers.account,
     forgetAll: callers.forgetAll,
     get cached() {

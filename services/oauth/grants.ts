@@ -22,7 +22,7 @@ import type { OAuthStore } from '../../storage/oauth/port.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import type { UserStore } from '../../storage/user/port.ts';
 import { claimedUser, hashOf, sameHash } from '../identity/identity.ts';
-import type { IssuedTokens, OAuth, TokenOrder } from './ports.ts';
+import type { GrantInUse, IssuedTokens, OAuth, TokenOrder } from './ports.ts';
 import { createTokenIssuer, type TokenIssuerPorts, type TokenPair } from './tokenissuer.ts';
 
 export interface GrantCachePorts {
@@ -111,6 +111,9 @@ export function createGrantCache(ports: GrantCachePorts, bounds: CacheBounds = B
 
     holdings,
 
+    /** As they are stored now, also when another shard has changed them. Users without any are left out. */
+    stored: (userIds: readonly UserId[]) => ports.store.holdings(userIds),
+
     /** The scopes that a user has granted an application; null without a grant. */
     async granted(userId: UserId, applicationId: ApplicationId): Promise<Scopes | null> {
       const { granted } = await cache.lookUp(userId);
@@ -184,6 +187,8 @@ export interface GrantPorts extends TokenIssuerPorts {
   nextId(): FreshId;
   /** Called when the tokens of a user and application are revoked: their sessions get OAUTH2_TOKEN_REVOKE and close. */
   revoked(userId: UserId, applicationId: ApplicationId): void;
+  /** Called when a grant that has ended still has sessions: they get the same. */
+  revokedBefore(userId: UserId, applicationId: ApplicationId, grantId: string): void;
   /** Whether the user is banned from the server. */
   isBanned(userId: UserId): Promise<boolean>;
   /** Called after every revocation of a grant. */
@@ -264,6 +269,13 @@ export function createGrants(ports: GrantPorts) {
     grantors: (applicationId: ApplicationId, limit: number) => grantCache.grantors(applicationId, limit),
     authenticate: (accessToken: string) => grantCache.principalOf(accessToken, ports.clock.now()),
     granted: grantCache.granted,
+    async endRevoked(held: readonly GrantInUse[]): Promise<void> {
+      const holdings = await grantCache.stored([...new Set(held.map(({ userId }) => userId))]);
+      for (const { userId, authorization } of held) {
+        const isHeld = holdings.get(userId)?.grants.some(({ id }) => id === authorization.id);
+        if (!isHeld) ports.revokedBefore(userId, authorization.applicationId, authorization.id);
+      }
+    },
     async grants(userId: UserId) {
       const { grants } = await grantCache.holdings(userId);
       return [...grants].sort((a, b) => compareIds(a.id, b.id));

@@ -30,12 +30,12 @@ export function createOAuth(ports: OAuthPorts): OAuth {
   const client = createClientLookup(ports.applications);
   const context = { ...ports, grantCache, grants, client, install: ports.addBot };
   const devices = createDevices({ ...context, exchange: createDeviceExchange(context) });
-  const { authenticate, granted, deauthorize, issue } = grants;
+  const { authenticate, granted, deauthorize, endRevoked, issue } = grants;
   return {
     get cached() {
       return grantCache.cached;
     },
-    ...{ authenticate, granted, deauthorize, issue, client, devices },
+    ...{ authenticate, granted, deauthorize, endRevoked, issue, client, devices },
     ...createEndpoint({ ...context, devices }),
     forgetAll: grantCache.forgetAll,
     grants: grants.grants,

@@ -1,6 +1,7 @@
 import type { CacheUsage } from '../../actors/runtime/cache.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
+import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { Grant } from '../../engine/oauth/facts.ts';
 import type { AuthorizeQuery, AuthorizeRequest } from '../../engine/oauth/request.ts';
 import type { ExternalProof } from '../../engine/provisional/identity.ts';
@@ -153,6 +154,12 @@ export interface Devices {
   finish(userId: UserId, userCode: string, granted: boolean): Promise<boolean>;
 }
 
+/** A grant with which a session was opened. */
+export interface GrantInUse {
+  readonly userId: UserId;
+  readonly authorization: Pick<Authorization, 'id' | 'applicationId'>;
+}
+
 /** Grants and their tokens, for the rest of the server, and the endpoints of the authorization server. */
 export interface OAuth {
   /** Users whose grants and tokens are in memory. */
@@ -174,6 +181,8 @@ export interface OAuth {
     applicationId: ApplicationId,
     how?: { readonly silent: boolean },
   ): Promise<boolean>;
+  /** Ends the sessions of those grants that were revoked without notice to them, because the shard that revoked them died. */
+  endRevoked(held: readonly GrantInUse[]): Promise<void>;
   /** Up to `limit` users with a grant for the application, so that a caller can revoke them one by one. */
   grantors(applicationId: ApplicationId, limit: number): Promise<readonly UserId[]>;
 

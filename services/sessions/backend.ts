@@ -8,7 +8,6 @@ import type { Routing } from '../../actors/placement/routing.ts';
 import type { Clock, Lifetime } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { LiveSession, Opening, RequestHandlers } from '../../actors/session/backend.ts';
-import type { Principal } from '../../actors/session/ports.ts';
 import type { Notifier } from '../../actors/user/notifier.ts';
 import type { Users } from '../../actors/user/users.ts';
 import { directRecipients } from '../../engine/fanout/audience.ts';
@@ -24,20 +23,24 @@ import type { Scopes } from '../../protocol/scopes.ts';
 import type { Storage } from '../../storage/ports.ts';
 import { deliverMembers } from '../guilds/memberlist.ts';
 import { TemporaryMemberships } from '../guilds/temporary.ts';
+import type { Identity } from '../identity/identity.ts';
 import type { Lobbies } from '../lobbies/ports.ts';
+import type { OAuth } from '../oauth/ports.ts';
 import type { Provisional } from '../players/ports.ts';
 import type { Social } from '../social/ports.ts';
 import type { VoicePlaces } from '../voice/places.ts';
+import { CredentialCheck } from './credentials.ts';
 import { openingOf } from './ready.ts';
 
 interface SessionFeatures {
+  readonly oauth: Pick<OAuth, 'endRevoked'>;
   readonly social: Social;
   readonly lobbies: Lobbies;
   readonly provisional: Provisional;
 }
 
 interface BackendPorts {
-  readonly authenticate: (token: string) => Promise<Principal | null>;
+  readonly identity: Pick<Identity, 'authenticate' | 'endRevoked'>;
   readonly guilds: Guilds;
   readonly users: Users;
   readonly storage: Pick<Storage, 'guilds' | 'privateChannels' | 'users' | 'applications'>;
@@ -160,6 +163,7 @@ const ending = (ports: BackendPorts, appear: Appear) => {
 function reopening(ports: BackendPorts, appear: Appear, note: Note): UserBackend['reopenAtOwner'] {
   const { users, direct, notifier, features, places } = ports;
   const appearGathered = batchingPresences(ports, appear);
+  const credentials = new CredentialCheck(ports);
   return async (session, presence, cursors) => {
     const enter = () => users.open(session);
     const { entered: opened, isWhole } = direct
@@ -167,6 +171,7 @@ function reopening(ports: BackendPorts, appear: Appear, note: Note): UserBackend
       : { entered: await enter(), isWhole: true };
     if (!opened) throw new Error("The session's user does not exist.");
     places.reopened(session);
+    credentials.reopened(session);
     if (!session.bot) ports.seen(session.userId);
     notifier.sessionOpened(session);
     if (session.authorization?.scopes.has('lobbies.write')) await features().lobbies.opened(session, true);
@@ -184,7 +189,7 @@ export function createBackend(ports: BackendPorts): OwnerBackend {
   const handlers = handling(ports, appear, note);
   const reopenAtOwner = reopening(ports, appear, note);
   const backend: OwnerBackend = {
-    authenticate: ports.authenticate,
+    authenticate: (token) => ports.identity.authenticate(token),
 
     async open(session): Promise<Opening> {
       const opened = await users.open(session);

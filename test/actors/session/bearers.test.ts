@@ -223,6 +223,8 @@ describe('a revoked authorization', () => {
     const all = arranged();
     const game = await open(all, { token: 'game' });
     const rest = [await open(all, { token: 'other game' }), await open(all, { token: 'human' })];
+    all.sessions.closeSessionsOfGrant(USER, GAME, CLOSE, 'another grant');
+    expect(game.sink.closedWith).toBeNull();
     all.sessions.closeSessionsOfGrant(USER, GAME, CLOSE);
     expect(game.sink.sent.at(-1)).toMatchObject({
       t: 'OAUTH2_TOKEN_REVOKE',

@@ -236,6 +236,15 @@ describe('revocation', () => {
     expect(log.revoked).toEqual([HUMAN]);
   });
 
+  test('endRevoked closes the sessions of tokens that are not stored', async () => {
+    const { identity, log } = arrange();
+    const principal = await identity.authenticate((await identity.issue(HUMAN, 'user')).reveal());
+    await identity.endRevoked([{ userId: HUMAN, tokenId: principal!.tokenId! }]);
+    expect(log.revoked).toEqual([]);
+    await identity.endRevoked([{ userId: HUMAN, tokenId: 'revoked' }]);
+    expect(log.revoked).toEqual([HUMAN]);
+  });
+
   test('issue keeps a bounded number of tokens and revokes the oldest', async () => {
     const { identity } = arrange();
     const tokens: string[] = [];

@@ -148,6 +148,8 @@ export function arrange(given: Partial<OAuthPorts> = {}) {
     clock: { now: () => clock.nowMs },
     publicUrl: () => 'https://guild.example',
     revoked: (userId, applicationId) => log.revoked.push(`${userId} ${applicationId}`),
+    revokedBefore: (userId, applicationId, grantId) =>
+      log.revoked.push(`${userId} ${applicationId} ${grantId}`),
     isBanned: async () => false,
     merge: async () => ({ ok: true, value: null }),
     addBot: async (approverId, application, { guildId, permissions }) => {

@@ -127,6 +127,23 @@ describe('authenticate', () => {
   });
 });
 
+describe('endRevoked', () => {
+  test('closes the sessions of grants that are not stored', async () => {
+    const { oauth, log } = arrange();
+    const tokens = await oauth.issue(order());
+    const principal = await oauth.authenticate(tokens.accessToken.reveal());
+    const authorization = principal!.authorization!;
+    await oauth.endRevoked([{ userId: ANNA, authorization }]);
+    expect(log.revoked).toEqual([]);
+    const ended = { id: '5', applicationId: GAME };
+    await oauth.endRevoked([
+      { userId: ANNA, authorization: ended },
+      { userId: BERT, authorization: ended },
+    ]);
+    expect(log.revoked).toEqual([`${ANNA} ${GAME} 5`, `${BERT} ${GAME} 5`]);
+  });
+});
+
 describe('deauthorize', () => {
   test('ends every token of the grant, notifies sessions, and queues the event in the same commit', async () => {
     const { oauth, facts, log, application } = arrange();

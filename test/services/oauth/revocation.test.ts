@@ -18,5 +18,7 @@ test('a revocation closes the sessions and takes the activities back, and report
   });
   revocation.revoked(USER, GAME);
   await revocation.deauthorized(USER, GAME);
-  expect(log).toEqual([['sessions', USER, GAME], ['activities', USER, GAME], broken]);
+  expect(log).toEqual([['sessions', USER, GAME, undefined], ['activities', USER, GAME], broken]);
+  revocation.revokedBefore(USER, GAME, 'grant');
+  expect(log.at(-1)).toEqual(['sessions', USER, GAME, 'grant']);
 });
