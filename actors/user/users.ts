@@ -84,18 +84,14 @@ export class Users {
     return known !== undefined && known.session !== session;
   }
 
-  /**
-   * Stores the presence of a session and returns the user's resulting presence; undefined when the session is not open.
-   */
-  present({ userId, sessionId }: UserSession, presence: SessionPresence): Presence | null | undefined {
-    const shell = this.#shellOf(userId);
-    const known = shell?.open.get(sessionId);
-    if (!shell || !known) return undefined;
-    known.presence = presence;
-    return mergePresences(shell.presences());
+  /** Stores the presence of a session. @returns false when the session is not open. */
+  present({ userId, sessionId }: UserSession, presence: SessionPresence): boolean {
+    const known = this.#shellOf(userId)?.open.get(sessionId);
+    if (known) known.presence = presence;
+    return known !== undefined;
   }
 
-  /** The user's visible presence. Null when offline. */
+  /** The user's visible presence, merged from all sessions. Null when offline. */
   presenceOf(userId: string): Presence | null {
     return mergePresences(this.#shellOf(userId)?.presences() ?? []);
   }

@@ -95,12 +95,10 @@ const BATCH_MS = 1000;
 type Appear = ReturnType<typeof appearing>;
 type Note = ReturnType<typeof noting>;
 
-/**
- * Stores the presence of a session and returns the user's resulting presence; undefined when the session is not open.
- */
+/** Stores the presence of a session. The user's is merged when it is sent: a bot may have thousands of sessions. */
 const noting =
   ({ users, clock, features }: BackendPorts) =>
-  (session: LiveSession, presence: GatewayPresenceUpdateData): Presence | null | undefined =>
+  (session: LiveSession, presence: GatewayPresenceUpdateData): boolean =>
     users.present(session, {
       sessionId: session.sessionId,
       status: presence.status,
@@ -128,7 +126,10 @@ function batchingPresences({ users, wheel }: BackendPorts, appear: Appear): (ses
 function handling(ports: BackendPorts, appear: Appear, note: Note): RequestHandlers {
   const { guilds, users, storage, clock, places, features } = ports;
   return {
-    presence: (session, presence) => appear(session, users.guildIds(session.userId), note(session, presence)),
+    presence(session, presence) {
+      const { userId } = session;
+      if (note(session, presence)) appear(session, users.guildIds(userId), users.presenceOf(userId));
+    },
     members: (session, request) => deliverMembers(session, request, { guilds, store: storage.guilds, clock }),
     memberList: (session, request) => guilds.showMembers(session, request),
     voiceState: (session, request) => places.ask(session, request),

@@ -11,7 +11,7 @@ import type { JoinSecrets } from './joinsecrets.ts';
 import type { Activities, Person } from './ports.ts';
 
 interface HeadlessSessionPorts {
-  readonly users: Pick<Users, 'open' | 'present' | 'close'>;
+  readonly users: Pick<Users, 'open' | 'present' | 'presenceOf' | 'close'>;
   readonly joinSecrets: JoinSecrets;
   readonly wheel: Wheel;
   readonly nowMs: () => number;
@@ -84,14 +84,14 @@ export function createHeadlessSessions(
       session.timer.cancel();
       session.timer = expiryTimer(session);
       joinSecrets.set(by.userId, session.sessionId, hidden);
-      const presence = users.present(session, {
+      const isOpen = users.present(session, {
         sessionId: session.sessionId,
         status: 'online',
         platform: 'embedded',
         activities: shown,
         changedMs: ports.monotonicMs(),
       });
-      if (presence !== undefined) ports.presenceChanged(by.userId, presence);
+      if (isOpen) ports.presenceChanged(by.userId, users.presenceOf(by.userId));
       return { ok: true, value: { token: session.token, activities: shown } };
     },
 

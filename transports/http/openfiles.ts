@@ -22,8 +22,12 @@ export function openFilesCount(): number {
 /** Kept for all but WebSockets: at most so many files, and at most this share of the limit. */
 const RESERVED_MAX = 500;
 const RESERVED_SHARE = 0.25;
-/** Counting 20,000 files takes milliseconds: it is done for so many sockets at once, and again after so long where none may be opened. */
+/**
+ * Counting 20,000 files takes milliseconds. It is done again after so many sockets, or this share of the free files if that is more:
+ * other files may be opened in between. Where no socket may be opened, it is done again after so long.
+ */
 const PER_COUNT = 100;
+const PER_COUNT_SHARE = 0.1;
 const COUNT_AGAIN_MS = 50;
 
 interface OpenFilesPorts {
@@ -59,7 +63,8 @@ export class OpenFiles {
   #recount(): void {
     const { count, nowMs } = this.#ports;
     if (nowMs() - this.#fullMs < COUNT_AGAIN_MS) return;
-    this.#left = Math.min(PER_COUNT, Math.max(0, this.#usable - count()));
+    const free = Math.max(0, this.#usable - count());
+    this.#left = Math.min(free, Math.max(PER_COUNT, Math.floor(free * PER_COUNT_SHARE)));
     this.#fullMs = this.#left === 0 ? nowMs() : Number.NEGATIVE_INFINITY;
   }
 }

@@ -44,7 +44,8 @@ it('a session keeps its presence when another object represents it, and its user
   const { users, replaced } = arrange();
   const [first, second] = [session(), session()];
   expect(await users.open(first)).toMatchObject({ user: { username: 'ada' }, guildIds: ['9'] });
-  expect(users.present(first, idle)).toMatchObject({ status: 'idle' });
+  expect(users.present(first, idle)).toBe(true);
+  expect(users.presenceOf('1')).toMatchObject({ status: 'idle' });
   await users.open(second);
   expect([replaced, users.sessions('1')]).toEqual([[first], [second]]);
   expect(users.presenceOf('1')).toMatchObject({ status: 'idle' });
@@ -55,7 +56,7 @@ it('a session keeps its presence when another object represents it, and its user
 
 it('a session has no presence before it is open, and is not opened after it has ended', async () => {
   const { users } = arrange();
-  expect(users.present(session(), idle)).toBeUndefined();
+  expect(users.present(session(), idle)).toBe(false);
   await users.open(session(true));
   expect([users.sessions('1'), users.presenceOf('1')]).toEqual([[], null]);
 });
