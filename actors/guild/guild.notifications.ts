@@ -17,6 +17,8 @@ export interface GuildListener extends GuildVoiceListener {
   membersMoved?(guildId: GuildId, changes: ReadonlyMap<UserId, 'joined' | 'left'>): void;
   /** The guild's actor failed with these subscribers; the guild is unavailable to them until it is loaded again. */
   guildLost(guildId: GuildId, subscribers: readonly Recipient[]): void;
+  /** The guild is in memory, for the first time or once more after it failed. */
+  guildLoaded?(guildId: GuildId): void;
   /** Another owner continues the guild. Its subscribers, except those just being subscribed, have its stream up to `n`. */
   guildReleased?(guildId: GuildId, n: number): void;
   /** Another object represents the session now; it has the guild's stream up to `n`. */

@@ -185,6 +185,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   override adopt(guild: Guild): void {
     super.adopt(guild);
     addWindows(this.#windows, guild, this.#ports.windows);
+    this.#ports.listener.guildLoaded?.(this.id);
     if (!this.#restored) return;
     this.#settleIn(guild);
     if ([...guild.voiceStates.values()].some(({ self_stream }) => self_stream))

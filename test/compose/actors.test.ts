@@ -72,6 +72,24 @@ describe('a guild', () => {
     await until(() => sink.names.includes('GUILD_UPDATE'), 'GUILD_UPDATE');
   });
 
+  it('is sent to its sessions again as soon as a command has loaded it', async () => {
+    instance = await openInstance();
+    const { sink } = await instance.connect();
+    await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
+    instance.steer.fail = true;
+    await expect(rename('Lost')).rejects.toThrow('The disk is gone.');
+    instance.steer.fail = false;
+    await until(() => sink.names.at(-1) === 'GUILD_DELETE', 'GUILD_DELETE');
+    await rename('First');
+    await until(() => sink.names.at(-1) === 'GUILD_CREATE', 'the guild again');
+    await rename('Second');
+    const isSecond = ({ t, d }: { t: string; d: unknown }) =>
+      t === 'GUILD_UPDATE' && (d as { name: string }).name === 'Second';
+    await until(() => sink.dispatches.some(isSecond), 'GUILD_UPDATE');
+    instance.clock.advance(60_000);
+    expect(sink.names.filter((name) => name === 'GUILD_CREATE')).toHaveLength(2);
+  });
+
   it('restarts after a bug, which is counted, answered to the caller and harms no other guild', async () => {
     instance = await openInstance();
     const other = (await instance.operator.createGuild({ name: 'Other', ownerId: instance.ownerId }))

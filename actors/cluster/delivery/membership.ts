@@ -135,12 +135,17 @@ export const createMemberUpdates: CreateMemberUpdates = (cluster, { clock, wheel
   };
 };
 
-type Resubscribe = (guildId: GuildId, sessions: readonly LiveSession[], delayMs: number) => void;
+interface Resubscriptions {
+  /** Retries after a delay until the guild is loaded or another shard owns it; skips sessions that ended and users that left. */
+  resubscribe(guildId: GuildId, sessions: readonly LiveSession[], delayMs: number): void;
+  /** The guild is loaded, for whatever reason: retries at once. */
+  loaded(guildId: GuildId): void;
+}
 
 /** Retries the subscriptions to crashed guilds. */
-function resubscribing({ ownership }: Placement, ports: Ports): Resubscribe {
-  /** Retries until the guild is loaded or another shard owns it; skips sessions that ended and users that left. */
-  const resubscribe: Resubscribe = (guildId, sessions, delayMs) => {
+function resubscribing({ ownership }: Placement, ports: Ports): Resubscriptions {
+  const waiting = new Map<GuildId, Set<() => void>>();
+  const resubscribe: Resubscriptions['resubscribe'] = (guildId, sessions, delayMs) => {
     const { guilds, wheel, republishPresences, clusterSessions } = ports();
     // In a cluster each session's shard retries its own subscriptions; this only loads the guild and republishes
     // presences.
@@ -153,16 +158,29 @@ function resubscribing({ ownership }: Placement, ports: Ports): Resubscribe {
       const live = sessions.filter((session) => !session.over);
       const back = await Promise.all(live.map(again));
       republishPresences(guildId, new Set(live.flatMap(({ userId }, at) => (back[at] ? [userId] : []))));
-      const waiting = live.filter((_, at) => back[at] === null);
-      if (waiting.length > 0) resubscribe(guildId, waiting, Math.min(delayMs * 2, RETRY_MS.most));
+      const refused = live.filter((_, at) => back[at] === null);
+      if (refused.length > 0) resubscribe(guildId, refused, Math.min(delayMs * 2, RETRY_MS.most));
     };
-    wheel.after(() => void wait().catch((fault) => ports().onFault(fault, guildId)), delayMs);
+    const ofGuild = waiting.get(guildId) ?? new Set();
+    const run = (): void => {
+      timer.cancel();
+      ofGuild.delete(run);
+      if (ofGuild.size === 0) waiting.delete(guildId);
+      wait().catch((fault) => ports().onFault(fault, guildId));
+    };
+    const timer = wheel.add(run, delayMs);
+    waiting.set(guildId, ofGuild.add(run));
   };
-  return resubscribe;
+  return {
+    resubscribe,
+    loaded(guildId) {
+      for (const run of [...(waiting.get(guildId) ?? [])]) run();
+    },
+  };
 }
 
 export function createMembership(cluster: MembershipCluster, timing: Timing, ports: Ports): Membership {
-  const resubscribe = resubscribing(cluster, ports);
+  const { resubscribe, loaded } = resubscribing(cluster, ports);
 
   async function subscribe(session: LiveSession, guildId: GuildId): Promise<boolean> {
     try {
@@ -199,6 +217,8 @@ export function createMembership(cluster: MembershipCluster, timing: Timing, por
       for (const guildId of guildIds)
         guilds.call(guildId, 'memberUserChanged', { user }, SYSTEM).catch((fault) => onFault(fault, guildId));
     },
+
+    guildLoaded: loaded,
 
     guildLost(guildId, subscribers) {
       const { clock, clusterSessions } = ports();

@@ -205,6 +205,18 @@ describe('a guild that crashed', () => {
     expect(await pass(60_000)).toEqual([]);
   });
 
+  it('is subscribed at once when it is loaded for another reason, and not again', async () => {
+    const { membership, pass } = arrange();
+    membership.guildLost(GUILD, [session().live]);
+    membership.guildLoaded?.(GUILD);
+    expect(await pass()).toEqual([
+      ['subscribe', GUILD, 's', 50],
+      ['republish', GUILD, USER],
+    ]);
+    membership.guildLoaded?.(GUILD);
+    expect(await pass(60_000)).toEqual([]);
+  });
+
   it('is tried again only for the sessions that failed, and shows only users that are members', async () => {
     const { membership, pass } = arrange({ guild: [true, new Error('Full.'), false] });
     const users = ['1', '17', '33'] as UserId[];
