@@ -1,7 +1,7 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
-import type { Notifier } from '../../actors/user/notifier.ts';
+import type { CommitAndNotify, DirectDispatch } from '../../actors/user/notifier.ts';
 import { type WebhookEventFact, webhookEvent } from '../../engine/application/webhookevents.ts';
 import { hasPremiumButton } from '../../engine/channel/premiumbuttons.ts';
 import { ALL_SESSIONS } from '../../engine/fanout/direct.ts';
@@ -21,15 +21,14 @@ import {
   subscriptionObject,
 } from '../../protocol/premium.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import type { Commit, Storage } from '../../storage/ports.ts';
+import type { Storage } from '../../storage/ports.ts';
 import { skusForSale } from './forsale.ts';
 import type { PerkKeeper } from './perks.ts';
 
 export interface PremiumPorts {
   readonly storage: Pick<Storage, 'applications' | 'premium' | 'users'>;
   readonly guilds: Pick<Guilds, 'call'>;
-  readonly notifier: Pick<Notifier, 'notify'>;
-  commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
+  readonly commitAndNotify: CommitAndNotify;
   readonly routing: Pick<Routing, 'ask'>;
   readonly perks: PerkKeeper;
   readonly onFault: (error: unknown, where: string) => void;
@@ -61,7 +60,7 @@ export interface Premium {
 
 /** Runs the commands of an application one after another, on the owner shard of the application. */
 export function createPremium(ports: PremiumPorts): Premium {
-  const { storage, routing, notifier } = ports;
+  const { storage, routing } = ports;
   const mutex = keyedMutex<ApplicationId>();
   const run: Premium['run'] = (applicationId, command) =>
     mutex(applicationId, async () => {
@@ -74,9 +73,11 @@ export function createPremium(ports: PremiumPorts): Premium {
       const outcome = decidePremium(await shelfOf(storage.premium, applicationId, command), command, env);
       if (!outcome.ok) return outcome;
       const { facts } = outcome;
-      if (facts.length > 0)
-        await ports.commitAsOwner(applicationId, [...facts, ...eventsOf(application, facts, env)]);
-      notifyParties(application, facts, notifier);
+      if (facts.length > 0) {
+        const stored = [...facts, ...eventsOf(application, facts, env)];
+        const notify = await ports.commitAndNotify(applicationId, stored, dispatchesOf(application, facts));
+        notify();
+      }
       await applyPerks(ports, facts, command);
       return { ok: true, value: changeOf(facts) };
     });
@@ -185,21 +186,22 @@ const eventsOf = (application: Application, facts: readonly PremiumFact[], env: 
   );
 
 /** The application's bot receives every change, and the receiver's own sessions what the receiver gets and loses. */
-function notifyParties(
-  { bot_id: botId }: Application,
-  facts: readonly PremiumFact[],
-  { notify }: PremiumPorts['notifier'],
-) {
-  for (const fact of facts) {
+const dispatchesOf = ({ bot_id: botId }: Application, facts: readonly PremiumFact[]): DirectDispatch[] =>
+  facts.flatMap((fact): DirectDispatch[] => {
+    const botIds = botId === null ? [] : [botId];
     if (fact.type === 'entitlementWritten' && fact.change !== null) {
-      const { userId } = fact.entitlement;
-      for (const id of botId === null ? [userId] : [botId, userId])
-        notify(id, `ENTITLEMENT_${fact.change}`, entitlementObject(fact.entitlement), ALL_SESSIONS);
+      const { entitlement, change } = fact;
+      const userIds = [...botIds, entitlement.userId];
+      const d = entitlementObject(entitlement);
+      return [{ userIds, filter: ALL_SESSIONS, t: `ENTITLEMENT_${change}`, d }];
     }
-    if (fact.type === 'subscriptionWritten' && fact.change !== null && botId !== null)
-      notify(botId, `SUBSCRIPTION_${fact.change}`, subscriptionObject(fact.subscription), ALL_SESSIONS);
-  }
-}
+    if (fact.type === 'subscriptionWritten' && fact.change !== null && botIds.length > 0) {
+      const { subscription, change } = fact;
+      const d = subscriptionObject(subscription);
+      return [{ userIds: botIds, filter: ALL_SESSIONS, t: `SUBSCRIPTION_${change}`, d }];
+    }
+    return [];
+  });
 
 const changeOf = (facts: readonly PremiumFact[]): PremiumChange => ({
   skus: facts.flatMap((fact) => (fact.type === 'skuWritten' ? [fact.sku] : [])),
