@@ -59,7 +59,8 @@ export const commitNotifierHere = ({
 
 /**
  * Commits facts together with the notifications about them, for services that keep no actor. Tried once: when the
- * partition changed owners, nothing was written. Callers must serialize the notifications of one owner.
+ * partition changed owners, nothing was written. A caller must serialize its notifications of one owner. Several callers may have
+ * owners of the same id: an application and its bot.
  */
 export function createCommitNotifier(ports: CommitAndNotifyPorts): CommitNotifier {
   const { writer, ownership, notifier, clock } = ports;
@@ -81,7 +82,11 @@ export function createCommitNotifier(ports: CommitAndNotifyPorts): CommitNotifie
     const last = await lastNotified.of(ownerId, fence);
     const numbered = notifications.map((each) => {
       lastNumber += 1;
-      return { ...each, n: baseOf(fence.epoch) + FIRST_NUMBER + lastNumber };
+      const n = baseOf(fence.epoch) + FIRST_NUMBER + lastNumber;
+      // Named before the commit: another service whose owner has the same id may commit, and send, before these are sent.
+      const to = each.userIds.map((userId) => [userId, last.byUser.get(userId) ?? 0] as const);
+      for (const userId of each.userIds) last.byUser.set(userId, n);
+      return { ...each, n, to };
     });
     const record = recordOf(numbered, clock.now());
     try {
@@ -92,11 +97,7 @@ export function createCommitNotifier(ports: CommitAndNotifyPorts): CommitNotifie
       throw fault;
     }
     return () => {
-      for (const each of numbered)
-        for (const userId of each.userIds) {
-          send(ownerId, userId, each, last.byUser.get(userId) ?? 0);
-          last.byUser.set(userId, each.n);
-        }
+      for (const each of numbered) for (const [userId, after] of each.to) send(ownerId, userId, each, after);
     };
   };
   return {
@@ -139,6 +140,9 @@ function lastNotifiedOf({ store, clock, recordAgeMs }: CommitAndNotifyPorts) {
       for (const { dispatches } of await store.records(ownerId, clock.now() - recordAgeMs, RECORDS_MAX))
         for (const { filter, to, n } of dispatches)
           if (filter && to.kind === 'users') for (const userId of to.userIds) byUser.set(userId, n);
+      // A call that read at the same time may have numbered notifications since.
+      const meanwhile = known.get(ownerId);
+      if (meanwhile?.epoch === epoch) return meanwhile;
       const last = { epoch, byUser };
       known.delete(ownerId);
       known.set(ownerId, last);

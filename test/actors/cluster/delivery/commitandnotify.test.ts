@@ -69,6 +69,19 @@ it('sends the notifications of the last commit again under their numbers, and no
   expect(origins).toHaveLength(2);
 });
 
+it('names the notification that was committed before as the previous one although it is sent later', async () => {
+  const { commits, origins, run } = arrange(true);
+  // Two services whose owner has one id, as an application and its bot have, do not wait for each other.
+  const [first, second] = await Promise.all([run(), run()]);
+  second();
+  first();
+  const [earlier, later] = commits.map(({ record }) => record?.n);
+  expect(origins.map((origin) => [origin?.n, origin?.after])).toEqual([
+    [later, earlier],
+    [earlier, 0],
+  ]);
+});
+
 it('notifies in a standalone process only when the commit is durable, and not when it fails', async () => {
   const dones: ((fault: Error | null) => void)[] = [];
   const notified: unknown[] = [];
