@@ -23,8 +23,12 @@ interface CommitAndNotifyPorts {
 
 /** The upper half of an epoch's numbers is for notifications by services that keep no actor. */
 const FIRST_NUMBER = 2 ** 31;
-/** Upper bounds on the owners whose last notifications are cached, and on the records read to rebuild one of them. */
+/**
+ * Upper bounds on the owners whose last notifications are cached, on the users of each, as an application notifies everyone who
+ * buys something, and on the records read to rebuild one of them.
+ */
 const OWNERS_MAX = 1_024;
+const USERS_MAX = 4_096;
 const RECORDS_MAX = 64;
 
 interface LastNotified {
@@ -85,7 +89,12 @@ export function createCommitNotifier(ports: CommitAndNotifyPorts): CommitNotifie
       const n = baseOf(fence.epoch) + FIRST_NUMBER + lastNumber;
       // Named before the commit: another service whose owner has the same id may commit, and send, before these are sent.
       const to = each.userIds.map((userId) => [userId, last.byUser.get(userId) ?? 0] as const);
-      for (const userId of each.userIds) last.byUser.set(userId, n);
+      for (const userId of each.userIds) {
+        // Most recently used last; eviction takes the front.
+        last.byUser.delete(userId);
+        last.byUser.set(userId, n);
+      }
+      dropOldest(last.byUser, USERS_MAX);
       return { ...each, n, to };
     });
     const record = recordOf(numbered, clock.now());

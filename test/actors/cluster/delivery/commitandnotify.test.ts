@@ -32,7 +32,8 @@ function arrange(owns: boolean) {
   const filter = { own: true, applications: [] } as const;
   const told = { userIds: ['1' as UserId], filter, t: 'RELATIONSHIP_REMOVE', d: {} } as const;
   const again = () => notifyAgain('1');
-  return { commits, origins, faults, again, run: () => commitAndNotify('1', [], [told]) };
+  const run = (userIds: readonly UserId[] = told.userIds) => commitAndNotify('1', [], [{ ...told, userIds }]);
+  return { commits, origins, faults, again, run };
 }
 
 it('writes nothing under the epoch of another shard, which gives the same numbers', async () => {
@@ -80,6 +81,14 @@ it('names the notification that was committed before as the previous one althoug
     [later, earlier],
     [earlier, 0],
   ]);
+});
+
+it('keeps the last notifications of 4,096 users of one owner, and forgets those of the longest ago', async () => {
+  const { origins, run } = arrange(true);
+  const people = Array.from({ length: 4_097 }, (_, at) => String(at) as UserId);
+  for (const userIds of [people, people.slice(-1), people.slice(0, 1)]) (await run(userIds))();
+  const [last, first] = origins.slice(-2).map((origin) => origin?.after);
+  expect([last, first]).toEqual([origins[0]?.n, 0]);
 });
 
 it('notifies in a standalone process only when the commit is durable, and not when it fails', async () => {
