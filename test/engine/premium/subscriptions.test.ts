@@ -308,6 +308,21 @@ describe('refusals of subscriptions', () => {
     expect(kept.run(grant('3'), START_MS)).toBeNull();
   });
 
+  test('a second consume is accepted without a change, and one after a refund is refused', () => {
+    const kept = new Kept();
+    kept.run(grant('3'), START_MS);
+    const [first] = kept.entitlements.keys();
+    for (let n = 0; n < 2; n += 1)
+      expect(kept.run({ kind: 'consume', entitlementId: first! }, START_MS)).toBeNull();
+    expect(kept.changes).toEqual(['entitlementWritten CREATE', 'entitlementWritten UPDATE']);
+    kept.run({ kind: 'refund', entitlementId: first! }, START_MS);
+    expect(kept.run({ kind: 'consume', entitlementId: first! }, START_MS)).toBe(10029);
+    kept.run(grant('3'), START_MS);
+    const unused = [...kept.entitlements.keys()].at(-1)!;
+    kept.run({ kind: 'refund', entitlementId: unused }, START_MS);
+    expect(kept.run({ kind: 'consume', entitlementId: unused }, START_MS)).toBe(10029);
+  });
+
   test('a refund after an unsettled change of SKU names only entitlements that exist', () => {
     const kept = new Kept();
     kept.run(grant('1'), START_MS);
