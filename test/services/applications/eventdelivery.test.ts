@@ -340,6 +340,17 @@ describe('events for an application', () => {
     expect([ids(), delivery.size]).toEqual([['1', '2'], 0]);
   });
 
+  test('are left to the next owner when the owner changes while an earlier one is sent', async () => {
+    queue = [event('1'), event('2')];
+    answer = () => {
+      owned.delete(A);
+      return ACKNOWLEDGED;
+    };
+    open();
+    await settle();
+    expect([ids(), queue.map(({ id }) => id)]).toEqual([['1'], ['2']]);
+  });
+
   test('are sent later when their notification was lost', async () => {
     open();
     await settle();
