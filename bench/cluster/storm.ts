@@ -103,7 +103,6 @@ async function storm(
   await witnesses.order('killed');
   await until('connections end', LONG_MS, () => clients.some(({ isOpen }) => !isOpen));
   await pause(100);
-  const lostHere = clients.filter(({ isOpen }) => !isOpen).length;
   await until('all are back', LONG_MS, async () => {
     if (clients.some(({ isOpen }) => !isOpen)) return false;
     return (await witnesses.order('look')).away === 0;
@@ -114,13 +113,17 @@ async function storm(
   // The last messages are still on their way.
   await pause(SETTLE_MS);
   const seen = await witnesses.order('look');
-  const lost = lostHere + seen.lost;
+  const [resumedAll, identified] = [
+    crowd.resumed - resumed + seen.resumed,
+    crowd.ready - ready + seen.ready - readyThere,
+  ];
+  // Each lost session opens once more. Closed connections cannot be counted: the first return before the last have ended.
+  const lost = resumedAll + identified;
   const coldShareMs = (coldMs * lost) / sessions;
   return {
     ...{ sessions, killed: killsOwner ? 'owner' : 'other', lost, coldMs, coldShareMs, backMs },
     backOverCold: backMs / coldShareMs,
-    resumed: crowd.resumed - resumed + seen.resumed,
-    identified: crowd.ready - ready + seen.ready - readyThere,
+    ...{ resumed: resumedAll, identified },
     survivors: { before: seen.before, meanwhile: seen.meanwhile },
     p99Over: seen.meanwhile.p99 / seen.before.p99,
     cores,
