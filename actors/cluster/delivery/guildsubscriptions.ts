@@ -47,7 +47,10 @@ export class GuildSubscriptions {
     this.#requests = new GuildRequests(ports, {
       changeSource: (stream, source) => this.#changeSource(stream, source),
       apply: (stream, local, event) => this.#apply(stream, local, event),
-      caughtUpHere: (stream, local, request, n) => this.#caughtUpHere(stream, local, request, n),
+      caughtUpHere: (stream, local, request, n) => {
+        if (isRequestedIn(subscriptionOf(stream, local), request)) this.#caughtUp(stream, local, n);
+        else this.#apply(stream, local, { type: 'caughtUpLate', n });
+      },
     });
     const stopListening = ports.ownership.onChange(({ moved }) => this.#ownersChanged(new Set(moved)));
     ports.scope.own(() => {
@@ -157,6 +160,12 @@ export class GuildSubscriptions {
       if (stream && sessions.has(local.session)) this.#apply(stream, local, event);
   }
 
+  /** A local guild is loaded. Subscriptions that wait for their next attempt are requested at once. */
+  guildLoaded(guildId: string): void {
+    const stream = this.#streams.get(guildId);
+    if (stream?.requests.name === 'retrying') this.#requests.request(stream);
+  }
+
   /** The user left a local guild, whose actor that removed the member is known by its position `n`. */
   memberRemoved(guildId: string, userId: string, n: number): void {
     const stream = this.#streams.get(guildId);
@@ -218,11 +227,6 @@ export class GuildSubscriptions {
   #caughtUp(stream: GuildStream, local: LocalSession, n: number): void {
     if (n > stream.n) stream.n = n;
     this.#apply(stream, local, { type: 'caughtUp', n });
-  }
-
-  #caughtUpHere(stream: GuildStream, local: LocalSession, request: number, n: number): void {
-    if (isRequestedIn(subscriptionOf(stream, local), request)) this.#caughtUp(stream, local, n);
-    else this.#apply(stream, local, { type: 'caughtUpLate', n });
   }
 
   /** Returns false when the session already has this GUILD_DELETE. */

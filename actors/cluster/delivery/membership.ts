@@ -175,6 +175,7 @@ function resubscribing({ ownership }: Placement, ports: Ports): Resubscriptions 
     resubscribe,
     loaded(guildId) {
       for (const run of [...(waiting.get(guildId) ?? [])]) run();
+      ports().clusterSessions?.guildLoaded(guildId);
     },
   };
 }

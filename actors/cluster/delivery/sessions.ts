@@ -63,6 +63,8 @@ export interface ClusterSessions {
   memberRemoved(guildId: GuildId, userId: UserId, n: number): void;
   /** The actor of a guild ended, and these sessions received GUILD_DELETE as unavailable. */
   guildUnavailable(guildId: GuildId, sessions: readonly LiveSession[]): void;
+  /** A guild of this shard is loaded. */
+  guildLoaded(guildId: GuildId): void;
   /**
    * Another object replaced the session: with its user's owner (`guildId` null), or with the owner of a guild whose
    * stream the session has up to `n`.
@@ -131,11 +133,11 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
   };
 
   return {
-    ...{ remoteSessions, localSessions },
+    ...{ remoteSessions, localSessions, join, sessionReplaced },
     backend: localBackend(context),
-    ...{ join, sessionReplaced },
     guildReleased: (guildId, n) => subscriptions.guildReleased(guildId, n),
     memberRemoved: (guildId, userId, n) => subscriptions.memberRemoved(guildId, userId, n),
+    guildLoaded: (guildId) => subscriptions.guildLoaded(guildId),
     guildUnavailable: (guildId, sessions) => subscriptions.guildUnavailable(guildId, new Set(sessions)),
     close() {
       localSessions.close();

@@ -126,6 +126,26 @@ describe('a followed guild', () => {
     expect(instance.heard(one)).toEqual([]);
   });
 
+  it('is requested at once, and once, when it is loaded again before the next attempt', async () => {
+    const instance = followedGuild();
+    await instance.own('self');
+    const one = instance.enter('one');
+    void instance.followed.subscribe(one, GUILD, numberOf(1, 3));
+    const first = await instance.asked();
+    for (const { caughtUp } of first.wanted) caughtUp?.(numberOf(1, 5));
+    await first.answer('member');
+    instance.followed.guildUnavailable(GUILD, new Set([one.session]));
+    instance.followed.guildLoaded('10');
+    instance.followed.guildLoaded(GUILD);
+    const second = await instance.asked();
+    expect(second.wanted.map(({ session }) => session)).toEqual([one.session]);
+    instance.followed.guildLoaded(GUILD);
+    for (const { caughtUp } of second.wanted) caughtUp?.(numberOf(1, 6));
+    await second.answer('member');
+    instance.clock.advance(60_000);
+    await expect(instance.asked()).rejects.toThrow('0 questions');
+  });
+
   it('is requested from its start at its next owner when a session received it as unavailable', async () => {
     const instance = followedGuild();
     const { entered, handle } = await live(instance);

@@ -71,7 +71,7 @@ function portsOf(log: unknown[], { guild, open }: Reactions, clock: VirtualClock
       ? {
           join: ({ sessionId }: LiveSession, guildId: string) => log.push(['join', sessionId, guildId]),
           memberRemoved: note('memberRemoved'),
-          guildUnavailable: note('guildUnavailable'),
+          ...{ guildUnavailable: note('guildUnavailable'), guildLoaded: note('guildLoaded') },
           guildReleased: note('guildReleased'),
           sessionReplaced: note('sessionReplaced'),
         }
@@ -215,6 +215,12 @@ describe('a guild that crashed', () => {
     ]);
     membership.guildLoaded?.(GUILD);
     expect(await pass(60_000)).toEqual([]);
+  });
+
+  it('is subscribed at once by its own shard when it is loaded for another reason', async () => {
+    const { membership, pass } = arrange({ isClustered: true });
+    membership.guildLoaded?.(GUILD);
+    expect(await pass()).toEqual([['guildLoaded', GUILD]]);
   });
 
   it('is tried again only for the sessions that failed, and shows only users that are members', async () => {
