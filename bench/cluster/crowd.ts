@@ -60,12 +60,16 @@ export class Crowd {
 }
 
 /** Writes messages at a fixed rate, whatever happens to them, each with its time of sending. @returns a function that stops. */
-export function keepWriting(arena: ArenaAddresses, perSecond: number, contentBytes = 0): () => Promise<void> {
+export function keepWriting(
+  addresses: ArenaAddresses,
+  perSecond: number,
+  contentBytes = 0,
+): () => Promise<void> {
   let isOver = false;
   const writing = (async () => {
     for (let no = 0; !isOver; no += 1) {
       const stamp = `${performance.now()} `;
-      void write(arena, stamp.padEnd(contentBytes, '.'), `bench ${no}`);
+      void write(addresses, stamp.padEnd(contentBytes, '.'), `bench ${no}`);
       await pause(1000 / perSecond);
     }
   })();

@@ -113,17 +113,17 @@ async function storm(
   // The last messages are still on their way.
   await pause(SETTLE_MS);
   const seen = await witnesses.order('look');
-  const [resumedAll, identified] = [
-    crowd.resumed - resumed + seen.resumed,
-    crowd.ready - ready + seen.ready - readyThere,
-  ];
+  const back = {
+    resumed: crowd.resumed - resumed + seen.resumed,
+    identified: crowd.ready - ready + seen.ready - readyThere,
+  };
   // Each lost session opens once more. Closed connections cannot be counted: the first return before the last have ended.
-  const lost = resumedAll + identified;
+  const lost = back.resumed + back.identified;
   const coldShareMs = (coldMs * lost) / sessions;
   return {
     ...{ sessions, killed: killsOwner ? 'owner' : 'other', lost, coldMs, coldShareMs, backMs },
     backOverCold: backMs / coldShareMs,
-    ...{ resumed: resumedAll, identified },
+    ...back,
     survivors: { before: seen.before, meanwhile: seen.meanwhile },
     p99Over: seen.meanwhile.p99 / seen.before.p99,
     cores,

@@ -46,7 +46,7 @@ class Witness {
     const away = [...this.#lost].filter((index) => !clients[index]?.isOpen).length;
     const stays = (index: number) => !this.#lost.has(index);
     return {
-      ...{ lost: this.#lost.size, away, ready, resumed },
+      ...{ away, ready, resumed },
       before: this.#crowd.latencies((index, sentMs) => stays(index) && sentMs < this.#killedMs),
       meanwhile: this.#crowd.latencies(
         (index, sentMs) => stays(index) && sentMs >= this.#killedMs && sentMs < this.#backMs,

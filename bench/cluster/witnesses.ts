@@ -13,8 +13,7 @@ export interface WitnessPlan {
 export type WitnessOrder = 'connect' | 'write' | 'killed' | 'look' | 'finish';
 
 export interface Witnessed {
-  /** Sessions whose connections ended after the kill, and those of them that are not back. */
-  readonly lost: number;
+  /** Sessions whose connections ended after the kill and that are not back. */
   readonly away: number;
   readonly ready: number;
   readonly resumed: number;

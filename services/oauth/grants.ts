@@ -187,8 +187,8 @@ export interface GrantPorts extends TokenIssuerPorts {
   nextId(): FreshId;
   /** Called when the tokens of a user and application are revoked: their sessions get OAUTH2_TOKEN_REVOKE and close. */
   revoked(userId: UserId, applicationId: ApplicationId): void;
-  /** Called when a grant that has ended still has sessions: they get the same. */
-  revokedBefore(userId: UserId, applicationId: ApplicationId, grantId: string): void;
+  /** The sessions of a grant that has ended get OAUTH2_TOKEN_REVOKE and close; those of a later grant stay. */
+  closeSessionsOfGrant(userId: UserId, applicationId: ApplicationId, grantId: string): void;
   /** Whether the user is banned from the server. */
   isBanned(userId: UserId): Promise<boolean>;
   /** Called after every revocation of a grant. */
@@ -273,7 +273,7 @@ export function createGrants(ports: GrantPorts) {
       const holdings = await grantCache.stored([...new Set(held.map(({ userId }) => userId))]);
       for (const { userId, authorization } of held) {
         const isHeld = holdings.get(userId)?.grants.some(({ id }) => id === authorization.id);
-        if (!isHeld) ports.revokedBefore(userId, authorization.applicationId, authorization.id);
+        if (!isHeld) ports.closeSessionsOfGrant(userId, authorization.applicationId, authorization.id);
       }
     },
     async grants(userId: UserId) {

@@ -17,14 +17,14 @@ interface RevocationPorts {
  */
 export function createRevocation(
   ports: RevocationPorts,
-): Pick<OAuthPorts, 'revoked' | 'revokedBefore' | 'deauthorized'> {
+): Pick<OAuthPorts, 'revoked' | 'closeSessionsOfGrant' | 'deauthorized'> {
   const closeSessions = ports.routing.tellAll('oauth.revoked', ports.closeSessions);
   return {
     revoked(userId, applicationId) {
       closeSessions(userId, applicationId, undefined);
       ports.activities().takeBack(userId, applicationId);
     },
-    revokedBefore: closeSessions,
+    closeSessionsOfGrant: closeSessions,
     // Follow-up work of a revocation reports its own faults, so that the revocation does not look failed.
     deauthorized: (userId, applicationId) =>
       ports.provisional().deauthorized(userId, applicationId).catch(ports.onFault),

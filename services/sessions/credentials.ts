@@ -14,7 +14,7 @@ interface CredentialPorts {
 
 type CheckedSession = Pick<LiveSession, 'principal' | 'over'>;
 
-/** Sessions of a lost shard's users are opened here one after another: those of this time are checked together. */
+/** Sessions that are reopened within this time are checked together. */
 const GATHER_MS = 1_000;
 /** The delay before sessions are checked again whose tokens could not be read. */
 const RETRY_MS = 5_000;

@@ -19,6 +19,18 @@ afterEach(() => instance.close());
 const rename = (name: string, guildId = instance.guildId) =>
   instance.guilds.call(guildId, 'updateGuild', { draft: { name } }, authority(instance.ownerId));
 
+/** A session to which the guild is unavailable, because a commit failed. */
+async function failedCommit() {
+  instance = await openInstance();
+  const { sink } = await instance.connect();
+  await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
+  instance.steer.fail = true;
+  await expect(rename('Lost')).rejects.toThrow('The disk is gone.');
+  instance.steer.fail = false;
+  await until(() => sink.names.at(-1) === 'GUILD_DELETE', 'GUILD_DELETE');
+  return sink;
+}
+
 describe('a guild', () => {
   it('answers and dispatches only what is durable, in the order of its commands', async () => {
     instance = await openInstance();
@@ -55,14 +67,8 @@ describe('a guild', () => {
   });
 
   it('answers a failed commit with an error, dispatches nothing, and is reloaded from the database', async () => {
-    instance = await openInstance();
-    const { sink } = await instance.connect();
-    await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
-    instance.steer.fail = true;
-    await expect(rename('Lost')).rejects.toThrow('The disk is gone.');
-    instance.steer.fail = false;
+    const sink = await failedCommit();
     expect(sink.names).not.toContain('GUILD_UPDATE');
-    await until(() => sink.names.at(-1) === 'GUILD_DELETE', 'GUILD_DELETE');
     expect(sink.dispatches.at(-1)?.d).toEqual({ id: instance.guildId, unavailable: true });
     instance.clock.advance(1_000);
     await until(() => sink.names.filter((name) => name === 'GUILD_CREATE').length === 2, 'the guild again');
@@ -73,13 +79,7 @@ describe('a guild', () => {
   });
 
   it('is sent to its sessions again as soon as a command has loaded it', async () => {
-    instance = await openInstance();
-    const { sink } = await instance.connect();
-    await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
-    instance.steer.fail = true;
-    await expect(rename('Lost')).rejects.toThrow('The disk is gone.');
-    instance.steer.fail = false;
-    await until(() => sink.names.at(-1) === 'GUILD_DELETE', 'GUILD_DELETE');
+    const sink = await failedCommit();
     await rename('First');
     await until(() => sink.names.at(-1) === 'GUILD_CREATE', 'the guild again');
     await rename('Second');

@@ -340,7 +340,7 @@ describe('events for an application', () => {
     expect([ids(), delivery.size]).toEqual([['1', '2'], 0]);
   });
 
-  test('are left to the next owner when the owner changes while an earlier one is sent', async () => {
+  test('are not sent after another shard has become the owner', async () => {
     queue = [event('1'), event('2')];
     answer = () => {
       owned.delete(A);

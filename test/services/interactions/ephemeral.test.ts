@@ -31,14 +31,14 @@ function arrange() {
 }
 
 describe('an ephemeral message', () => {
-  it('is dismissed by its reader in its channel', async () => {
+  it('can be dismissed by its reader', async () => {
     const { messages, facts, sent } = arrange();
     expect(await messages.dismiss(PLACE, MESSAGE, ANN)).toEqual({ ok: true, value: null });
     expect(facts).toMatchObject([{ ephemeral: { isGone: true } }]);
     expect(sent).toEqual([[ANN, 'MESSAGE_DELETE']]);
   });
 
-  it('is unknown to another user who dismisses it, and in another channel', async () => {
+  it('cannot be dismissed by another user, or in another channel', async () => {
     const { messages, facts, sent } = arrange();
     expect(await messages.dismiss(PLACE, MESSAGE, BOB)).toMatchObject(UNKNOWN);
     const elsewhere = { ...PLACE, channelId: '9' as ChannelId };
@@ -46,7 +46,7 @@ describe('an ephemeral message', () => {
     expect([facts, sent]).toEqual([[], []]);
   });
 
-  it('is unknown to interactions of other users and of other applications', async () => {
+  it('cannot be read or deleted by interactions of other users and applications', async () => {
     const { messages, facts, sent } = arrange();
     expect(await messages.get(OF_ANN, MESSAGE)).toMatchObject({ userId: ANN });
     const others = [

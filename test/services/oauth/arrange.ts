@@ -148,7 +148,7 @@ export function arrange(given: Partial<OAuthPorts> = {}) {
     clock: { now: () => clock.nowMs },
     publicUrl: () => 'https://guild.example',
     revoked: (userId, applicationId) => log.revoked.push(`${userId} ${applicationId}`),
-    revokedBefore: (userId, applicationId, grantId) =>
+    closeSessionsOfGrant: (userId, applicationId, grantId) =>
       log.revoked.push(`${userId} ${applicationId} ${grantId}`),
     isBanned: async () => false,
     merge: async () => ({ ok: true, value: null }),

@@ -19,6 +19,6 @@ test('a revocation closes the sessions and takes the activities back, and report
   revocation.revoked(USER, GAME);
   await revocation.deauthorized(USER, GAME);
   expect(log).toEqual([['sessions', USER, GAME, undefined], ['activities', USER, GAME], broken]);
-  revocation.revokedBefore(USER, GAME, 'grant');
+  revocation.closeSessionsOfGrant(USER, GAME, 'grant');
   expect(log.at(-1)).toEqual(['sessions', USER, GAME, 'grant']);
 });

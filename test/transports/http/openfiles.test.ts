@@ -38,7 +38,7 @@ describe('open files', () => {
     expect(world.nowMs).toBe(0);
   });
 
-  test('are counted once for a tenth of the free ones, and at most twenty times a second while there is no room', () => {
+  test('are counted again after a tenth of the free ones is taken, and at most twenty times a second while there is no room', () => {
     const { world, files, fill } = scene(20_000, 100);
     fill(1_940);
     expect(world.counts).toBe(1);

@@ -205,7 +205,7 @@ describe('a guild that crashed', () => {
     expect(await pass(60_000)).toEqual([]);
   });
 
-  it('is subscribed at once when it is loaded for another reason, and not again', async () => {
+  it('is subscribed once when a request loads it before the next attempt', async () => {
     const { membership, pass } = arrange();
     membership.guildLost(GUILD, [session().live]);
     membership.guildLoaded?.(GUILD);
@@ -217,7 +217,7 @@ describe('a guild that crashed', () => {
     expect(await pass(60_000)).toEqual([]);
   });
 
-  it('is subscribed at once by its own shard when it is loaded for another reason', async () => {
+  it('has the sessions of its shard subscribed when it is loaded', async () => {
     const { membership, pass } = arrange({ isClustered: true });
     membership.guildLoaded?.(GUILD);
     expect(await pass()).toEqual([['guildLoaded', GUILD]]);
