@@ -160,7 +160,7 @@ export class GuildSubscriptions {
       if (stream && sessions.has(local.session)) this.#apply(stream, local, event);
   }
 
-  /** A local guild is loaded. Subscriptions that wait for their next attempt are requested at once. */
+  /** A guild is loaded at its owner. Subscriptions that wait for their next attempt are requested at once. */
   guildLoaded(guildId: string): void {
     const stream = this.#streams.get(guildId);
     if (stream?.requests.name === 'retrying') this.#requests.request(stream);

@@ -312,6 +312,11 @@ export class RemoteSessions {
     if (outbox?.peerEpoch === peerEpoch) outbox.becameWritable(ticket);
   }
 
+  /** A guild of this shard is loaded again, after its sessions received it as unavailable. */
+  guildLoaded(guildId: GuildId): void {
+    for (const outbox of this.#outboxes.values()) outbox.tell('localSessions.guildLoaded', [guildId]);
+  }
+
   close(): void {
     this.#stopListening();
     for (const outbox of this.#outboxes.values()) outbox.close();

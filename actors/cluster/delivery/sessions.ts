@@ -4,6 +4,7 @@ import { isDirect } from '../../../engine/fanout/direct.ts';
 import { guildsOfShard } from '../../../engine/session/identify.ts';
 import { LinkFault, NotServed } from '../../../protocol/faults.ts';
 import { type GuildId, isGuildId, type UserId } from '../../../protocol/ids.ts';
+import { dropOldest } from '../../../protocol/oldest.ts';
 import {
   answererOf,
   type GuildRequest,
@@ -52,6 +53,9 @@ interface ClusterSessionPorts {
   readonly onFault: (error: unknown, id: string) => void;
 }
 
+/** Most guilds of which other shards are notified that they are loaded again; sessions of others retry by themselves. */
+const LOST_MAX = 16_384;
+
 /** This shard's sessions in a cluster: requests to the owners of their users and guilds, and deliveries from them. */
 export interface ClusterSessions {
   readonly backend: SessionBackend;
@@ -63,7 +67,7 @@ export interface ClusterSessions {
   memberRemoved(guildId: GuildId, userId: UserId, n: number): void;
   /** The actor of a guild ended, and these sessions received GUILD_DELETE as unavailable. */
   guildUnavailable(guildId: GuildId, sessions: readonly LiveSession[]): void;
-  /** A guild of this shard is loaded. */
+  /** A guild of this shard is loaded: the sessions of all shards that wait for it subscribe at once. */
   guildLoaded(guildId: GuildId): void;
   /**
    * Another object replaced the session: with its user's owner (`guildId` null), or with the owner of a guild whose
@@ -120,6 +124,8 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
     subscriptions,
   );
   const context: Context = { ...ports, localSessions, subscriptions, userChannels, remoteSessions };
+  /** Guilds whose sessions received GUILD_DELETE as unavailable; not loaded since. */
+  const lost = new Set<GuildId>();
   router.sessions(localSessions);
   servePeers(context);
   serveOwners(context);
@@ -137,8 +143,15 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
     backend: localBackend(context),
     guildReleased: (guildId, n) => subscriptions.guildReleased(guildId, n),
     memberRemoved: (guildId, userId, n) => subscriptions.memberRemoved(guildId, userId, n),
-    guildLoaded: (guildId) => subscriptions.guildLoaded(guildId),
-    guildUnavailable: (guildId, sessions) => subscriptions.guildUnavailable(guildId, new Set(sessions)),
+    guildLoaded(guildId) {
+      subscriptions.guildLoaded(guildId);
+      if (lost.delete(guildId)) remoteSessions.guildLoaded(guildId);
+    },
+    guildUnavailable(guildId, sessions) {
+      lost.add(guildId);
+      dropOldest(lost, LOST_MAX);
+      subscriptions.guildUnavailable(guildId, new Set(sessions));
+    },
     close() {
       localSessions.close();
       remoteSessions.close();
@@ -279,6 +292,7 @@ function serveOwners(context: Context): void {
     const local = localSessions.byHandle(from, peerEpoch, handle);
     if (local) follow(context, local, guildId);
   });
+  router.serve('localSessions.guildLoaded', ([guildId]) => context.subscriptions.guildLoaded(guildId));
 }
 
 /** Sends the requests of local sessions to the owners of their users and guilds. */

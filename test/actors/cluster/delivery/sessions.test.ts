@@ -49,7 +49,7 @@ function arrange() {
       return [how];
     },
   };
-  const { backend } = createClusterSessions({
+  const sessions = createClusterSessions({
     ...{ cluster: { ownership, router }, links: { onBroken: () => undefined }, direct: null, clock },
     ...{ wheel: new TimerWheel(clock), lifetime: new Lifetime(clock), resumeWindowMs: 60_000 },
     guilds: {
@@ -69,7 +69,31 @@ function arrange() {
   const receive = (method: string, ...rest: readonly unknown[]) => call(method, [1, 1, ...rest]);
   /** A message of the other shard about a session of its own. */
   const call = (method: string, args: readonly unknown[]) => served.get(method)?.(args, { from: 'other' });
-  return { clock, backend, session, answers, told, asked, sent, unsubscribed, receive, call };
+  /** Subscribes a session of the other shard to the guild of this one. */
+  const subscribed = () => {
+    const principal = { userId: USER, bot: false, authorization: null };
+    const descriptor = {
+      ...{ handle: 7, sessionId: 'two', principal, intents: 1 },
+      ...{ shard: [0, 1], largeThreshold: 50 },
+    };
+    const reference = { home: 'other#1', talk: 1, session: descriptor };
+    return call('remoteSessions.subscribe', [
+      OWN_GUILD,
+      [{ session: reference, after: null, memberList: null }],
+      1,
+    ]);
+  };
+  /** The other shard sends the session its guild as unavailable. */
+  const unavailable = () => {
+    const json = Buffer.from(JSON.stringify({ id: GUILD, unavailable: true }));
+    const frame = { kind: 'dispatch', t: 'GUILD_DELETE', json, ownerId: GUILD, n: 1, epoch: 1 } as const;
+    for (const receiver of receivers) receiver.frames('other', [{ ...frame, handles: Uint32Array.of(1) }]);
+  };
+  const { backend } = sessions;
+  return {
+    ...{ clock, backend, session, sessions, answers, told, asked, sent, unsubscribed },
+    ...{ receive, call, subscribed, unavailable },
+  };
 }
 
 describe('a session whose user another shard owns', () => {
@@ -149,27 +173,41 @@ describe('a session that moved to this shard', () => {
 
 describe('a session of another shard that is subscribed to a guild of this shard', () => {
   it('leaves the guild when it ends', async () => {
-    const { call, unsubscribed } = arrange();
-    const principal = { userId: USER, bot: false, authorization: null };
-    const descriptor = {
-      handle: 7,
-      sessionId: 'two',
-      principal,
-      intents: 1,
-      shard: [0, 1],
-      largeThreshold: 50,
-    };
-    const reference = { home: 'other#1', talk: 1, session: descriptor };
-    await call('remoteSessions.subscribe', [
-      OWN_GUILD,
-      [{ session: reference, after: null, memberList: null }],
-      1,
-    ]);
+    const { call, subscribed, unsubscribed } = arrange();
+    await subscribed();
     expect(unsubscribed).toEqual([]);
     call('remoteSessions.ended', ['other#1', 1, 7, false]);
     expect(unsubscribed).toEqual([
       [OWN_GUILD, 'two'],
       [OWN_GUILD, USER],
     ]);
+  });
+
+  it('has its shard notified once when the guild is loaded after it was lost', async () => {
+    const { clock, sessions, subscribed, told } = arrange();
+    await subscribed();
+    told.length = 0;
+    sessions.guildLoaded(OWN_GUILD);
+    sessions.guildUnavailable(OWN_GUILD, []);
+    sessions.guildLoaded(OWN_GUILD);
+    sessions.guildLoaded(OWN_GUILD);
+    clock.advance(1);
+    await turn();
+    expect(told).toEqual([['other', 'localSessions.guildLoaded', [OWN_GUILD]]]);
+  });
+});
+
+describe('a session that received a guild of another shard as unavailable', () => {
+  it('is subscribed again as soon as that shard has loaded the guild', async () => {
+    const { backend, session, asked, call, unavailable } = arrange();
+    await backend.open(session);
+    await backend.subscribe(session, GUILD);
+    unavailable();
+    asked.length = 0;
+    await turn();
+    expect(asked).toEqual([]);
+    call('localSessions.guildLoaded', [GUILD]);
+    await turn();
+    expect(asked).toEqual([['other', 'remoteSessions.subscribe']]);
   });
 });
