@@ -2,11 +2,11 @@ import { Audiences } from '../../engine/fanout/audience.ts';
 import type { Origin, Recipient } from '../../engine/fanout/body.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
-import { channelPermissions } from '../../engine/permissions/permissions.ts';
+import { channelPermissions, standingPermissions } from '../../engine/permissions/permissions.ts';
 import { CHANNEL } from '../../protocol/channeltypes.ts';
 import { dispatchRow } from '../../protocol/dispatches.ts';
 import { isChannelId, type UserId } from '../../protocol/ids.ts';
-import { P } from '../../protocol/permissions.ts';
+import { ALL_PERMISSIONS, P } from '../../protocol/permissions.ts';
 import type { DispatchStream, StreamDispatch } from '../runtime/stream.ts';
 
 /** A dispatch to sessions that are being subscribed. */
@@ -33,18 +33,36 @@ interface Past {
  * Whether the client may know other channels than its session can see now. A session that may have missed CHANNEL_CREATE or
  * CHANNEL_DELETE is sent the guild again.
  */
-export function isStale(session: Returning, past: Past): boolean {
+export function isStale(guild: Guild, session: Returning, past: Past): boolean {
   const { subscriber, after } = session;
   const dispatches = after === null ? 'tooOld' : past.stream.since(after);
   if (after === null || dispatches === 'tooOld') return false;
   if (past.stream.isOrphan(after)) return true;
   const isKnown = isSightKnown(session, past);
-  return dispatches.some(({ t, d }) => {
-    const { membership, changesVisibility } = dispatchRow(t);
-    const isOwn = () => userIdOf(d) === subscriber.userId;
-    if (membership === 'left' && isOwn()) return true;
-    return !isKnown && (changesVisibility === 'all' || (changesVisibility === 'own' && isOwn()));
-  });
+  return dispatches.some(
+    (each) =>
+      (dispatchRow(each.t).membership === 'left' && userIdOf(each.d) === subscriber.userId) ||
+      (!isKnown && mayChangeSight(guild, subscriber.userId, each)),
+  );
+}
+
+/**
+ * Whether a dispatch may be of a change of what the user sees. A user who sees everything saw it before the change of a channel too, or
+ * the change that gave that right is among the dispatches missed. So is the change that took a role from a user.
+ */
+function mayChangeSight(guild: Guild, userId: UserId, { t, d, keepsSight }: StreamDispatch): boolean {
+  const { changesVisibility } = dispatchRow(t);
+  if (changesVisibility === undefined || keepsSight) return false;
+  if (changesVisibility === 'own') return userIdOf(d) === userId;
+  if (t.startsWith('CHANNEL_')) return standingPermissions(guild, userId) !== ALL_PERMISSIONS;
+  return t !== 'GUILD_ROLE_UPDATE' || isRoleOf(guild, userId, d);
+}
+
+/** Whether a dispatch of a role is of one that the user has. */
+function isRoleOf(guild: Guild, userId: UserId, d: object): boolean {
+  const role: unknown = 'role' in d ? d.role : null;
+  const id = role instanceof Object && 'id' in role ? role.id : null;
+  return id === guild.id || (guild.members.get(userId)?.roles.some((roleId) => roleId === id) ?? false);
 }
 
 /**
@@ -69,25 +87,19 @@ function revealsOf(
 ): Reveals {
   if (isSightKnown(session, past)) return NONE;
   const reveals = new Map<string, number>();
-  for (const { t, d, n } of dispatches) {
-    const revealed = n > (session.after ?? 0) ? revealedBy(guild, session.subscriber.userId, t, d) : null;
+  for (const each of dispatches) {
+    const { n } = each;
+    const revealed = n > (session.after ?? 0) ? revealedBy(guild, session.subscriber.userId, each) : null;
     if (revealed !== null) reveals.set(revealed, n);
   }
   return reveals;
 }
 
 /** The channel that a dispatch may have shown to a user who could not see it before, `ALL`, or null for none. */
-function revealedBy(guild: Guild, userId: UserId, t: string, d: object): string | null {
-  const { changesVisibility } = dispatchRow(t);
-  if (changesVisibility === 'own') return userIdOf(d) === userId ? ALL : null;
-  if (changesVisibility !== 'all') return null;
+function revealedBy(guild: Guild, userId: UserId, dispatch: StreamDispatch): string | null {
+  if (!mayChangeSight(guild, userId, dispatch)) return null;
+  const { t, d } = dispatch;
   if (t === 'GUILD_UPDATE') return guild.info.owner_id === userId ? ALL : null;
-  if (t === 'GUILD_ROLE_UPDATE') {
-    const role: unknown = 'role' in d ? d.role : null;
-    const id = role instanceof Object && 'id' in role ? role.id : null;
-    const isOwn = id === guild.id || guild.members.get(userId)?.roles.some((roleId) => roleId === id);
-    return isOwn ? ALL : null;
-  }
   // A role that was deleted may have hidden channels from those who had it.
   return t.startsWith('CHANNEL_') && 'id' in d ? String(d.id) : ALL;
 }

@@ -105,7 +105,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       const resuming = behind.filter(({ after }) => after === null || !stream?.isOrphan(after));
       const past = stream && { stream, subscribedAt: ports.subscribedAt };
       const catchUp = past ? missed(guild, resuming, past, nowMs) : [];
-      const stale = past ? behind.filter((each) => isStale(each, past)) : [];
+      const stale = past ? behind.filter((each) => isStale(guild, each, past)) : [];
       const withdrawn = stream && stale.length > 0 ? unavailable(guild, stale, stream) : [];
       if (withdrawn.length > 0) stream?.next();
       const shown = arrived.filter((each) => isShownTo(each, { stream, behind, stale, shown: ports.shown }));

@@ -70,8 +70,13 @@ export class OwnerEpoch {
 
   /** Numbers a dispatch of a fact that is being applied, and keeps it. */
   number(dispatch: Omit<RecordedDispatch, 'n'>, nowMs: number): number {
-    const { t, d, to, n, filter } = this.stream.add(dispatch, nowMs);
-    this.#numbered.push(filter ? { t, d, to, n, filter } : { t, d, to, n });
+    const { t, d, to, n, filter, keepsSight } = this.stream.add(dispatch, nowMs);
+    const isPlain = !filter && !keepsSight;
+    this.#numbered.push(
+      isPlain
+        ? { t, d, to, n }
+        : { t, d, to, n, ...(filter && { filter }), ...(keepsSight && { keepsSight }) },
+    );
     return n;
   }
 

@@ -369,7 +369,8 @@ function applyChannelDeleted(guild: Guild, fact: ChannelFacts['channelDeleted'])
  * update.
  */
 function updateDispatches(guild: Guild, channel: GuildChannel, before: Sight | null): Dispatch[] {
-  const update = (to: Dispatch['to']): Dispatch => ({ t: 'CHANNEL_UPDATE', d: channel, to });
+  const keepsSight = before === null;
+  const update = (to: Dispatch['to']): Dispatch => ({ t: 'CHANNEL_UPDATE', d: channel, to, keepsSight });
   const changes = visibilityChanges(guild, before);
   if (changes.every(({ gained, lost }) => gained.length === 0 && lost.length === 0)) {
     return [update({ kind: 'channel', channelId: channel.id })];

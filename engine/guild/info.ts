@@ -321,7 +321,7 @@ export const info: GuildTopic<InfoCommands, keyof InfoFacts> = {
           : sightOf(guild, { userIds: [guild.info.owner_id, info.owner_id] }),
       apply: applyGuildUpdated,
       dispatches: (guild, _fact, before) => [
-        { t: 'GUILD_UPDATE', d: guildObject(guild), to: { kind: 'guild' } },
+        { t: 'GUILD_UPDATE', d: guildObject(guild), to: { kind: 'guild' }, keepsSight: before === null },
         ...visibilityDiff(guild, before),
       ],
     }),

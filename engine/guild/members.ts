@@ -198,7 +198,7 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
         if (!alike) guild.visibilityVersion++;
       },
       dispatches: (guild, { member }, before) => [
-        toGuild('GUILD_MEMBER_UPDATE', { ...member, guild_id: guild.id }),
+        { ...toGuild('GUILD_MEMBER_UPDATE', { ...member, guild_id: guild.id }), keepsSight: before === null },
         ...visibilityDiff(guild, before),
       ],
     }),

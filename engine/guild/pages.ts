@@ -12,7 +12,9 @@ export const pages: GuildTopic<Record<never, never>, keyof PageFacts> = {
         guild.pages = data === null ? others : { ...others, [page]: data };
       },
       dispatches: (guild, { page }) =>
-        page === 'incidents' ? [{ t: 'GUILD_UPDATE', d: guildObject(guild), to: { kind: 'guild' } }] : [],
+        page === 'incidents'
+          ? [{ t: 'GUILD_UPDATE', d: guildObject(guild), to: { kind: 'guild' }, keepsSight: true }]
+          : [],
     },
     // Only the directory of codes knows these.
     templateCodeTaken: { apply: () => {}, dispatches: () => [] },

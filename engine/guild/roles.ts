@@ -336,14 +336,17 @@ export const roles: GuildTopic<RoleCommands, keyof RoleFacts> = {
     },
     roleUpdated: withBefore({
       voiceMembers: 'everyone',
-      before: (guild, { role }) =>
-        (changedBits(guild, role) & SIGHT) === 0n
-          ? null
-          : sightOf(guild, { userIds: subscribedHolders(guild, role.id) }),
+      before: (guild, { role }) => {
+        const changed = changedBits(guild, role);
+        const sight =
+          (changed & SIGHT) === 0n ? null : sightOf(guild, { userIds: subscribedHolders(guild, role.id) });
+        // MANAGE_THREADS shows private threads, which are in no `Sight`.
+        return { sight, keepsSight: (changed & (SIGHT | P.MANAGE_THREADS)) === 0n };
+      },
       apply: applyRoleUpdated,
-      dispatches: (guild, { role }, before) => [
-        { t: 'GUILD_ROLE_UPDATE', d: { guild_id: guild.id, role }, to: { kind: 'guild' } },
-        ...visibilityDiff(guild, before),
+      dispatches: (guild, { role }, { sight, keepsSight }) => [
+        { t: 'GUILD_ROLE_UPDATE', d: { guild_id: guild.id, role }, to: { kind: 'guild' }, keepsSight },
+        ...visibilityDiff(guild, sight),
       ],
     }),
     roleDeleted: withBefore({

@@ -15,4 +15,6 @@ export interface Dispatch {
   readonly to: Audience;
   /** False when no uploaded file is in the payload, so that it has no URLs to be signed. */
   readonly showsFiles?: boolean;
+  /** True when everybody sees the same channels and threads after it as before, though its kind may change that. */
+  readonly keepsSight?: boolean;
 }

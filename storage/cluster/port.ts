@@ -12,6 +12,8 @@ export interface RecordedDispatch {
   readonly n: number;
   /** Set for a direct notification of users (named in `to`) through their owners; absent for subscribers of the aggregate. */
   readonly filter?: SessionFilter;
+  /** As in `Dispatch`. */
+  readonly keepsSight?: boolean;
 }
 
 /** Points to the record that contains a user's direct notification. */

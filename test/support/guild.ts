@@ -17,7 +17,9 @@ export const GUILD_ID = id<GuildId>(1);
 export const OWNER_ID = id<UserId>(2);
 
 export function role(roleId: string, permissions: bigint, position = 0): APIRole {
-  return { id: id(roleId), permissions: String(permissions), position, name: `role ${roleId}` } as APIRole;
+  const colors = { primary_color: 0, secondary_color: null, tertiary_color: null };
+  const name = `role ${roleId}`;
+  return { id: id(roleId), permissions: String(permissions), position, name, colors } as APIRole;
 }
 
 export function user(userId: string, bot = false): APIUser {

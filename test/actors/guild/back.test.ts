@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { unsubscribe } from '../../../actors/guild/guild.subscription.ts';
 import { P } from '../../../protocol/permissions.ts';
-import { GUILD_ID } from '../../support/guild.ts';
+import { GUILD_ID, OWNER_ID } from '../../support/guild.ts';
 import {
   ANN,
   BOB,
@@ -25,10 +25,10 @@ const putOutAndBack = (guild: OwnedGuild) => [
   guild.call('addMember', { userId: BOB as never } as never, '0'),
 ];
 
-/** Ann and Bob in a guild, and Bob as a session that returns with the position that he had. */
-async function arrange() {
+/** Ann and a user in a guild, and that user's session, which returns with the position that it had. */
+async function arrange(userId: string = BOB) {
   const guild = new OwnedGuild();
-  const bob = new FollowingSession('b1', BOB);
+  const bob = new FollowingSession('b1', userId);
   await entered(guild, new FollowingSession('a1', ANN), bob);
   const cursor = bob.heard.find(([kind]) => kind === 'f')?.[1] ?? 0;
   const did = async (act: Promise<unknown>) => {
@@ -44,14 +44,15 @@ async function arrange() {
       refuse: () => undefined,
       fault: () => undefined,
     }));
-  const back = async () => {
-    const returned = new FollowingSession('b1', BOB);
-    returned.heard.push(['f', cursor]);
-    expect(await entered(guild, returned)).toEqual(['member']);
+  const returned = async () => {
+    const session = new FollowingSession('b1', userId);
+    session.heard.push(['f', cursor]);
+    expect(await entered(guild, session)).toEqual(['member']);
     guild.close();
-    return returned.messages;
+    return session;
   };
-  return { guild, did, away, back };
+  const back = async () => (await returned()).messages;
+  return { guild, did, away, back, returned };
 }
 
 describe('a session', () => {
@@ -146,6 +147,47 @@ describe('a session', () => {
       expect(await back()).toEqual(['before', 'after']);
     },
   );
+
+  const EVERYONE = { roleId: GUILD_ID };
+  const HIDDEN = { id: GUILD_ID, type: 0, allow: '0', deny: String(P.VIEW_CHANNEL) };
+  it.each([
+    ['the topic of the channel', BOB, 'updateChannel', { channelId: SQUARE, draft: { topic: 'new' } }],
+    ['its nickname', BOB, 'updateMember', { userId: BOB, nick: 'new' }],
+    ['the name of the guild', OWNER_ID, 'updateGuild', { draft: { name: 'new' } }],
+    ['what everyone may do but not see', BOB, 'updateRole', { ...EVERYONE, draft: { permissions: '3072' } }],
+    [
+      'who else sees a channel of the owner',
+      OWNER_ID,
+      'setOverwrite',
+      { channelId: SQUARE, overwrite: HIDDEN },
+    ],
+  ] as const)(
+    'is sent all by the next owner, and not the guild again, when %s has changed',
+    async (...row) => {
+      const [, userId, type, input] = row;
+      const { guild, did, returned } = await arrange(userId);
+      await did(guild.say(SQUARE, 'before'));
+      await did(guild.call(type, input as never));
+      await did(guild.say(SQUARE, 'after'));
+      await guild.handOver();
+      const { messages, received } = await returned();
+      expect(messages).toEqual(['before', 'after']);
+      const unchanged = received.filter(({ t }) => !/_UPDATE$|^GUILD_AUDIT/.test(t));
+      expect(unchanged.map(({ t }) => t)).toEqual(['MESSAGE_CREATE', 'MESSAGE_CREATE']);
+    },
+  );
+
+  it('is not sent what was written in a private thread before its role was given MANAGE_THREADS', async () => {
+    const { guild, did, away, back } = await arrange();
+    const draft = { name: 't', type: 12 };
+    const thread = await did(guild.call('createThread', { channelId: SQUARE, draft } as never));
+    away();
+    await did(guild.say(thread.id, 'before'));
+    const permissions = String(P.VIEW_CHANNEL | P.SEND_MESSAGES | P.MANAGE_THREADS);
+    await did(guild.call('updateRole', { ...EVERYONE, draft: { permissions } } as never));
+    await did(guild.say(thread.id, 'after'));
+    expect(await back()).toEqual(['after']);
+  });
 
   it('is sent what was written in a private thread while its user was a member of it', async () => {
     const { guild, did, back } = await arrange();
