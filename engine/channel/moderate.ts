@@ -68,6 +68,8 @@ export function pinMessage(
   if (!FORWARDABLE.has(message.type)) return refused(refusal('CANNOT_EXECUTE_ON_SYSTEM_MESSAGE'));
   if (scope.pins().size >= LIMITS.pins_per_channel_max) return refused(refusal('MAXIMUM_PINS'));
   const { channelId } = scope;
+  // No two pins of a channel have one time, because the time of a pin is the only cursor of their pages.
+  const pinnedMs = Math.max(env.nowMs, (newestBut(scope, messageId) ?? 0) + 1);
   const reference: APIMessageReference = {
     type: MessageReferenceType.Default,
     channel_id: channelId,
@@ -75,7 +77,7 @@ export function pinMessage(
     ...(scope.guildId === null ? {} : { guild_id: scope.guildId }),
   };
   return accepted({ authorId, changed: true }, [
-    { type: 'messagePinned', channelId, messageId, pinnedMs: env.nowMs },
+    { type: 'messagePinned', channelId, messageId, pinnedMs },
     systemMessage(env, channelId, MessageType.ChannelPinnedMessage, scope.user, reference),
   ]);
 }

@@ -2,7 +2,8 @@ import { invalidField, type Refusal } from '../../protocol/refusal.ts';
 import { type Reply, refused } from '../kernel/aggregate.ts';
 import type { RoleConnection, RoleConnectionMetadata } from './facts.ts';
 
-const KEY = /^[a-z0-9_]+$/;
+/** `__proto__` is no key of plain objects. */
+const KEY = /^(?!__proto__$)[a-z0-9_]+$/;
 const INTEGER = /^-?\d{1,15}$/;
 const DATE = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:?\d{2})?)?$/;
 
@@ -34,7 +35,7 @@ export function metadataRefusal(metadata: readonly Pick<RoleConnectionMetadata, 
       return invalidField(
         path,
         'APPLICATION_ROLE_CONNECTION_METADATA_KEY_INVALID',
-        'Expected only a-z, 0-9 and _.',
+        'Expected only a-z, 0-9 and _, and not __proto__.',
       );
     if (seen.has(key))
       return invalidField(

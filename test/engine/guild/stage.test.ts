@@ -85,6 +85,13 @@ describe('a stage instance', () => {
     expect(update({}).outcome).toMatchObject({ value: { topic: 'Songs' } });
   });
 
+  it('keeps its privacy when only its topic changes', () => {
+    const guild = arrange();
+    open(guild, { privacyLevel: 1 });
+    const { outcome } = ruled(guild, 'updateStageInstance', { channelId: '53', topic: 'Songs' }, '2');
+    expect(outcome).toMatchObject({ value: { topic: 'Songs', privacy_level: 1 } });
+  });
+
   it('ends once, and with its channel', () => {
     const guild = arrange();
     open(guild);

@@ -74,6 +74,15 @@ it('continues the merges of the previous owner after a read of them has failed',
   expect(merges.claim('21' as never)).not.toBeNull();
 });
 
+it('does not begin a merge again that is under way when its partition moves here', async () => {
+  const { log, moved, database } = await begun(IN_FLIGHT_MS);
+  log.splice(0);
+  database.stored = [move];
+  moved.run(() => true);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(log).toEqual([]);
+});
+
 describe('a merge whose commit seems to fail', () => {
   /** `isAway`: the database cannot be read; `stored`: the moves that it has. */
   async function storing(stored: readonly Move[], isAway = false) {

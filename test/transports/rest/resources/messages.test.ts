@@ -370,6 +370,23 @@ describe('pins', () => {
     expect(channel.last_pin_timestamp).toBe('2026-03-01T11:59:59.995000+00:00');
   });
 
+  it('of one millisecond are all on the pages of any size', async () => {
+    const ids = Array.from({ length: 5 }, () => on.place().id);
+    for (const message_id of ids) await on.owner('create_pin', { params: { message_id } });
+    const listed: string[] = [];
+    for (let before = {}, more = true; more; ) {
+      const { body } = await on.plain('list_pins', { query: { limit: '2', ...before } });
+      const { items, has_more } = body as {
+        items: { pinned_at: string; message: { id: string } }[];
+        has_more: boolean;
+      };
+      listed.push(...items.map(({ message }) => message.id));
+      before = { before: items.at(-1)?.pinned_at };
+      more = has_more;
+    }
+    expect(listed).toEqual(ids.reverse());
+  });
+
   it('are refused beyond 250', async () => {
     for (let count = 0; count < 250; count += 1) on.place({ pinned: true, pinned_ms: count });
     const params = { message_id: on.place().id };

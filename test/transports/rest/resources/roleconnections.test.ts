@@ -46,7 +46,14 @@ describe('the metadata of an application', () => {
     const listed = await call('get_application_role_connections_metadata', bot, { params });
     expect(listed.body).toEqual([elo, since, pro]);
     const six = Array.from({ length: 6 }, (_, at) => ({ ...elo, key: `k${at}` }));
-    for (const wrong of [six, [elo, elo], [{ ...elo, key: 'E!' }], [{ ...elo, type: 9 }], [{ key: 'elo' }]])
+    for (const wrong of [
+      six,
+      [elo, elo],
+      [{ ...elo, key: 'E!' }],
+      [{ ...elo, key: '__proto__' }],
+      [{ ...elo, type: 9 }],
+      [{ key: 'elo' }],
+    ])
       expect(codeOf(await call(put, bot, { params, body: wrong })), JSON.stringify(wrong)).toBe(50035);
   });
 
