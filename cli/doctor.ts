@@ -76,7 +76,7 @@ async function examine(world: World, flags: DoctorFlags): Promise<readonly Findi
     [await dataDirectory(config.data_dir), await diskSpace(config.data_dir)],
     database(config),
     tls(world, config),
-    [await ports(world, config), await udp(config)],
+    [...(await ports(world, config)), await udp(config)],
     proxy(config),
   ]);
   return groups.flat();
@@ -206,7 +206,39 @@ async function tls(world: World, config: Config): Promise<Finding[]> {
   }
 }
 
-async function ports(world: World, config: Config): Promise<Finding> {
+/** A range or list of ports as Linux shows it, such as `32768 60999` or `3000,3020-3030`. */
+const portRange = (text: string): ((port: number) => boolean) => {
+  const ranges = text
+    .trim()
+    .split(',')
+    .map((range) => range.split(/[\s-]+/).map(Number));
+  return (port) => ranges.some(([first = 0, last = first]) => port >= first && port <= last);
+};
+
+/**
+ * The ports that the system may give to an outgoing connection, for instance to the database: a server that starts then cannot open them.
+ *
+ * @param range    `net.ipv4.ip_local_port_range`; null where the system does not show it.
+ * @param reserved `net.ipv4.ip_local_reserved_ports`: the exceptions.
+ */
+export function portsOfConnections(
+  wanted: readonly number[],
+  range: string | null,
+  reserved: string | null,
+): Finding[] {
+  if (range === null) return [];
+  const [isGiven, isReserved] = [portRange(range), portRange(reserved ?? '')];
+  const taken = wanted.filter((port) => isGiven(port) && !isReserved(port));
+  if (taken.length === 0) return [];
+  const found = `${taken.join(', ')} may be taken by outgoing connections of this machine`;
+  const [first] = range.trim().split(/\s+/);
+  const advice = `Use ports below ${first}, or reserve them: sysctl net.ipv4.ip_local_reserved_ports=${taken.join(',')}`;
+  return [warning('ports', found, advice)];
+}
+
+const PORT_SETTINGS = '/proc/sys/net/ipv4';
+
+async function ports(world: World, config: Config): Promise<Finding[]> {
   const wanted = [
     { key: 'listen_port', host: config.listen_host, port: config.listen_port },
     { key: 'admin_port', host: config.admin_host, port: config.admin_port },
@@ -214,12 +246,16 @@ async function ports(world: World, config: Config): Promise<Finding> {
       ? [{ key: 'voice_port', host: config.voice_host, port: config.voice_port } as const]
       : []),
   ] as const;
+  const numbers = wanted.map(({ port }) => port);
+  const shown = (name: string) => readFile(`${PORT_SETTINGS}/${name}`, 'utf8').catch(() => null);
+  const [range, reserved] = [await shown('ip_local_port_range'), await shown('ip_local_reserved_ports')];
+  const shared = portsOfConnections(numbers, range, reserved);
   const refused = await world.refusedPorts(wanted.filter(({ port }) => port !== 0));
-  if (refused.length === 0) return ok('ports', wanted.map(({ port }) => port).join(', '));
+  if (refused.length === 0) return shared.length > 0 ? shared : [ok('ports', numbers.join(', '))];
   const found = refused.map(({ key, port, code }) => `${key} ${port}: ${code}`).join(', ');
   const advice =
     'If this server already runs, that is right; else stop the other program or set another port.';
-  return warning('ports', found, advice);
+  return [...shared, warning('ports', found, advice)];
 }
 
 const UDP_TIMEOUT_MS = 1000;

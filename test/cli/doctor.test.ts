@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { glibcVersion, nodeVersion } from '../../cli/doctor.ts';
+import { glibcVersion, nodeVersion, portsOfConnections } from '../../cli/doctor.ts';
 import { run } from './arrange.ts';
 
 const folders: string[] = [];
@@ -105,4 +105,22 @@ describe('doctor', () => {
   ])('rates glibc %s under Node %s: %s', (version, node, state) =>
     expect(glibcVersion(version, node).state).toBe(state),
   );
+});
+
+describe('ports that outgoing connections may take', () => {
+  test.each([
+    ['warns of those within the range', [3000, 32768, 60999], '32768\t60999\n', '\n', '32768, 60999'],
+    ['leaves out reserved ones', [33000, 33002, 33090], '32768 60999', '33001-33005,33090', '33000'],
+  ])('%s', (_what, wanted, range, reserved, named) => {
+    const [warning, ...more] = portsOfConnections(wanted, range, reserved);
+    expect(more).toEqual([]);
+    expect(warning).toMatchObject({ check: 'ports', state: 'warning' });
+    expect(warning?.found.startsWith(`${named} may`)).toBe(true);
+    expect(warning?.advice).toContain(`ip_local_reserved_ports=${named.replaceAll(' ', '')}`);
+  });
+
+  test('are none where no port is in the range, or the system shows none', () => {
+    expect(portsOfConnections([3000, 32767, 61000], '32768 60999', null)).toEqual([]);
+    expect(portsOfConnections([33000], null, null)).toEqual([]);
+  });
 });
