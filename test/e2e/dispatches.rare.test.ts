@@ -139,6 +139,8 @@ test('sessions with the intents receive changes of stickers and integrations', a
     });
     expect(reply.status).toBe(201);
     await server.newBot('Newcomer');
+    // The answer does not wait for it.
+    await sessions.bot.dispatch('INTEGRATION_CREATE', ({ name }) => name === 'Newcomer');
   });
   expect(heard).toEqual({ bot: names, guest: names, person: names });
 });
