@@ -3,6 +3,7 @@ import type { Clock, Lifetime } from './clock.ts';
 
 interface FaultLog {
   error(details: object, line: string): void;
+  warn(details: object, line: string): void;
 }
 
 /** Faults of work that no caller awaits. */
@@ -57,10 +58,10 @@ export function createFaults(
       faults.set(where, (faults.get(where) ?? 0) + 1);
       const omitted = omittedBefore(where);
       if (omitted === null) return;
-      log.error(
-        { ...details, err: error, where, ...(omitted > 0 && { omitted_before: omitted }) },
-        'Background work failed.',
-      );
+      const line = { ...details, err: error, where, ...(omitted > 0 && { omitted_before: omitted }) };
+      // What another shard serves now, it continues.
+      if (error instanceof NotServed) log.warn(line, 'Background work failed.');
+      else log.error(line, 'Background work failed.');
     },
   };
 }

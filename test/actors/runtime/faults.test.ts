@@ -7,11 +7,16 @@ function scene() {
   const lines: object[] = [];
   const lifetime = { over: false };
   const clock = { nowMs: 0, monotonic: () => clock.nowMs };
-  const { faults, onFault } = createFaults({ error: (details) => void lines.push(details) }, lifetime, clock);
+  const warnings: object[] = [];
+  const log = {
+    error: (details: object) => void lines.push(details),
+    warn: (details: object) => void warnings.push(details),
+  };
+  const { faults, onFault } = createFaults(log, lifetime, clock);
   const fail = (times: number, where = 'session'): void => {
     for (let count = 0; count < times; count += 1) onFault(new Error('broken'), where);
   };
-  return { lines, lifetime, clock, faults, onFault, fail };
+  return { lines, warnings, lifetime, clock, faults, onFault, fail };
 }
 
 describe('faults of background work', () => {
@@ -26,6 +31,14 @@ describe('faults of background work', () => {
       ['journal', 1],
       ['session', 2],
     ]);
+  });
+
+  test('are warnings when another shard serves what they were about', () => {
+    const { lines, warnings, faults, onFault } = scene();
+    const error = new NotServed('The guild has moved.');
+    onFault(error, 'session');
+    expect([lines, warnings]).toEqual([[], [{ err: error, where: 'session' }]]);
+    expect(faults.get('session')).toBe(1);
   });
 
   test('fill at most twenty lines for one place in ten seconds, and the next line says how many were omitted', () => {
