@@ -84,8 +84,8 @@ export function restoreHandoverState(guild: Guild, handover: HandoverState, epoc
 }
 
 /**
- * How long changes are collected before a write, how often an unchanged snapshot is written again, because an old one is ignored, and how
- * soon one that could not be written is: until then the next owner would restore who has left.
+ * How long changes are collected after a write, how long after that an unchanged snapshot is written again, because an old one is ignored, and
+ * how soon one that could not be written is: until then the next owner would restore who has left.
  */
 const WRITE_MS = { gather: 100, refresh: 60_000, retry: 2_000 };
 
@@ -96,11 +96,16 @@ interface SnapshotWriterPorts {
   readonly onFault: (error: unknown) => void;
 }
 
-/** Writes a snapshot soon after a change: one write for many changes, one write at a time. */
+/**
+ * Writes a snapshot in the turn of a change, because an owner that dies before loses the change; those that follow soon share a write. One
+ * write at a time.
+ */
 export class VoiceSnapshotWriter {
   readonly #ports: SnapshotWriterPorts;
   #timer: Timer | null = null;
   #writing: Promise<void> | null = null;
+  /** Whether changes are collected since a write. */
+  #isGathering = false;
   /** Whether there is a change that no write has begun with; no write begins after `ended`. */
   #state: 'unchanged' | 'changed' | 'ended' = 'unchanged';
   #wasWritten = false;
@@ -112,7 +117,7 @@ export class VoiceSnapshotWriter {
   changed(): void {
     if (this.#state !== 'unchanged') return;
     this.#state = 'changed';
-    if (!this.#writing) this.#wait(WRITE_MS.gather);
+    if (!this.#writing && !this.#isGathering) this.#write();
   }
 
   /** Resolves after the last write, with whether anything was ever written. */
@@ -123,26 +128,40 @@ export class VoiceSnapshotWriter {
     return this.#wasWritten;
   }
 
-  #wait(delayMs: number): void {
+  #wait(run: () => void, delayMs: number): void {
     this.#timer?.cancel();
-    this.#timer = this.#ports.wheel.add(() => this.#write(), delayMs);
+    this.#timer = this.#ports.wheel.add(run, delayMs);
   }
 
   #write(): void {
+    this.#timer?.cancel();
+    this.#writing = this.#begun().then(
+      (fresh) => this.#gather(WRITE_MS.gather, fresh),
+      (error) => {
+        this.#ports.onFault(error);
+        if (this.#state !== 'ended') this.#state = 'changed';
+        this.#gather(WRITE_MS.retry, false);
+      },
+    );
+  }
+
+  /** Takes the snapshot at the end of the turn, with all that changes in it. */
+  async #begun(): Promise<boolean> {
+    await null;
+    if (this.#state === 'ended') return false;
     this.#state = 'unchanged';
     this.#wasWritten = true;
-    const written = (fresh: boolean): void => {
-      this.#writing = null;
-      if (this.#state === 'ended') return;
-      if (this.#state === 'changed') this.#wait(WRITE_MS.gather);
-      else if (fresh) this.#wait(WRITE_MS.refresh);
-    };
-    this.#writing = this.#ports.write().then(written, (error) => {
-      this.#ports.onFault(error);
-      this.#writing = null;
-      if (this.#state === 'ended') return;
-      this.#state = 'changed';
-      this.#wait(WRITE_MS.retry);
-    });
+    return this.#ports.write();
+  }
+
+  #gather(delayMs: number, fresh: boolean): void {
+    this.#writing = null;
+    if (this.#state === 'ended') return;
+    this.#isGathering = true;
+    this.#wait(() => {
+      this.#isGathering = false;
+      if (this.#state === 'changed') this.#write();
+      else if (fresh) this.#wait(() => this.#write(), WRITE_MS.refresh);
+    }, delayMs);
   }
 }

@@ -101,9 +101,9 @@ describe('the snapshot for a crash', () => {
 });
 
 describe('the writer of voice snapshots', () => {
-  it('repeats a failed write after 2 s, and a successful one only when it must be refreshed', async () => {
+  /** Results of writes in order; then false. */
+  function arrange(...results: Promise<boolean>[]) {
     const clock = new VirtualClock();
-    const results = [Promise.reject(new Error('disk')), Promise.resolve(false)];
     const faults: unknown[] = [];
     let writes = 0;
     const writer = new VoiceSnapshotWriter({
@@ -116,10 +116,54 @@ describe('the writer of voice snapshots', () => {
       await new Promise<void>((resolve) => setImmediate(resolve));
       return writes;
     };
+    return { writer, faults, writesAfter };
+  }
+
+  it('writes a change in its turn, and those of the next 100 ms together', async () => {
+    const { writer, writesAfter } = arrange();
     writer.changed();
-    expect([await writesAfter(100), faults]).toEqual([1, [new Error('disk')]]);
+    writer.changed();
+    expect(await writesAfter(0)).toBe(1);
+    writer.changed();
+    expect(await writesAfter(50)).toBe(1);
+    writer.changed();
+    expect(await writesAfter(50)).toBe(2);
+    expect(await writesAfter(1_000)).toBe(2);
+    writer.changed();
+    expect(await writesAfter(0)).toBe(3);
+  });
+
+  it('repeats a failed write after 2 s', async () => {
+    const { writer, faults, writesAfter } = arrange(Promise.reject(new Error('disk')));
+    writer.changed();
+    expect([await writesAfter(0), faults]).toEqual([1, [new Error('disk')]]);
+    writer.changed();
     expect(await writesAfter(1_950)).toBe(1);
     expect(await writesAfter(50)).toBe(2);
     expect(await writesAfter(120_000)).toBe(2);
+  });
+
+  it('repeats a write every minute only when it must be refreshed', async () => {
+    const { writer, writesAfter } = arrange(Promise.resolve(true), Promise.resolve(true));
+    writer.changed();
+    expect(await writesAfter(0)).toBe(1);
+    for (const [ms, count] of [
+      [100, 1],
+      [59_950, 1],
+      [50, 2],
+      [100, 2],
+      [60_000, 3],
+      [100, 3],
+      [200_000, 3],
+    ] as const)
+      expect(await writesAfter(ms)).toBe(count);
+  });
+
+  it('writes nothing after its end, not even the change of the same turn', async () => {
+    const { writer, writesAfter } = arrange();
+    writer.changed();
+    const ended = writer.end();
+    writer.changed();
+    expect([await ended, await writesAfter(120_000)]).toEqual([false, 0]);
   });
 });
