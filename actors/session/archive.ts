@@ -43,6 +43,8 @@ const ANSWER_AGE_MS = 15_000;
 /** Handed over sessions whose next shard is remembered. */
 const HANDED_MAX = 10_000;
 const RETRY_MS = 500;
+/** So long after a shard has left the cluster, other shards may not know it yet. */
+const UNSETTLED_MS = 1000;
 const ASK_DEADLINE_MS = 5000;
 
 /**
@@ -57,9 +59,15 @@ export class ClusterArchive implements SessionArchive {
   readonly #handedTo = new Map<string, string>();
   #claims = 0;
   #closed = false;
+  /** When a shard left the cluster last, in monotonic milliseconds. */
+  #lastLeftMs = Number.NEGATIVE_INFINITY;
+  readonly #stopListening: () => void;
 
   constructor(ports: ArchivePorts) {
     this.#ports = ports;
+    this.#stopListening = ports.ownership.onChange(({ gone }) => {
+      if (gone.length > 0) this.#lastLeftMs = ports.clock.monotonic();
+    });
     ports.router.serve('sessions.take', ([request]) =>
       this.#answerOnce(request, () => this.#takeLocal(request)),
     );
@@ -74,6 +82,7 @@ export class ClusterArchive implements SessionArchive {
 
   close(): void {
     this.#closed = true;
+    this.#stopListening();
   }
 
   async take(wanted: SessionClaim): Promise<TakeResult> {
@@ -89,14 +98,16 @@ export class ClusterArchive implements SessionArchive {
     const without = new Set<string>();
     for (;;) {
       const answer = await this.#search(request, without);
-      if (answer.kind !== 'busy') return answer;
+      // A shard that leaves during a search is asked no more, and its journal was not read before it had left.
+      const isUnsettled = clock.monotonic() - this.#lastLeftMs < UNSETTLED_MS;
+      if (answer.kind !== 'busy' && !(answer.kind === 'unknown' && isUnsettled)) return answer;
       if (clock.monotonic() >= untilMs) {
         if (!ownership.knowsMembers) throw new NotServed('This shard does not know which shards have ended.');
         // The shard that has the session neither answers nor has left the cluster.
         return { kind: 'unknown' };
       }
       // Another shard that has ended may have left its journal with one that had nothing before.
-      if (await this.#viewChanges()) without.clear();
+      if ((await this.#viewChanges()) || isUnsettled) without.clear();
     }
   }
 
