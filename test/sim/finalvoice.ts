@@ -171,15 +171,17 @@ function judgeShown(
 /** Longer than a change waits to be written to the snapshot for a crash, and is on its way to clients. */
 const UNWRITTEN_MS = { before: 300, after: 150 };
 
+/** Faults after which places have other owners. */
+const MOVING: readonly FaultName[] = ['kill', 'stop', 'drain', 'join'];
+
 /** Whether the client was last shown a user just before a shard was lost, so that no shard may know it any more. */
 function forgetting(
   { voice }: SimClient,
   { lostMs }: SimCluster,
   faults: readonly FaultName[],
 ): (guildAndUser: string) => boolean {
-  // While the database is lost, nothing is written.
-  if (faults.includes('loseDatabase') && (faults.includes('kill') || faults.includes('stop')))
-    return () => true;
+  // While the database is lost, nothing is written, neither for a crash nor for a handover.
+  if (faults.includes('loseDatabase') && MOVING.some((fault) => faults.includes(fault))) return () => true;
   return (guildAndUser) => {
     const shownMs = voice?.shownMs.get(guildAndUser) ?? 0;
     const { before, after } = UNWRITTEN_MS;
