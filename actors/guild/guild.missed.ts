@@ -42,8 +42,29 @@ export function isStale(guild: Guild, session: Returning, past: Past): boolean {
   return dispatches.some(
     (each) =>
       (dispatchRow(each.t).membership === 'left' && userIdOf(each.d) === subscriber.userId) ||
-      (!isKnown && mayChangeSight(guild, subscriber.userId, each)),
+      (!isKnown &&
+        (mayChangeSight(guild, subscriber.userId, each) || mayBeForUser(guild, subscriber.userId, each))),
   );
+}
+
+/**
+ * Whether a dispatch of what nobody sees any more may have been for the user too: it names those who saw it and had a session at the owner,
+ * and the next owner has none at first.
+ */
+function mayBeForUser(guild: Guild, userId: UserId, { t, d, to }: StreamDispatch): boolean {
+  if (to.kind !== 'users' || to.userIds.includes(userId)) return false;
+  if (t === 'THREAD_DELETE')
+    return mayIn(guild, userId, 'parent_id' in d ? d.parent_id : null, P.MANAGE_THREADS);
+  if (t !== 'GUILD_SCHEDULED_EVENT_DELETE' || !('channel_id' in d) || !('id' in d)) return false;
+  const placeNow = [...guild.scheduledEvents.byId.values()].find(({ id }) => id === d.id)?.channel_id;
+  if (placeNow === null) return false;
+  const sawIt = d.channel_id === null || mayIn(guild, userId, d.channel_id, P.VIEW_CHANNEL);
+  return sawIt && !mayIn(guild, userId, placeNow, P.VIEW_CHANNEL);
+}
+
+function mayIn(guild: Guild, userId: UserId, channelId: unknown, permission: bigint): boolean {
+  const channel = isChannelId(channelId) ? guild.channels.get(channelId) : undefined;
+  return channel !== undefined && (channelPermissions(guild, userId, channel, 0) & permission) !== 0n;
 }
 
 /**
@@ -53,6 +74,7 @@ export function isStale(guild: Guild, session: Returning, past: Past): boolean {
 function mayChangeSight(guild: Guild, userId: UserId, { t, d, keepsSight }: StreamDispatch): boolean {
   const { changesVisibility } = dispatchRow(t);
   if (changesVisibility === undefined || keepsSight) return false;
+  if (guild.info.owner_id === userId) return t === 'GUILD_UPDATE';
   if (changesVisibility === 'own') return userIdOf(d) === userId;
   if (t.startsWith('CHANNEL_')) return standingPermissions(guild, userId) !== ALL_PERMISSIONS;
   return t !== 'GUILD_ROLE_UPDATE' || isRoleOf(guild, userId, d);
@@ -70,6 +92,8 @@ function isRoleOf(guild: Guild, userId: UserId, d: object): boolean {
  * unless it was subscribed to this actor at its position: an earlier owner cannot be asked, an actor of the same epoch may have ended in
  * between, and the answer to an earlier request, which subscribed the session later, may be lost.
  */
+const subscriberOf = ({ subscriber }: Returning): Recipient => subscriber;
+
 const isSightKnown = ({ subscriber, after }: Returning, { subscribedAt }: Past): boolean =>
   (subscribedAt.get(subscriber) ?? Number.POSITIVE_INFINITY) <= (after ?? 0);
 
@@ -78,14 +102,8 @@ type Reveals = ReadonlyMap<string, number>;
 const ALL = '';
 const NONE: Reveals = new Map();
 
-/** What may have been shown to the session since its position; nothing when that is known. */
-function revealsOf(
-  guild: Guild,
-  session: Returning,
-  dispatches: readonly StreamDispatch[],
-  past: Past,
-): Reveals {
-  if (isSightKnown(session, past)) return NONE;
+/** What may have been shown to the session since its position. */
+function revealsOf(guild: Guild, session: Returning, dispatches: readonly StreamDispatch[]): Reveals {
   const reveals = new Map<string, number>();
   for (const each of dispatches) {
     const { n } = each;
@@ -127,8 +145,9 @@ export function missed(
   for (const after of afters.values()) [first, last] = [Math.min(first, after), Math.max(last, after)];
   const dispatches = stream.since(first);
   if (dispatches === 'tooOld') return [];
-  const reveals = new Map(behind.map((each) => [each.subscriber, revealsOf(guild, each, dispatches, past)]));
-  const isKnown = [...reveals.values()].every(({ size }) => size === 0);
+  const known = new Set(behind.filter((each) => isSightKnown(each, past)).map(subscriberOf));
+  const reveals = new Map(behind.map((each) => [each.subscriber, revealsOf(guild, each, dispatches)]));
+  const isNothingRevealed = [...reveals.values()].every(({ size }) => size === 0);
   const among = new Audiences(afters.keys());
   // A removed member who rejoined receives the guild again, and nothing of it in between: the session may have received
   // GUILD_DELETE in the meantime, from the stream that it asks to continue.
@@ -138,12 +157,15 @@ export function missed(
   return repeated.flatMap(({ t, d: payload, to: audience, n }) => {
     const channelIds = audience.kind === 'channel' ? shownWith(guild, audience.channelId) : [];
     const isHidden = channelIds.length === 0 ? null : hiddenAt(channelIds, n, sightChanges);
+    const isRevealed = (session: Recipient): boolean =>
+      (!known.has(session) || isShownByPermission(guild, channelIds[0], session.userId)) &&
+      isRevealedAfter(reveals.get(session) ?? NONE, channelIds, n);
     const isMissed = (session: Recipient): boolean =>
       (afters.get(session) ?? n) < n &&
       !isRemovedBefore(removedAt.get(session.userId), afters.get(session), n) &&
-      (channelIds.length === 0 || !isRevealedAfter(reveals.get(session) ?? NONE, channelIds, n)) &&
+      (channelIds.length === 0 || !isRevealed(session)) &&
       !isHidden?.(session.userId);
-    const isForAll = n > last && removedAt.size === 0 && isKnown && !isHidden;
+    const isForAll = n > last && removedAt.size === 0 && isNothingRevealed && !isHidden;
     const deliveries = among.recipients(guild, { t, d: payload, to: audience } as Dispatch, nowMs);
     return deliveries.flatMap(({ d, to: all }) => {
       const to = isForAll ? all : all.filter(isMissed);
@@ -217,6 +239,15 @@ function admitted(guild: Guild, threadId: string, userIds: readonly UserId[]): r
 function shownWith(guild: Guild, channelId: string): readonly string[] {
   const parentId = isChannelId(channelId) ? guild.threads.get(channelId)?.thread.parent_id : undefined;
   return parentId === undefined ? [channelId] : [channelId, parentId];
+}
+
+/**
+ * Whether the user sees a private thread without being a member of it. No dispatch names those who were given that permission, also while
+ * their sessions are subscribed.
+ */
+function isShownByPermission(guild: Guild, channelId: string | undefined, userId: UserId): boolean {
+  const record = isChannelId(channelId) ? guild.threads.get(channelId) : undefined;
+  return record?.thread.type === CHANNEL.PRIVATE_THREAD && !record.members.has(userId);
 }
 
 const isRevealedAfter = (reveals: Reveals, channelIds: readonly string[], n: number): boolean =>

@@ -247,10 +247,10 @@ const updated = withBefore({
   apply: put,
   dispatches: (guild, { event }, before) => {
     const update = eventDispatch('GUILD_SCHEDULED_EVENT_UPDATE', event);
-    if (before === null) return [update];
+    if (before === null || event.channel_id === null) return [update];
     const now = new Set(viewersOf(guild, event));
+    // Also without users: the next owner knows by it that sessions which come back later may have the event.
     const userIds = before.viewers.filter((userId) => !now.has(userId));
-    if (userIds.length === 0) return [update];
     return [eventDispatch('GUILD_SCHEDULED_EVENT_DELETE', before.was, { kind: 'users', userIds }), update];
   },
 });

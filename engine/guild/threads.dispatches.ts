@@ -84,17 +84,25 @@ export function threadUpdated(guild: Guild, { id }: Thread, wasArchived: boolean
   return [update, ...members];
 }
 
-/** @param record The thread before it was deleted. */
+/**
+ * A private thread's members are sent its deletion also without a session here: theirs may come back to this owner later.
+ *
+ * @param record The thread before it was deleted.
+ */
 export function threadDeleted(guild: Guild, thread: Thread, record: ThreadRecord | null): Dispatch[] {
   const { id, guild_id, parent_id, type } = thread;
   const d = { id, guild_id, parent_id, type };
   if (type !== CHANNEL.PRIVATE_THREAD) return [{ t: 'THREAD_DELETE', d, to: inThread(id) }];
   const parent = channelById(guild, parent_id);
-  const userIds = [...guild.sessionCounts.keys()].filter(
+  const isShown = (userId: UserId): boolean =>
+    sees(guild, userId, parent) &&
+    (record?.members.has(userId) === true || sees(guild, userId, record?.channel));
+  // The permissions of a member who is not in memory are not known.
+  const absent = [...(record?.members.keys() ?? [])].filter(
     (userId) =>
-      sees(guild, userId, parent) &&
-      (record?.members.has(userId) === true || sees(guild, userId, record?.channel)),
+      !guild.sessionCounts.has(userId) && (guild.members.get(userId) === undefined || isShown(userId)),
   );
+  const userIds = [...[...guild.sessionCounts.keys()].filter(isShown), ...absent];
   return [{ t: 'THREAD_DELETE', d, to: { kind: 'users', userIds } }];
 }
 

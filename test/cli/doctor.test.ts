@@ -107,7 +107,7 @@ describe('doctor', () => {
   );
 });
 
-describe('ports that outgoing connections may take', () => {
+describe('the check of ports that outgoing connections may take', () => {
   test.each([
     ['warns of those within the range', [3000, 32768, 60999], '32768\t60999\n', '\n', '32768, 60999'],
     ['leaves out reserved ones', [33000, 33002, 33090], '32768 60999', '33001-33005,33090', '33000'],
@@ -119,7 +119,7 @@ describe('ports that outgoing connections may take', () => {
     expect(warning?.advice).toContain(`ip_local_reserved_ports=${named.replaceAll(' ', '')}`);
   });
 
-  test('are none where no port is in the range, or the system shows none', () => {
+  test('warns of none where no port is in the range, or the system shows no range', () => {
     expect(portsOfConnections([3000, 32767, 61000], '32768 60999', null)).toEqual([]);
     expect(portsOfConnections([33000], null, null)).toEqual([]);
   });

@@ -63,6 +63,7 @@ const TESTED = [
   'bench/wire/websocket.ts FrameParser',
   'bench/wire/websocket.ts clientFrame',
   'cli/doctor.ts glibcVersion',
+  'cli/doctor.ts portsOfConnections',
   'cli/doctor.ts nodeVersion',
   'cli/ports.ts wantedPorts',
   'config/config.ts isConfigKey',

@@ -124,8 +124,6 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
     subscriptions,
   );
   const context: Context = { ...ports, localSessions, subscriptions, userChannels, remoteSessions };
-  /** Guilds whose sessions received GUILD_DELETE as unavailable; not loaded since. */
-  const lost = new Set<GuildId>();
   router.sessions(localSessions);
   servePeers(context);
   serveOwners(context);
@@ -140,9 +138,26 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
 
   return {
     ...{ remoteSessions, localSessions, join, sessionReplaced },
+    ...lostGuilds(context),
     backend: localBackend(context),
     guildReleased: (guildId, n) => subscriptions.guildReleased(guildId, n),
     memberRemoved: (guildId, userId, n) => subscriptions.memberRemoved(guildId, userId, n),
+    close() {
+      localSessions.close();
+      remoteSessions.close();
+      return scope.close();
+    },
+  };
+}
+
+/** Has the sessions of all shards subscribe again when a guild that was lost is loaded. */
+function lostGuilds({
+  subscriptions,
+  remoteSessions,
+}: Context): Pick<ClusterSessions, 'guildLoaded' | 'guildUnavailable'> {
+  /** Guilds whose sessions received GUILD_DELETE as unavailable, and that were not loaded since; the oldest first. */
+  const lost = new Set<GuildId>();
+  return {
     guildLoaded(guildId) {
       subscriptions.guildLoaded(guildId);
       if (lost.delete(guildId)) remoteSessions.guildLoaded(guildId);
@@ -151,11 +166,6 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
       lost.add(guildId);
       dropOldest(lost, LOST_MAX);
       subscriptions.guildUnavailable(guildId, new Set(sessions));
-    },
-    close() {
-      localSessions.close();
-      remoteSessions.close();
-      return scope.close();
     },
   };
 }

@@ -25,19 +25,22 @@ const putOutAndBack = (guild: OwnedGuild) => [
   guild.call('addMember', { userId: BOB as never } as never, '0'),
 ];
 
-/** Ann and a user in a guild, and that user's session, which returns with the position that it had. */
-async function arrange(userId: string = BOB) {
+type Did = (act: Promise<unknown>) => Promise<{ readonly id: string }>;
+
+/** Ann and a user in a guild, and that user's session, which returns with the position that it had after `prepare`. */
+async function arrange(userId: string = BOB, prepare?: (guild: OwnedGuild, did: Did) => Promise<void>) {
   const guild = new OwnedGuild();
   const bob = new FollowingSession('b1', userId);
-  await entered(guild, new FollowingSession('a1', ANN), bob);
-  const cursor = bob.heard.find(([kind]) => kind === 'f')?.[1] ?? 0;
-  const did = async (act: Promise<unknown>) => {
+  const did: Did = async (act) => {
     await settleAll();
     guild.owner.settle();
     const reply = await act;
     expect(reply).toMatchObject({ ok: true });
     return (reply as { readonly value: { readonly id: string } }).value;
   };
+  await prepare?.(guild, did);
+  await entered(guild, new FollowingSession('a1', ANN), bob);
+  const cursor = bob.heard.find(([kind]) => kind === 'f')?.[1] ?? 0;
   const away = () =>
     guild.owner.registry.workWith(GUILD_ID, (shell) => ({
       run: () => unsubscribe(shell.audiences, bob.ear),
@@ -177,16 +180,131 @@ describe('a session', () => {
     },
   );
 
-  it('is not sent what was written in a private thread before its role was given MANAGE_THREADS', async () => {
-    const { guild, did, away, back } = await arrange();
+  const HIDING = { type: 0, allow: '0', deny: String(P.VIEW_CHANNEL) };
+  const SHOWING = { type: 0, allow: String(P.VIEW_CHANNEL), deny: '0' };
+  const ruledBy = (guild: OwnedGuild, id: string, overwrite: object) =>
+    guild.call('setOverwrite', { channelId: SQUARE, overwrite: { id, ...overwrite } } as never);
+  it.each([
+    [
+      'it was given a role',
+      async (guild: OwnedGuild, did: Did, roleId: string) => {
+        await did(ruledBy(guild, GUILD_ID, HIDING));
+        return ruledBy(guild, roleId, SHOWING);
+      },
+      (guild: OwnedGuild, roleId: string) => guild.call('addMemberRole', { userId: BOB, roleId } as never),
+    ],
+    [
+      'a role that had hidden the channel was deleted',
+      async (guild: OwnedGuild, did: Did, roleId: string) => {
+        await did(guild.call('addMemberRole', { userId: BOB, roleId } as never));
+        return ruledBy(guild, roleId, HIDING);
+      },
+      (guild: OwnedGuild, roleId: string) => guild.call('deleteRole', { roleId } as never),
+    ],
+  ])('is sent the guild again, and not what was written before %s', async (_what, hide, show) => {
+    let roleId = '';
+    const { guild, did, away, returned } = await arrange(BOB, async (before, done) => {
+      const draft = { name: 'r', permissions: '0' };
+      roleId = (await done(before.call('createRole', { draft } as never))).id;
+      await done(hide(before, done, roleId));
+    });
+    away();
+    await did(guild.say(SQUARE, 'before'));
+    await did(show(guild, roleId));
+    await did(guild.say(SQUARE, 'after'));
+    const { messages, received } = await returned();
+    expect(messages).toEqual(['after']);
+    expect(received.map(({ t }) => t)).toContain('GUILD_CREATE');
+  });
+
+  it('is sent what was written in a private thread before it was added, when it moderates the thread', async () => {
+    const { guild, did, back } = await arrange(OWNER_ID);
     const draft = { name: 't', type: 12 };
     const thread = await did(guild.call('createThread', { channelId: SQUARE, draft } as never));
-    away();
+    const as = { channelId: thread.id, userId: OWNER_ID };
+    await did(guild.call('removeThreadMember', as as never));
     await did(guild.say(thread.id, 'before'));
+    await did(guild.call('addThreadMember', as as never));
+    await did(guild.say(thread.id, 'after'));
+    expect((await back()).slice(-2)).toEqual(['before', 'after']);
+  });
+
+  it.each([
+    ['', false],
+    [', also if its subscription was interrupted only', true],
+  ])(
+    'is not sent what was written in a private thread before it was given MANAGE_THREADS%s',
+    async (_how, stays) => {
+      const { guild, did, away, back } = await arrange();
+      const draft = { name: 't', type: 12 };
+      const thread = await did(guild.call('createThread', { channelId: SQUARE, draft } as never));
+      if (!stays) away();
+      await did(guild.say(thread.id, 'before'));
+      const permissions = String(P.VIEW_CHANNEL | P.SEND_MESSAGES | P.MANAGE_THREADS);
+      await did(guild.call('updateRole', { ...EVERYONE, draft: { permissions } } as never));
+      await did(guild.say(thread.id, 'after'));
+      expect(await back()).toEqual(['after']);
+    },
+  );
+
+  it.each([
+    ['is sent the deletion of a private thread, of which its user is a member', BOB, ['THREAD_DELETE']],
+    [
+      'is sent the guild again when a private thread was deleted that its user moderates',
+      OWNER_ID,
+      ['GUILD_DELETE', 'GUILD_CREATE'],
+    ],
+  ] as const)('%s', async (_what, userId, kinds) => {
+    let threadId = '';
+    const { guild, did, away, returned } = await arrange(userId, async (before, done) => {
+      const draft = { name: 't', type: 12 };
+      threadId = (await done(before.call('createThread', { channelId: SQUARE, draft } as never))).id;
+      await done(before.call('addThreadMember', { channelId: threadId, userId: BOB } as never));
+      await done(before.call('removeThreadMember', { channelId: threadId, userId: OWNER_ID } as never));
+    });
+    away();
+    await did(guild.call('deleteChannel', { channelId: threadId } as never));
+    const { received } = await returned();
+    const unlogged = received.filter(({ t }) => !t.startsWith('GUILD_AUDIT'));
+    expect(unlogged.map(({ t }) => t)).toEqual(kinds);
+  });
+
+  it.each([
+    [
+      'is sent the guild again when an event of all members was moved to a channel that it does not see',
+      false,
+    ],
+    ['is not sent the guild again when an event was moved to a channel that it sees', true],
+  ])('%s', async (_what, isSeen) => {
+    let eventId = '';
+    const location = { entityType: 3, channelId: null, location: 'Sea' };
+    const { guild, did, away, returned } = await arrange(BOB, async (before, done) => {
+      const startTime = new Date(before.clock.now() + 3_600_000).toISOString();
+      const endTime = new Date(before.clock.now() + 7_200_000).toISOString();
+      const event = { name: 'e', description: null, image: null, privacyLevel: 2, recurrence: null };
+      const input = { ...event, ...location, startTime, endTime };
+      eventId = (await done(before.call('createScheduledEvent', input as never))).id;
+      if (!isSeen) await done(before.call('setOverwrite', { channelId: LOUNGE, overwrite: HIDDEN } as never));
+    });
+    away();
+    const moved = { entityType: 2, channelId: LOUNGE, location: null };
+    await did(guild.call('updateScheduledEvent', { eventId, ...moved } as never));
+    const { received } = await returned();
+    expect(received.some(({ t }) => t === 'GUILD_CREATE')).toBe(!isSeen);
+  });
+
+  it('is sent all of a private thread of which its user was a member before it was given MANAGE_THREADS', async () => {
+    let threadId = '';
+    const { guild, did, back } = await arrange(BOB, async (before, done) => {
+      const draft = { name: 't', type: 12 };
+      threadId = (await done(before.call('createThread', { channelId: SQUARE, draft } as never))).id;
+      await done(before.call('addThreadMember', { channelId: threadId, userId: BOB } as never));
+    });
+    await did(guild.say(threadId, 'before'));
     const permissions = String(P.VIEW_CHANNEL | P.SEND_MESSAGES | P.MANAGE_THREADS);
     await did(guild.call('updateRole', { ...EVERYONE, draft: { permissions } } as never));
-    await did(guild.say(thread.id, 'after'));
-    expect(await back()).toEqual(['after']);
+    await did(guild.say(threadId, 'after'));
+    expect(await back()).toEqual(['before', 'after']);
   });
 
   it('is sent what was written in a private thread while its user was a member of it', async () => {

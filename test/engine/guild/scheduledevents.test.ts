@@ -232,6 +232,17 @@ describe('a change of an event', () => {
     });
   });
 
+  it('removes a moved event for members whose sessions are not here yet', () => {
+    const guild = arrange();
+    (guild.sessionCounts as Map<unknown, number>).clear();
+    create(guild, VOICE, '10');
+    const { dispatches } = update(guild, { channelId: '51' });
+    expect(dispatches.slice(0, 2)).toMatchObject([
+      { t: 'GUILD_SCHEDULED_EVENT_DELETE', to: { kind: 'users', userIds: [] } },
+      { t: 'GUILD_SCHEDULED_EVENT_UPDATE' },
+    ]);
+  });
+
   it.each([
     [[2], undefined],
     [[4], undefined],

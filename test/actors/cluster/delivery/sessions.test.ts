@@ -22,6 +22,21 @@ const CAUGHT_UP = { kind: 'following', epoch: 1, handle: 1, ownerId: GUILD, n: b
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
+/** Subscribes a session of shard `other` to the guild of shard `self`. */
+function subscribedFrom(call: (method: string, args: readonly unknown[]) => unknown) {
+  const principal = { userId: USER, bot: false, authorization: null };
+  const descriptor = {
+    ...{ handle: 7, sessionId: 'two', principal, intents: 1 },
+    ...{ shard: [0, 1], largeThreshold: 50 },
+  };
+  const reference = { home: 'other#1', talk: 1, session: descriptor };
+  return call('remoteSessions.subscribe', [
+    OWN_GUILD,
+    [{ session: reference, after: null, memberList: null }],
+    1,
+  ]);
+}
+
 /** Shard `self`, whose sessions are of a user and in a guild of shard `other`, and what it sends there. */
 function arrange() {
   const clock = new VirtualClock();
@@ -69,20 +84,7 @@ function arrange() {
   const receive = (method: string, ...rest: readonly unknown[]) => call(method, [1, 1, ...rest]);
   /** A message of the other shard about a session of its own. */
   const call = (method: string, args: readonly unknown[]) => served.get(method)?.(args, { from: 'other' });
-  /** Subscribes a session of the other shard to the guild of this one. */
-  const subscribed = () => {
-    const principal = { userId: USER, bot: false, authorization: null };
-    const descriptor = {
-      ...{ handle: 7, sessionId: 'two', principal, intents: 1 },
-      ...{ shard: [0, 1], largeThreshold: 50 },
-    };
-    const reference = { home: 'other#1', talk: 1, session: descriptor };
-    return call('remoteSessions.subscribe', [
-      OWN_GUILD,
-      [{ session: reference, after: null, memberList: null }],
-      1,
-    ]);
-  };
+  const subscribed = () => subscribedFrom(call);
   /** The other shard sends the session its guild as unavailable. */
   const unavailable = () => {
     const json = Buffer.from(JSON.stringify({ id: GUILD, unavailable: true }));

@@ -370,7 +370,7 @@ describe('pins', () => {
     expect(channel.last_pin_timestamp).toBe('2026-03-01T11:59:59.995000+00:00');
   });
 
-  it('of one millisecond are all on the pages of any size', async () => {
+  it('are all on the pages of their list, also those of one millisecond', async () => {
     const ids = Array.from({ length: 5 }, () => on.place().id);
     for (const message_id of ids) await on.owner('create_pin', { params: { message_id } });
     const listed: string[] = [];
