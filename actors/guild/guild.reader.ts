@@ -196,22 +196,13 @@ function* absent<Key extends string>(
   if (keys.length > 0) yield { kind, keys, fetch };
 }
 
-/** Omits members who were evicted during the read: their rows may be older than what a command has written. */
 async function readEveryone(
   guild: Guild,
   most: number,
   { guilds }: Pick<GuildReads, 'guilds'>,
 ): Promise<void> {
   const { id, members } = guild;
-  const ended = members instanceof Window ? members.watchEvictions() : null;
-  try {
-    const rows = await guilds.membersAfter(id, null, most);
-    const evicted = ended?.();
-    const young = rows.filter(({ user }) => !evicted?.has(user.id));
-    keep(members, [], withLiveRoles(guild, young), ({ user }) => user.id);
-  } finally {
-    ended?.();
-  }
+  keep(members, [], withLiveRoles(guild, await guilds.membersAfter(id, null, most)), ({ user }) => user.id);
 }
 
 const keyOfCopy = ({

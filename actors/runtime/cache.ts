@@ -198,21 +198,6 @@ export class Window<K, V> extends Map<K, V> {
   /** Number of the commit that the next `set` is part of; 0 for rows that were read. Written by the owner. */
   nextCommit = 0;
   readonly #stamps = new Map<K, number>();
-  /** Keys that were evicted while a read of many rows was under way. */
-  #evicted: Set<K> | null = null;
-
-  /**
-   * Call when a read of many rows begins. Returns, when it has ended, the keys that were evicted meanwhile: their rows may be older
-   * than what a command wrote before the eviction.
-   */
-  watchEvictions(): () => ReadonlySet<K> {
-    const evicted = new Set<K>();
-    this.#evicted = evicted;
-    return () => {
-      if (this.#evicted === evicted) this.#evicted = null;
-      return evicted;
-    };
-  }
 
   override set(key: K, value: V): this {
     this.#stamps?.set(key, this.nextCommit);
@@ -251,7 +236,6 @@ export class Window<K, V> extends Map<K, V> {
     for (const [key, value] of this) {
       if (excess <= 0 || checksLeft <= 0) return;
       if ((this.#stamps.get(key) ?? 0) <= settledCommit && !pinned(key)) {
-        this.#evicted?.add(key);
         this.delete(key);
         excess -= 1;
         continue;
@@ -327,13 +311,16 @@ export const strictlyOldestFirst =
     window.trimInOrder(max, settledCommit);
 
 /**
- * The windows of one aggregate, which are stamped, trimmed and read together. Concurrent reads of one row share one
- * query, so a result that is older than a command cannot overwrite what that command has written.
+ * The windows of one aggregate, which are stamped, trimmed and read together. Concurrent reads of one row share one query. A result never
+ * takes the place of what a command has written since the read began: no such entry is evicted before the read ends.
  */
 export class Windows {
   readonly #stamped: { nextCommit: number }[] = [];
   readonly #trims: ((settledCommit: number) => void)[] = [];
   readonly #underWay = new Map<string, Promise<void>>();
+  /** The last commit that was known to be settled when each read began; the oldest first, so in ascending order. */
+  readonly #reads = new Set<{ readonly settledCommit: number }>();
+  #settledCommit = 0;
 
   /** Adds a window, with what bounds it. Called once for each; a plain Map is not bounded. */
   add<K, V>(rows: Map<K, V>, trim: Trim<K, V>): void {
@@ -349,7 +336,9 @@ export class Windows {
   }
 
   trim(settledCommit: number): void {
-    for (const trim of this.#trims) trim(settledCommit);
+    this.#settledCommit = settledCommit;
+    const [oldest] = this.#reads;
+    for (const trim of this.#trims) trim(oldest?.settledCommit ?? settledCommit);
   }
 
   /** Null when nothing must be read; otherwise resolves when all rows are in the windows. */
@@ -368,7 +357,10 @@ export class Windows {
   }
 
   #start(read: WindowRead, keys: readonly string[]): Promise<void> {
+    const reading = { settledCommit: this.#settledCommit };
+    this.#reads.add(reading);
     const running = read.fetch(keys).finally(() => {
+      this.#reads.delete(reading);
       for (const key of keys) this.#underWay.delete(read.kind + key);
     });
     for (const key of keys) this.#underWay.set(read.kind + key, running);

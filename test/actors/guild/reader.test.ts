@@ -1,7 +1,7 @@
 // Goal: what is read of a guild never takes the place of what a command has written since the read began.
 import { expect, it } from 'vitest';
 import { guildReads } from '../../../actors/guild/guild.reader.ts';
-import { Window } from '../../../actors/runtime/cache.ts';
+import { oldestFirst, Window, Windows } from '../../../actors/runtime/cache.ts';
 import type { Guild, Member } from '../../../engine/guild/guild.ts';
 import type { UserId } from '../../../protocol/ids.ts';
 
@@ -27,26 +27,31 @@ function unread(memberCount: number) {
   return { guild, members };
 }
 
-it('does not bring back a member who was removed and evicted while all members are read', async () => {
+it.each([
+  ['all members are read', { everyoneUpTo: 10 }],
+  ['that member is read', { members: ['7'] }],
+])('does not bring back a member who was removed while %s', async (_what, needs) => {
   const { guild, members } = unread(1);
   const member = memberOf('7');
   let answer = (_: Member[]): void => undefined;
-  const stores = {
-    guilds: {
-      membersAfter: () =>
-        new Promise<Member[]>((resolve) => {
-          answer = resolve;
-        }),
-    },
-  };
-  const [read] = guildReads(guild, { everyoneUpTo: 10 }, stores as never);
-  const reading = read?.fetch([]);
-  // A command removes the member, its commit settles, and the entry is evicted.
+  const rows = () =>
+    new Promise<Member[]>((resolve) => {
+      answer = resolve;
+    });
+  const stores = { guilds: { membersAfter: rows, members: rows } };
+  const windows = new Windows();
+  windows.add(members, oldestFirst(0));
+  const reading = windows.read(guildReads(guild, needs as never, stores as never));
+  // Another read has brought the member. A command removes it, its commit settles, and the window has room for none.
+  windows.number(1);
   members.set(member.user.id, null);
-  members.trim(0, 0, 0, () => false);
+  windows.number(0);
+  windows.trim(1);
   answer([member]);
   await reading;
-  expect(members.has(member.user.id)).toBe(false);
+  expect(members.get(member.user.id)).toBeNull();
+  windows.trim(1);
+  expect(members.size).toBe(0);
 });
 
 it('reads all members as long as one of them is unknown, and keeps them', async () => {

@@ -1,7 +1,7 @@
 // Goal: a window is bounded, yet never drops a row that a commit under way depends on, or one that is pinned.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { PinningWindow, Window } from '../../../actors/runtime/cache.ts';
+import { oldestFirst, PinningWindow, Window, Windows } from '../../../actors/runtime/cache.ts';
 import { snowflakeSource } from '../../../actors/runtime/snowflakes.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { compareIds } from '../../../protocol/ids.ts';
@@ -70,16 +70,56 @@ describe('a window in which the value decides whether a row is pinned', () => {
   });
 });
 
-describe('a read of many rows', () => {
-  it('learns which rows were evicted meanwhile, since its own copies may be older', () => {
+describe('windows that are read', () => {
+  it('keep what was written since the oldest read in progress began, and what was not settled then', async () => {
+    const windows = new Windows();
     const window = new Window<string, number>();
-    for (const key of ['a', 'b', 'c']) window.set(key, 1);
-    window.trim(2, 1, 0, () => false);
-    const ended = window.watchEvictions();
-    window.trim(1, 1, 0, () => false);
-    expect([...ended()]).toEqual(['b']);
-    window.trim(0, 1, 0, () => false);
-    expect([...ended()]).toEqual(['b']);
+    windows.add(window, oldestFirst(0));
+    const reads: (() => void)[] = [];
+    const read = (key: string) => {
+      const fetch = () => new Promise<void>((resolve) => reads.push(resolve));
+      return windows.read([{ kind: 'row', keys: [key], fetch }]);
+    };
+    const written = (key: string, commit: number) => {
+      windows.number(commit);
+      window.set(key, commit);
+      windows.number(0);
+    };
+    for (const [key, commit] of [
+      ['a', 1],
+      ['b', 2],
+    ] as const)
+      written(key, commit);
+    windows.trim(1);
+    expect([...window.keys()]).toEqual(['b']);
+    const first = read('x');
+    written('c', 3);
+    windows.trim(3);
+    const second = read('y');
+    written('d', 4);
+    window.set('read', 0);
+    windows.trim(4);
+    expect([...window.keys()].sort()).toEqual(['b', 'c', 'd']);
+    reads[0]?.();
+    await first;
+    windows.trim(4);
+    expect([...window.keys()]).toEqual(['d']);
+    reads[1]?.();
+    await second;
+    windows.trim(4);
+    expect(window.size).toBe(0);
+  });
+
+  it('drop what was written when a read has failed', async () => {
+    const windows = new Windows();
+    const window = new Window<string, number>();
+    windows.add(window, oldestFirst(0));
+    const fetch = () => Promise.reject(new Error('lost'));
+    await expect(windows.read([{ kind: 'row', keys: ['x'], fetch }])).rejects.toThrow('lost');
+    windows.number(1);
+    window.set('a', 1);
+    windows.trim(1);
+    expect(window.size).toBe(0);
   });
 });
 
@@ -96,7 +136,7 @@ describe('trimInOrder', () => {
       window.set(key, commit);
     }
     window.trimInOrder(1, 1);
-    expect([...window.keys()]).toEqual(['b', 'c', 'd']);
+    expect([...window.keys()].sort()).toEqual(['b', 'c', 'd']);
     window.trimInOrder(2, 2);
     expect([...window.keys()]).toEqual(['c', 'd']);
     window.trimInOrder(0, 3);
