@@ -149,7 +149,7 @@ export class Links {
     return (await this.#owners.named(guild_id, channel.id)) === lobbyId;
   }
 
-  /** Updates the copy of the lobby's settings in its channel. */
+  /** Updates the copy of the lobby's settings in its channel, and unlinks a lobby whose channel does not name it. */
   refresh(lobbyId: ChannelId): Promise<void> {
     return this.#owners.refresh(lobbyId);
   }
@@ -158,8 +158,13 @@ export class Links {
     return this.#mutex(lobbyId, async () => {
       const lobby = await this.#ports.call(lobbyId, 'getLobby', {}, SYSTEM);
       const channel = lobby.ok ? (lobby.value.linked_channel as GuildChannel | undefined) : undefined;
-      const link = channel?.linked_lobby;
-      if (!lobby.ok || !channel || !link) return;
+      if (!lobby.ok || !channel) return;
+      if ((await this.#owners.named(channel.guild_id as GuildId, channel.id)) !== lobbyId) {
+        await this.#ports.call(lobbyId, 'unlinkLobby', { channelId: channel.id }, SYSTEM);
+        return;
+      }
+      const link = channel.linked_lobby;
+      if (!link) return;
       const next = { ...link, require_application_authorization: requiresAuthorization(lobby.value) };
       if (link.require_application_authorization === next.require_application_authorization) return;
       const input = {
@@ -190,14 +195,15 @@ export class Links {
   }
 
   async unlinkChannel(channelId: ChannelId, authority: Authority): Promise<Reply<object>> {
-    const { call, channels, guilds, lobbies } = this.#ports;
+    const { channels, guilds, lobbies } = this.#ports;
     const owner = await channels.owner(channelId);
     if (!owner || 'private' in owner) return refused(refusal('UNKNOWN_CHANNEL'));
     const demanded = { ...authority, channelId };
     const freed = await guilds.call(owner.guildId, 'unlinkChannel', { channelId, lobbyId: null }, demanded);
     if (!freed.ok) return freed;
+    // Another lobby may have been linked to the channel since; it stays linked.
     const lobbyId = await lobbies.linkedTo(channelId);
-    if (lobbyId) await call(lobbyId, 'unlinkLobby', { channelId }, SYSTEM);
+    if (lobbyId) await this.refresh(lobbyId);
     return freed;
   }
 

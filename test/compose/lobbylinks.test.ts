@@ -41,6 +41,7 @@ async function arrange(name: string) {
   return {
     ...{ channel, lobbyId, create },
     link: (id = lobbyId) => setup.lobbies.link(id, channel.id, owner.authority),
+    unlink: () => setup.lobbies.link(lobbyId, null, owner.authority),
     unlinkChannel: () => setup.lobbies.unlinkChannel(channel.id, owner.authority),
     /** The lobby that the channel names, and the channel that the lobby names. */
     async halves(id = lobbyId) {
@@ -52,14 +53,17 @@ async function arrange(name: string) {
   };
 }
 
-/** Runs `meanwhile` once, after a lobby was written to the channel and before the channel is written to the lobby. */
-function whileLinking(meanwhile: () => Promise<unknown>): void {
+/**
+ * Runs `meanwhile` once, after a lobby was written to the channel and before the channel is written to the lobby, or after the channel was
+ * unlinked and before its lobby is.
+ */
+function whileLinking(meanwhile: () => Promise<unknown>, command = 'linkChannel'): void {
   const call = setup.guilds.call.bind(setup.guilds);
   let left = 1;
   Object.assign(setup.guilds, {
     call: async (...args: Parameters<typeof call>) => {
       const reply = await call(...args);
-      if (args[1] === 'linkChannel' && left-- === 1) await meanwhile();
+      if (args[1] === command && left-- === 1) await meanwhile();
       return reply;
     },
   });
@@ -78,6 +82,21 @@ function failingLook(end: () => unknown, meanwhile: () => Promise<unknown> = asy
 }
 
 const CONFLICT = { ok: false, refusal: { status: 409 } };
+
+describe('a lobby that is linked to a channel', () => {
+  test('stays linked when the channel is being unlinked from an earlier lobby', async () => {
+    const { link, unlinkChannel, halves, create, channel, unlink } = await arrange('earlier');
+    const next = await create();
+    expect((await link()).ok).toBe(true);
+    whileLinking(async () => {
+      expect((await unlink()).ok).toBe(true);
+      expect((await link(next)).ok).toBe(true);
+    }, 'unlinkChannel');
+    expect((await unlinkChannel()).ok).toBe(true);
+    expect(await halves()).toEqual([next, null]);
+    expect(await halves(next)).toEqual([next, channel.id]);
+  });
+});
 
 describe('a lobby that is being linked to a channel', () => {
   test('is not linked when the channel is unlinked meanwhile', async () => {
