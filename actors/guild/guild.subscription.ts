@@ -85,7 +85,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       const stream = ports.stream();
       const { audiences } = ports;
       const { sessions } = audiences;
-      const outcomes = entering.map((each) => outcomeOf(guild, each, stream));
+      const outcomes = entering.map((each) => outcomeOf(guild, each, stream, sessions));
       const arrived = entering.filter((_, at) => outcomes[at] === 'member');
       // The same subscriber again has missed nothing, or its missed dispatches are being delivered.
       const behind = arrived.filter(({ subscriber }) => sessions.get(subscriber.sessionId) !== subscriber);
@@ -182,8 +182,15 @@ function needsOf(entering: readonly Entering[]): (guild: Guild) => Needs {
 const receivesPresences = ({ bot, intents }: Recipient): boolean =>
   !bot || (intents & INTENTS.GUILD_PRESENCES) !== 0;
 
-function outcomeOf(guild: Guild, { subscriber, after }: Entering, stream: DispatchStream | null): Subscribed {
+function outcomeOf(
+  guild: Guild,
+  { subscriber, after }: Entering,
+  stream: DispatchStream | null,
+  sessions: ReadonlyMap<string, Recipient>,
+): Subscribed {
   if (subscriber.over || !guild.members.get(subscriber.userId)) return 'gone';
+  // What a subscriber has been sent since its position does not matter, although it is no longer kept.
+  if (sessions.get(subscriber.sessionId) === subscriber) return 'member';
   return stream && after !== null && after < stream.floor ? 'tooOld' : 'member';
 }
 
