@@ -16,6 +16,7 @@ import type { LobbyStore } from '../../storage/lobby/port.ts';
 import type { Writer } from '../../storage/ports.ts';
 import type { LobbyOperations } from './ports.ts';
 import { type Repeat, served } from './repeating.ts';
+import { VoiceReports, type VoiceRequest } from './voicereports.ts';
 
 interface AttachmentPorts {
   readonly call: LobbyOperations['call'];
@@ -47,8 +48,6 @@ interface AttachedSession {
   /** The address of each call that it was sent last; null before the first. */
   addresses: Map<ChannelId, string> | null;
 }
-
-type VoiceRequest = Omit<LobbyVoiceRequest, 'lobbyId'>;
 
 /**
  * Whether attached sessions are sent the lobby. `ifMissed`: if dispatches of it were not addressed to them. `again`: also
@@ -83,6 +82,7 @@ export class Attachments {
   readonly #joins = new Map<string, (() => void)[]>();
   /** Sessions that have missed a part of the lobby's state, by lobby. */
   readonly #outdated = new Map<ChannelId, Set<string>>();
+  readonly #voiceReports: VoiceReports;
   /** Number of changes of ownership. */
   #lateTakeovers = 0;
   /** Sessions of these users may not be open here yet, although they were open at another owner. */
@@ -94,6 +94,15 @@ export class Attachments {
   constructor(ports: AttachmentPorts) {
     this.#ports = ports;
     this.#reopening = new RecentMoves(ports.clock, REOPENING_MS);
+    this.#voiceReports = new VoiceReports({
+      ...{ call: ports.call, repeat: ports.repeat },
+      wishOf: (lobbyId, sessionId) => {
+        const attached = this.#byId.get(sessionId);
+        if (!attached || attached.session.over || !attached.lobbies.has(lobbyId)) return null;
+        const authority = authorityOf(attached.session.principal);
+        return { authority, voice: attached.voice?.get(lobbyId) ?? null };
+      },
+    });
     const { ask, tell } = ports.routing;
     this.#detachAtOwner = ask('lobbySessions.detach', ports.detach);
     const check = ask(
@@ -228,15 +237,9 @@ export class Attachments {
   #attachAgain(id: ChannelId, attached: AttachedSession, announce: Announce): void {
     this.#ports.repeat(id, async () => {
       await this.#attach(id, [attached], announce);
-      const wish = attached.voice?.get(id);
-      const { session } = attached;
-      if (wish && !session.over)
-        this.#command(
-          id,
-          'setVoice',
-          { ...wish, sessionId: session.sessionId },
-          authorityOf(session.principal),
-        );
+      // The next owner of the lobby may not know that the session left its call.
+      if (attached.voice?.has(id) || attached.addresses !== null)
+        this.#voiceReports.report(id, attached.session.sessionId);
     });
   }
 
@@ -368,15 +371,11 @@ export class Attachments {
   voiceStates(session: LiveSession, wanted: readonly LobbyVoiceRequest[]): void {
     const attached = this.#byId.get(session.sessionId);
     if (!attached) return;
-    const authority = authorityOf(session.principal);
     const here = wanted.filter(({ lobbyId }) => attached.lobbies.has(lobbyId));
     const byId = new Map(here.slice(0, LIMITS.lobbies_per_user_max).map((each) => [each.lobbyId, each]));
-    const { sessionId } = session;
-    for (const id of attached.voice?.keys() ?? attached.lobbies)
-      if (!byId.has(id)) this.#command(id, 'leaveVoice', { sessionId }, authority);
-    const wishes = [...byId].map(([id, { lobbyId: _, ...wish }]) => [id, wish] as const);
-    for (const [id, wish] of wishes) this.#command(id, 'setVoice', { ...wish, sessionId }, authority);
-    attached.voice = new Map(wishes);
+    const left = [...(attached.voice?.keys() ?? attached.lobbies)].filter((id) => !byId.has(id));
+    attached.voice = new Map([...byId].map(([id, { lobbyId: _, ...wish }]) => [id, wish] as const));
+    for (const id of [...left, ...byId.keys()]) this.#voiceReports.report(id, session.sessionId);
     for (const id of attached.addresses?.keys() ?? []) if (!byId.has(id)) attached.addresses?.delete(id);
     // One session of a user is in a call, the last one that asked.
     for (const other of this.#byUser.get(keyOf(session.authorization?.applicationId ?? '', session.userId)) ??

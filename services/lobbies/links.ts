@@ -159,7 +159,7 @@ export class Links {
       const lobby = await this.#ports.call(lobbyId, 'getLobby', {}, SYSTEM);
       const channel = lobby.ok ? (lobby.value.linked_channel as GuildChannel | undefined) : undefined;
       if (!lobby.ok || !channel) return;
-      if ((await this.#owners.named(channel.guild_id as GuildId, channel.id)) !== lobbyId) {
+      if ((await this.#owners.named(channel.guild_id, channel.id)) !== lobbyId) {
         await this.#ports.call(lobbyId, 'unlinkLobby', { channelId: channel.id }, SYSTEM);
         return;
       }

@@ -15,28 +15,32 @@ const RETRY_MS = { first: 500, most: 30_000 };
 /** Upper bound on the calls that wait for their repetition. */
 const WAITING_MAX = 100_000;
 
-/** Runs a call about the id until it succeeds. It must be idempotent, because a failed call may have taken effect. */
-export type Repeat = (id: string, run: () => Promise<unknown>) => void;
+/**
+ * Runs a call about the id until it succeeds. It must be idempotent, because a failed call may have taken effect. `givenUp` is called when
+ * too many calls wait.
+ */
+export type Repeat = (id: string, run: () => Promise<unknown>, givenUp?: () => void) => void;
 
 /** At the bound a failed call is given up and reported. */
 export function createRepeat({ wheel, scope, onFault }: RepeatingPorts): Repeat {
   let waiting = 0;
-  const attempt = (id: string, run: () => Promise<unknown>, delayMs: number): void => {
+  const attempt = (delayMs: number, ...[id, run, givenUp]: Parameters<Repeat>): void => {
     if (scope.over) return;
     run().catch((error) => {
       onFault(error, id);
       if (waiting >= WAITING_MAX) {
         onFault(new LinkFault('overloaded', 'Too many calls wait for their repetition.'), id);
+        givenUp?.();
         return;
       }
       waiting += 1;
       wheel.after(() => {
         waiting -= 1;
-        attempt(id, run, Math.min(delayMs * 2, RETRY_MS.most));
+        attempt(Math.min(delayMs * 2, RETRY_MS.most), id, run, givenUp);
       }, delayMs);
     });
   };
-  return (id, run) => attempt(id, run, RETRY_MS.first);
+  return (...call) => attempt(RETRY_MS.first, ...call);
 }
 
 /** @throws NotServed when the lobby is overloaded, so that the command is repeated. */

@@ -54,6 +54,20 @@ describe('a session that comes back', () => {
     expect(await entered(away)).toEqual(['tooOld']);
   });
 
+  it('stays subscribed when it asks again from a position that is too old, because it was sent all since', async () => {
+    guild.close();
+    guild = new OwnedGuild({ dispatchesMax: 2 });
+    await entered(bob);
+    const after = bob.cursor;
+    for (const text of ['one', 'two', 'three']) await said(text);
+    bob.heard.length = 0;
+    bob.heard.push(['f', after ?? 0]);
+    expect(await entered(bob)).toEqual(['member']);
+    await said('four');
+    expect(bob.messages).toEqual(['one', 'two', 'three', 'four']);
+    expect(bob.received.filter(({ t }) => t === 'GUILD_CREATE')).toHaveLength(1);
+  });
+
   it('is sent GUILD_CREATE when it asks for the guild whole after it has asked to continue', async () => {
     await entered(ann);
     // The actor before took the guild from the session while the first request was under way.

@@ -121,20 +121,6 @@ describe('a session that follows a guild', () => {
     expect(bob.messages).toEqual(['one', 'two', 'three', 'four']);
   });
 
-  it('stays subscribed when it asks again from a position that is too old, because it was sent all since', async () => {
-    guild.close();
-    arrange({ dispatchesMax: 2 });
-    await entered(bob);
-    const after = bob.cursor;
-    for (const text of ['one', 'two', 'three']) await said(SQUARE, text);
-    bob.heard.length = 0;
-    bob.heard.push(['f', after ?? 0]);
-    expect(await entered(bob)).toEqual(['member']);
-    await said(SQUARE, 'four');
-    expect(bob.messages).toEqual(['one', 'two', 'three', 'four']);
-    expect(bob.received.filter(({ t }) => t === 'GUILD_CREATE')).toHaveLength(1);
-  });
-
   it('is sent its position, though it may see little, before earlier dispatches are evicted', async () => {
     guild.close();
     arrange({ dispatchesMax: 4 });

@@ -146,6 +146,78 @@ it.each([
   expect(attachments.entering(lobbyId, applicationId, userId)).toHaveLength(1);
 });
 
+/** What each report says of the session: whether it is in the call, and with which microphone. */
+const reportsOf = (asked: readonly string[], inputs: readonly unknown[]) =>
+  asked.flatMap((type, at) =>
+    type.endsWith('Voice') ? [[type, (inputs[at] as { selfMute?: boolean }).selfMute]] : [],
+  );
+
+describe('a session that asks for voice', () => {
+  const here = { ...session, principal: { userId, authorization: null } } as unknown as LiveSession;
+  const wish = (selfMute: boolean) => ({ lobbyId, selfMute, selfDeaf: false, selfVideo: false });
+
+  it('is reported as it asked last, after the lobby was overloaded, joining or leaving', async () => {
+    for (const last of [[], [wish(true)]]) {
+      const { attachments, asked, inputs, lobby, pass } = arrange();
+      await attachments.opened(here);
+      lobby.isFull = true;
+      attachments.voiceStates(here, [wish(false)]);
+      await pass(100);
+      attachments.voiceStates(here, last);
+      await pass(100);
+      lobby.isFull = false;
+      for (const list of [asked, inputs]) list.length = 0;
+      await pass(1_000);
+      await pass(60_000);
+      const report = last.length > 0 ? ['setVoice', true] : ['leaveVoice', undefined];
+      expect(reportsOf(asked, inputs)).toEqual([report]);
+    }
+  });
+
+  it('is reported once more after the report under way, however often it asks meanwhile', async () => {
+    const { attachments, asked, inputs, pass } = arrange();
+    await attachments.opened(here);
+    for (const wishes of [[wish(false)], [wish(true)], [], [wish(true)]])
+      attachments.voiceStates(here, wishes);
+    expect(reportsOf(asked, inputs)).toEqual([['setVoice', false]]);
+    await pass(0);
+    expect(reportsOf(asked, inputs)).toEqual([
+      ['setVoice', false],
+      ['setVoice', true],
+    ]);
+    attachments.voiceStates(here, []);
+    await pass(0);
+    expect(reportsOf(asked, inputs).at(-1)).toEqual(['leaveVoice', undefined]);
+  });
+
+  it('is reported to the next owner of the lobby, also when it has left the call', async () => {
+    const { attachments, asked, inputs, pass } = arrange();
+    const invited = { ...here, bot: false, intents: ALL_INTENTS, deliver: () => undefined };
+    await attachments.opened(invited as unknown as LiveSession);
+    attachments.voiceStates(invited as unknown as LiveSession, [wish(false)]);
+    attachments.tell.invited(userId, seatOf('11', { callId: lobbyId, sessionId: 's' }), 'a', 'voice.example');
+    attachments.voiceStates(invited as unknown as LiveSession, []);
+    await pass(0);
+    for (const list of [asked, inputs]) list.length = 0;
+    attachments.moved(() => true);
+    await pass(0);
+    expect(reportsOf(asked, inputs)).toEqual([['leaveVoice', undefined]]);
+  });
+
+  it('is not reported any more when it has ended', async () => {
+    const { attachments, asked, inputs, lobby, pass } = arrange();
+    await attachments.opened(here);
+    lobby.isFull = true;
+    attachments.voiceStates(here, [wish(false)]);
+    await pass(100);
+    attachments.ended(here);
+    lobby.isFull = false;
+    for (const list of [asked, inputs]) list.length = 0;
+    await pass(60_000);
+    expect(reportsOf(asked, inputs)).toEqual([]);
+  });
+});
+
 it('does not report a session again for a call that its user has joined with another', async () => {
   const { attachments, inputs, pass } = arrange();
   const of = (sessionId: string) =>

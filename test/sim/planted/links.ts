@@ -8,7 +8,7 @@ export const LINKS: readonly Patch[] = [
     about: 'A lobby stays linked to a channel that was parted from it.',
     file: 'services/lobbies/links.ts',
     kind: 'statement',
-    from: "if (lobbyId) await call(lobbyId, 'unlinkLobby', { channelId }, SYSTEM);",
+    from: 'if (lobbyId) await this.refresh(lobbyId);',
     to: '',
   },
   {
