@@ -1,4 +1,4 @@
-import { CHANNEL } from '../../protocol/channeltypes.ts';
+import { CHANNEL, VOICE_LIKE } from '../../protocol/channeltypes.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
@@ -76,8 +76,8 @@ export function visibilityChanges(guild: Guild, before: Sight | null): Visibilit
 }
 
 /**
- * CHANNEL_CREATE and THREAD_LIST_SYNC for users who gained sight of a channel, CHANNEL_DELETE for users who lost it. A client that
- * received a category's channels has received the category before.
+ * CHANNEL_CREATE and THREAD_LIST_SYNC for users who gained sight of a channel, CHANNEL_DELETE for users who lost it, each with who is in
+ * voice there. A client that received a category's channels has received the category before.
  */
 export function visibilityDiff(guild: Guild, before: Sight | null): Dispatch[] {
   return dispatchesOf(guild, visibilityChanges(guild, before));
@@ -89,10 +89,16 @@ export function dispatchesOf(guild: Guild, changes: readonly VisibilityChange[])
   const lost = parentsFirst
     .toReversed()
     .filter((change) => change.lost.length > 0)
-    .map(({ channel, lost }) => shown('CHANNEL_DELETE', channel, lost));
+    .flatMap(({ channel, lost }) => [
+      ...voiceShown(guild, channel, lost, false),
+      shown('CHANNEL_DELETE', channel, lost),
+    ]);
   const gained = parentsFirst
     .filter((change) => change.gained.length > 0)
-    .map(({ channel, gained }) => shown('CHANNEL_CREATE', channel, gained));
+    .flatMap(({ channel, gained }) => [
+      shown('CHANNEL_CREATE', channel, gained),
+      ...voiceShown(guild, channel, gained, true),
+    ]);
   return [...lost, ...gained, ...threadsSynced(guild, parentsFirst)];
 }
 
@@ -103,6 +109,22 @@ const shown = (
   d: GuildChannel,
   userIds: readonly UserId[],
 ): Dispatch => ({ t, d, to: { kind: 'users', userIds } });
+
+/** The voice states of a channel for users who see it now, or as if everybody had left for users who do not. Users know their own. */
+function voiceShown(
+  guild: Guild,
+  { id, type }: GuildChannel,
+  userIds: readonly UserId[],
+  isSeen: boolean,
+): Dispatch[] {
+  if (!VOICE_LIKE.has(type)) return [];
+  const states = [...guild.voiceStates.values()].filter(({ channel_id }) => channel_id === id);
+  return states.flatMap((state): Dispatch[] => {
+    const others = userIds.filter((userId) => userId !== state.user_id);
+    const d = isSeen ? state : { ...state, channel_id: null };
+    return others.length > 0 ? [{ t: 'VOICE_STATE_UPDATE', d, to: { kind: 'users', userIds: others } }] : [];
+  });
+}
 
 function viewsOf(
   guild: Guild,

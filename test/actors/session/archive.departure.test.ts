@@ -46,7 +46,8 @@ function arrange(journalsHere: TakeResult, othersFrom: number | null) {
       },
     },
     router: {
-      askShard: async (id) => {
+      askShard: async (id, method) => {
+        if (method === 'sessions.takeCopy') return UNKNOWN as never;
         if (id === LOST.id) throw new LinkFault('unreachable', 'It has ended.');
         const isKnown = othersFrom !== null && leftMs !== null && clock.monotonic() >= leftMs + othersFrom;
         return (isKnown ? TAKEN : UNKNOWN) as never;
