@@ -69,6 +69,20 @@ describe('the next owner of a guild', () => {
   });
 });
 
+describe('a voice state that is handed over', () => {
+  it('has the member as the next owner has read it', () => {
+    const guild = guildOf();
+    const self = { selfMute: false, selfDeaf: false, selfVideo: false };
+    ruled(guild, 'setVoiceState', { channelId: LOUNGE, sessionId: 's1', ...self }, ANN);
+    const handover = handoverStateOf(guild, epochOf(3));
+    const next = guildOf();
+    const renamed = { ...fullMember(ANN), nick: 'new' };
+    next.members.set(ANN as never, renamed);
+    restoreHandoverState(next, handover, 4);
+    expect(next.voiceStates.get(ANN as never)?.member).toBe(renamed);
+  });
+});
+
 describe('the last owner of a guild', () => {
   it('hands over the last thousand dispatches of what is not stored, and says that older ones are missing', () => {
     const epoch = epochOf(3, 2_000);
