@@ -21,15 +21,6 @@ export const LINKS: readonly Patch[] = [
     to: '',
   },
   {
-    name: 'links-overtaken',
-    features: ['links'],
-    about: 'A lobby stays linked to a channel that was linked to another lobby, or parted, meanwhile.',
-    file: 'services/lobbies/links.ts',
-    kind: 'expression',
-    from: 'await this.#isNamed(lobbyId, half)',
-    to: 'true',
-  },
-  {
     name: 'links-echoed',
     features: ['links'],
     about: 'A lobby is shown its own messages again, as copied to the channel.',
