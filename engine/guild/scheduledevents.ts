@@ -249,7 +249,7 @@ const updated = withBefore({
     const update = eventDispatch('GUILD_SCHEDULED_EVENT_UPDATE', event);
     if (before === null || event.channel_id === null) return [update];
     const now = new Set(viewersOf(guild, event));
-    // Also without users: the next owner knows by it that sessions which come back later may have the event.
+    // Also without users: sessions that are subscribed later may have the event, and are known by it to lack this dispatch.
     const userIds = before.viewers.filter((userId) => !now.has(userId));
     return [eventDispatch('GUILD_SCHEDULED_EVENT_DELETE', before.was, { kind: 'users', userIds }), update];
   },

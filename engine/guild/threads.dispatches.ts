@@ -85,7 +85,7 @@ export function threadUpdated(guild: Guild, { id }: Thread, wasArchived: boolean
 }
 
 /**
- * A private thread's members are sent its deletion also without a session here: theirs may come back to this owner later.
+ * The members of a private thread are named also without a session here: theirs may be subscribed to this owner later.
  *
  * @param record The thread before it was deleted.
  */

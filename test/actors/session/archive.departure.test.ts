@@ -1,4 +1,4 @@
-// Goal: a session is found in the journal of its shard also when that shard leaves the cluster while the session is looked for.
+// Goal: a session is found in the journal of its shard also when that shard leaves the cluster during the search.
 import { describe, expect, it } from 'vitest';
 import type { OwnershipChange, ShardInfo } from '../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
@@ -83,7 +83,7 @@ function arrange(journalsHere: TakeResult, othersFrom: number | null) {
   return { archive, listeners, taken };
 }
 
-describe('a session whose shard leaves the cluster while it is looked for', () => {
+describe('a session whose shard leaves the cluster during the search for it', () => {
   it('is found in the journals here, which were read before the shard had left', async () => {
     expect(await arrange(TAKEN, null).taken()).toEqual([TAKEN, 500]);
   });
