@@ -146,7 +146,9 @@ export function missed(
   const dispatches = stream.since(first);
   if (dispatches === 'tooOld') return [];
   const known = new Set(behind.filter((each) => isSightKnown(each, past)).map(subscriberOf));
-  const reveals = new Map(behind.map((each) => [each.subscriber, revealsOf(guild, each, dispatches)]));
+  // Few dispatches change what is seen, and sessions return by the thousand.
+  const changes = dispatches.filter(({ t, keepsSight }) => dispatchRow(t).changesVisibility && !keepsSight);
+  const reveals = new Map(behind.map((each) => [each.subscriber, revealsOf(guild, each, changes)]));
   const isNothingRevealed = [...reveals.values()].every(({ size }) => size === 0);
   const among = new Audiences(afters.keys());
   // A removed member who rejoined receives the guild again, and nothing of it in between: the session may have received
