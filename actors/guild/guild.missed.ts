@@ -48,8 +48,8 @@ export function isStale(guild: Guild, session: Returning, past: Past): boolean {
 }
 
 /**
- * Whether a dispatch of what nobody sees any more may have been for the user too: it names those who saw it and had a session at the owner,
- * and the next owner has none at first.
+ * Whether the deletion of a private thread, or of an event that was moved, concerned the user although it does not name the user: it names
+ * users with a session at the owner, and a new owner has no sessions at first.
  */
 function mayBeForUser(guild: Guild, userId: UserId, { t, d, to }: StreamDispatch): boolean {
   if (to.kind !== 'users' || to.userIds.includes(userId)) return false;
@@ -67,20 +67,26 @@ function mayIn(guild: Guild, userId: UserId, channelId: unknown, permission: big
   return channel !== undefined && (channelPermissions(guild, userId, channel, 0) & permission) !== 0n;
 }
 
+/** Whether a dispatch may change which channels and threads some user sees. */
+const changesSight = ({ t, keepsSight }: StreamDispatch): boolean =>
+  dispatchRow(t).changesVisibility !== undefined && !keepsSight;
+
 /**
- * Whether a dispatch may be of a change of what the user sees. A user who sees everything saw it before the change of a channel too, or
- * the change that gave that right is among the dispatches missed. So is the change that took a role from a user.
+ * Whether a dispatch may change which channels and threads this user sees. Changes of channels do not affect a user who sees all of them:
+ * the user saw them before, or the dispatch that granted ADMINISTRATOR is among those missed. A role that the user lost is not checked,
+ * because the GUILD_MEMBER_UPDATE of that loss is among them too.
  */
-function mayChangeSight(guild: Guild, userId: UserId, { t, d, keepsSight }: StreamDispatch): boolean {
+function mayChangeSight(guild: Guild, userId: UserId, dispatch: StreamDispatch): boolean {
+  if (!changesSight(dispatch)) return false;
+  const { t, d } = dispatch;
   const { changesVisibility } = dispatchRow(t);
-  if (changesVisibility === undefined || keepsSight) return false;
   if (guild.info.owner_id === userId) return t === 'GUILD_UPDATE';
   if (changesVisibility === 'own') return userIdOf(d) === userId;
   if (t.startsWith('CHANNEL_')) return standingPermissions(guild, userId) !== ALL_PERMISSIONS;
   return t !== 'GUILD_ROLE_UPDATE' || isRoleOf(guild, userId, d);
 }
 
-/** Whether a dispatch of a role is of one that the user has. */
+/** Whether the dispatch shows a role that the user has. */
 function isRoleOf(guild: Guild, userId: UserId, d: object): boolean {
   const role: unknown = 'role' in d ? d.role : null;
   const id = role instanceof Object && 'id' in role ? role.id : null;
@@ -92,8 +98,6 @@ function isRoleOf(guild: Guild, userId: UserId, d: object): boolean {
  * unless it was subscribed to this actor at its position: an earlier owner cannot be asked, an actor of the same epoch may have ended in
  * between, and the answer to an earlier request, which subscribed the session later, may be lost.
  */
-const subscriberOf = ({ subscriber }: Returning): Recipient => subscriber;
-
 const isSightKnown = ({ subscriber, after }: Returning, { subscribedAt }: Past): boolean =>
   (subscribedAt.get(subscriber) ?? Number.POSITIVE_INFINITY) <= (after ?? 0);
 
@@ -145,9 +149,9 @@ export function missed(
   for (const after of afters.values()) [first, last] = [Math.min(first, after), Math.max(last, after)];
   const dispatches = stream.since(first);
   if (dispatches === 'tooOld') return [];
-  const known = new Set(behind.filter((each) => isSightKnown(each, past)).map(subscriberOf));
-  // Few dispatches change what is seen, and sessions return by the thousand.
-  const changes = dispatches.filter(({ t, keepsSight }) => dispatchRow(t).changesVisibility && !keepsSight);
+  const known = new Set(behind.flatMap((each) => (isSightKnown(each, past) ? [each.subscriber] : [])));
+  // Few dispatches change what is seen, and thousands of sessions may return at once.
+  const changes = dispatches.filter(changesSight);
   const reveals = new Map(behind.map((each) => [each.subscriber, revealsOf(guild, each, changes)]));
   const isNothingRevealed = [...reveals.values()].every(({ size }) => size === 0);
   const among = new Audiences(afters.keys());

@@ -59,7 +59,7 @@ export function createFaults(
       const omitted = omittedBefore(where);
       if (omitted === null) return;
       const line = { ...details, err: error, where, ...(omitted > 0 && { omitted_before: omitted }) };
-      // What another shard serves now, it continues.
+      // The shard that serves it now continues the work.
       if (error instanceof NotServed) log.warn(line, 'Background work failed.');
       else log.error(line, 'Background work failed.');
     },

@@ -71,12 +71,7 @@ export class OwnerEpoch {
   /** Numbers a dispatch of a fact that is being applied, and keeps it. */
   number(dispatch: Omit<RecordedDispatch, 'n'>, nowMs: number): number {
     const { t, d, to, n, filter, keepsSight } = this.stream.add(dispatch, nowMs);
-    const isPlain = !filter && !keepsSight;
-    this.#numbered.push(
-      isPlain
-        ? { t, d, to, n }
-        : { t, d, to, n, ...(filter && { filter }), ...(keepsSight && { keepsSight }) },
-    );
+    this.#numbered.push({ t, d, to, n, ...(filter && { filter }), ...(keepsSight && { keepsSight }) });
     return n;
   }
 

@@ -217,7 +217,7 @@ describe('a session', () => {
     expect(received.map(({ t }) => t)).toContain('GUILD_CREATE');
   });
 
-  it('is sent what was written in a private thread before it was added, when it moderates the thread', async () => {
+  it('receives earlier messages of a private thread to which it was added when its user has MANAGE_THREADS', async () => {
     const { guild, did, back } = await arrange(OWNER_ID);
     const draft = { name: 't', type: 12 };
     const thread = await did(guild.call('createThread', { channelId: SQUARE, draft } as never));
@@ -293,7 +293,7 @@ describe('a session', () => {
     expect(received.some(({ t }) => t === 'GUILD_CREATE')).toBe(!isSeen);
   });
 
-  it('is sent all of a private thread of which its user was a member before it was given MANAGE_THREADS', async () => {
+  it('receives all messages of a private thread since its user joined it, also from before its user had MANAGE_THREADS', async () => {
     let threadId = '';
     const { guild, did, back } = await arrange(BOB, async (before, done) => {
       const draft = { name: 't', type: 12 };

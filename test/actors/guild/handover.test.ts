@@ -70,7 +70,7 @@ describe('the next owner of a guild', () => {
 });
 
 describe('a voice state that is handed over', () => {
-  it('has the member as the next owner has read it', () => {
+  it('contains the member that the next owner has read', () => {
     const guild = guildOf();
     const self = { selfMute: false, selfDeaf: false, selfVideo: false };
     ruled(guild, 'setVoiceState', { channelId: LOUNGE, sessionId: 's1', ...self }, ANN);

@@ -54,7 +54,7 @@ describe('a session that comes back', () => {
     expect(await entered(away)).toEqual(['tooOld']);
   });
 
-  it('stays subscribed when it asks again from a position that is too old, because it was sent all since', async () => {
+  it('stays subscribed when it repeats its request with an evicted position', async () => {
     guild.close();
     guild = new OwnedGuild({ dispatchesMax: 2 });
     await entered(bob);

@@ -33,7 +33,7 @@ describe('faults of background work', () => {
     ]);
   });
 
-  test('are warnings when another shard serves what they were about', () => {
+  test('are logged as warnings when another shard serves the aggregate now', () => {
     const { lines, warnings, faults, onFault } = scene();
     const error = new NotServed('The guild has moved.');
     onFault(error, 'session');

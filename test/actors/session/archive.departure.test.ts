@@ -84,7 +84,7 @@ function arrange(journalsHere: TakeResult, othersFrom: number | null) {
 }
 
 describe('a session whose shard leaves the cluster during the search for it', () => {
-  it('is found in the journals here, which were read before the shard had left', async () => {
+  it('is found in the journals of this shard, which were first read before the other shard had left', async () => {
     expect(await arrange(TAKEN, null).taken()).toEqual([TAKEN, 500]);
   });
 

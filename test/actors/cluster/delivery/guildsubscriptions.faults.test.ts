@@ -126,7 +126,7 @@ describe('a followed guild', () => {
     expect(instance.heard(one)).toEqual([]);
   });
 
-  it('is requested once when it is loaded, without waiting for the next attempt', async () => {
+  it('is requested as soon as the guild is loaded, and only once', async () => {
     const instance = followedGuild();
     await instance.own('self');
     const one = instance.enter('one');

@@ -205,7 +205,7 @@ describe('a guild that crashed', () => {
     expect(await pass(60_000)).toEqual([]);
   });
 
-  it('is subscribed once when a request loads it before the next attempt', async () => {
+  it('subscribes its sessions once when a request loads it before the next retry', async () => {
     const { membership, pass } = arrange();
     membership.guildLost(GUILD, [session().live]);
     membership.guildLoaded?.(GUILD);
@@ -217,7 +217,7 @@ describe('a guild that crashed', () => {
     expect(await pass(60_000)).toEqual([]);
   });
 
-  it('has the sessions of its shard subscribed when it is loaded', async () => {
+  it('reports to the subscriptions of its shard that it is loaded', async () => {
     const { membership, pass } = arrange({ isClustered: true });
     membership.guildLoaded?.(GUILD);
     expect(await pass()).toEqual([['guildLoaded', GUILD]]);
