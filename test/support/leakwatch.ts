@@ -12,6 +12,11 @@ const HANDLES = new Set([
  * one (of 250 ms, unreferenced) that tries a further address when a channel is closed while it connects.
  */
 const LIBRARIES_OWN = /^Timeout .*PickFirstLoadBalancer\.startConnecting /;
+/**
+ * What ends when the other side of a connection has answered: HTTP/2 sessions of links, and the timers of idle connections that the
+ * client in Node.js itself (`fetch`) keeps.
+ */
+const ENDS_WITH_PEER = /^(HTTP2SESSION |Timeout setTimeout \(node:timers:[\d:]+\)$)/;
 /** The context of callbacks of native code, such as the HTTP server's. */
 const NATIVE = 0;
 
@@ -43,6 +48,11 @@ export class Scope {
   /** Handles that are still there. */
   get left(): string[] {
     return [...this.handles.values()].map(({ type, where }) => `${type} ${where}`);
+  }
+
+  /** Whether the other sides of connections have not answered their ends yet. */
+  get isDisconnecting(): boolean {
+    return this.left.some((handle) => ENDS_WITH_PEER.test(handle));
   }
 
   /** From now on nothing of it may run. */
@@ -138,7 +148,7 @@ class LeakWatch {
 /** The nearest lines of the instance, or of a package, that led here. */
 function whereFrom(): string {
   const lines = (new Error('here').stack ?? '').split('\n').slice(1);
-  const own = lines.filter((line) => !/afterlife|node:internal|node:async_hooks/.test(line));
+  const own = lines.filter((line) => !/leakwatch|AsyncHook|node:internal/.test(line));
   return own
     .slice(0, 4)
     .map((line) => line.trim().replace(/^at /, ''))
