@@ -1,6 +1,8 @@
 import type { Guilds } from '../actors/guild/guilds.ts';
+import type { Placement } from '../actors/placement/ports.ts';
 import type { Routing } from '../actors/placement/routing.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
+import type { Wheel } from '../actors/runtime/wheel.ts';
 import type { Users } from '../actors/user/users.ts';
 import type { Config } from '../config/config.ts';
 import { GLOBAL_WINDOW_MS, LIMIT_ENTRIES_MAX } from '../config/fixed.ts';
@@ -33,6 +35,7 @@ import type { Identity } from '../services/identity/identity.ts';
 import { installedBy } from '../services/oauth/install.ts';
 import { createGroups } from '../services/privatechannels/groups.ts';
 import type { PrivateChannels } from '../services/privatechannels/privatechannels.ts';
+import { limitsAtOwners } from '../services/ratelimits.ts';
 import { createWebhookAvatars } from '../services/webhooks/avatars.ts';
 import { createWebhookMessages } from '../services/webhooks/messages.ts';
 import { createWebhookTokens } from '../services/webhooks/tokens.ts';
@@ -59,6 +62,8 @@ export const watchAddresses = (security: SecurityTrail): InvalidCalls =>
 interface ApiPorts {
   readonly config: Config;
   readonly clock: Clock;
+  readonly wheel: Wheel;
+  readonly cluster: Pick<Placement, 'ownership' | 'routing'>;
   readonly services: Services;
   readonly hooks: Hooks;
   readonly invalid: InvalidCalls;
@@ -76,7 +81,10 @@ export function createApi(ports: ApiPorts) {
   const limits = config.rate_limits
     ? createLimits(
         {
-          limiter: createLimiter({ global, entriesMax: LIMIT_ENTRIES_MAX }),
+          take: limitsAtOwners({
+            limiter: createLimiter({ global, entriesMax: LIMIT_ENTRIES_MAX }),
+            ...{ ...ports.cluster, wheel: ports.wheel, monotonic: () => clock.monotonic() },
+          }),
           invalid: ports.invalid,
         },
         clock,

@@ -85,7 +85,7 @@ function engineOver({ stores, cluster, engineLifetime, ...foundation }: EnginePo
     ...{ isExplicit: options.isExplicit, activityOrigin: (id) => network.activityOrigin(id) },
   });
   const api = createApi({
-    ...{ config, clock, services, invalid, storage },
+    ...{ ...foundation, cluster, services, invalid, storage },
     hooks: hooks.hooks,
     ...{ publicUrl, signUrl },
   });

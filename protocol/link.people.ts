@@ -14,6 +14,7 @@ import {
   flag,
   given,
   id,
+  integer,
   is,
   list,
   nullable,
@@ -43,6 +44,18 @@ export const emailForm = fields({ email: text, current: text });
 export const confirmation = fields({ current: text });
 export const factorOffer = fields({ secret, uri: secret, sealed: text });
 export const factorForm = fields({ sealed: text, code: text, current: text });
+/** A call of the REST interface as its limits see it, the calls before it that were admitted without the owner, and the verdict. */
+export const call = {
+  attempt: fields({
+    ...{ principal: text, group: text, major: text, globalExempt: flag },
+    rule: fields({ limit: integer, windowMs: integer }),
+  }),
+  counts: fields({ bucket: integer, global: integer }),
+  verdict: fields({
+    ...{ allowed: flag, limit: integer, remaining: integer, resetMs: number },
+    scope: oneOf('user', 'global'),
+  }),
+};
 /** Counters for sign-in attempts. */
 export const attemptKind = oneOf('login', 'everywhere', 'factor', 'address');
 export const attemptStart = fields({ waitMs: number, first: flag, free: flag, counted: flag });

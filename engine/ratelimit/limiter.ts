@@ -1,5 +1,5 @@
 import { WindowTable } from './table.ts';
-import type { Rule } from './window.ts';
+import type { Rule, Window } from './window.ts';
 
 /** One call as the limiter sees it. */
 export interface Attempt {
@@ -24,6 +24,12 @@ export interface Verdict {
   readonly scope: 'user' | 'global';
 }
 
+/** Numbers of calls in the two windows of an attempt. */
+export interface Calls {
+  readonly bucket: number;
+  readonly global: number;
+}
+
 interface LimiterSettings {
   /** Bound of a principal's calls across all buckets. */
   readonly global: Rule;
@@ -31,27 +37,65 @@ interface LimiterSettings {
   readonly entriesMax: number;
 }
 
+/** Counts of calls in memory. Times are monotonic milliseconds. */
+export interface Limiter {
+  /** Counts one call. */
+  take(attempt: Attempt, nowMs: number): Verdict;
+  /** Counts calls that another shard has admitted. */
+  add(attempt: Attempt, calls: Calls, nowMs: number): void;
+  /**
+   * The calls that the principal's owner does not know yet, without the last one; for a report to it. Null while neither window
+   * is used beyond this share (0 to 1) of its limit.
+   */
+  report(attempt: Attempt, share: number, nowMs: number): Calls | null;
+  /** Applies a verdict of the principal's owner. */
+  learn(attempt: Attempt, verdict: Verdict, nowMs: number): void;
+}
+
 /**
  * The limits of the REST interface: a window per (group, principal, major parameter), and one for all calls of a
  * principal. A call refused by one of the two limits does not count in the other.
  */
-export function createLimiter(settings: LimiterSettings): (attempt: Attempt, nowMs: number) => Verdict {
-  const buckets = new WindowTable(settings.entriesMax);
-  const globals = new WindowTable(settings.entriesMax);
-  return ({ principal, group, major, rule, globalExempt }, nowMs) => {
-    const spent = globalExempt ? undefined : globals.peek(principal, nowMs);
-    if (spent && spent.used >= settings.global.limit)
-      return {
-        allowed: false,
-        limit: settings.global.limit,
-        remaining: 0,
-        resetMs: spent.endMs - nowMs,
-        scope: 'global',
-      };
-    // Ids, addresses and groups have no line feed, so keys cannot collide.
-    const taken = buckets.take(`${group}\n${principal}\n${major}`, rule, nowMs);
-    if (taken.allowed && !globalExempt) globals.take(principal, settings.global, nowMs);
-    const { allowed, remaining, resetMs } = taken;
-    return { allowed, limit: rule.limit, remaining, resetMs, scope: 'user' };
+export function createLimiter({ global, entriesMax }: LimiterSettings): Limiter {
+  const buckets = new WindowTable(entriesMax);
+  const globals = new WindowTable(entriesMax);
+  const isWithin = (window: Window | undefined, { limit }: Rule, share: number): boolean =>
+    window === undefined || window.used <= Math.floor(limit * share);
+  return {
+    take(attempt, nowMs) {
+      const { principal, rule, globalExempt } = attempt;
+      const spent = globalExempt ? undefined : globals.peek(principal, nowMs);
+      if (spent && spent.used >= global.limit)
+        return {
+          ...{ allowed: false, limit: global.limit, remaining: 0 },
+          ...{ resetMs: spent.endMs - nowMs, scope: 'global' },
+        };
+      const taken = buckets.take(keyOf(attempt), rule, nowMs);
+      if (taken.allowed && !globalExempt) globals.take(principal, global, nowMs);
+      const { allowed, remaining, resetMs } = taken;
+      return { allowed, limit: rule.limit, remaining, resetMs, scope: 'user' };
+    },
+    add(attempt, calls, nowMs) {
+      buckets.add(keyOf(attempt), attempt.rule, calls.bucket, nowMs);
+      globals.add(attempt.principal, global, calls.global, nowMs);
+    },
+    report(attempt, share, nowMs) {
+      const { principal, rule, globalExempt } = attempt;
+      const key = keyOf(attempt);
+      const isFree =
+        isWithin(buckets.peek(key, nowMs), rule, share) &&
+        (globalExempt || isWithin(globals.peek(principal, nowMs), global, share));
+      if (isFree) return null;
+      const bucket = Math.max(0, buckets.report(key) - 1);
+      return { bucket, global: globalExempt ? 0 : Math.max(0, globals.report(principal) - 1) };
+    },
+    learn(attempt, { limit, remaining, resetMs, scope }, nowMs) {
+      const window = { endMs: nowMs + resetMs, used: limit - remaining };
+      if (scope === 'global') globals.learn(attempt.principal, global, window, nowMs);
+      else buckets.learn(keyOf(attempt), attempt.rule, window, nowMs);
+    },
   };
 }
+
+/** Ids, addresses and groups have no line feed, so keys cannot collide. */
+const keyOf = ({ group, principal, major }: Attempt): string => `${group}\n${principal}\n${major}`;

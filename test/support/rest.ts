@@ -87,7 +87,10 @@ export function pipelineOf(
   const global = { limit: options.globalPerSecond ?? 50, windowMs: 1_000 };
   const limiter = createLimiter({ global, entriesMax: 1_000 });
   const rule = { ...INVALID_CALLS, limit: options.inVainMax ?? INVALID_CALLS.limit };
-  const limits = createLimits({ limiter, invalid: watchInvalidCalls(1_000, rule) }, clock);
+  const limits = createLimits(
+    { take: (attempt) => limiter.take(attempt, clock.monotonic()), invalid: watchInvalidCalls(1_000, rule) },
+    clock,
+  );
   const pipeline = createPipeline({
     catalog,
     services: servicesOf(options.services ?? {}),

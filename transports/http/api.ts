@@ -212,7 +212,8 @@ async function serve(
   if (context.caller !== null) body?.signIn(context.caller.userId);
   const failed = deps.chaos ? await deps.chaos(entry, context.caller?.userId ?? null) : null;
   if (failed) return failed;
-  const admission = pipeline.admit(entry.operationId, params, context);
+  const admission = await pipeline.admit(entry.operationId, params, context);
+  if (exchange.over) return GONE;
   if (!admission.ok) return admission.result;
   const content = body === null ? NO_CONTENT : await readContent(exchange, entry, body, deps);
   if (!content.ok) return pipeline.refuse(entry.operationId, content.refusal, context, admission.headers);

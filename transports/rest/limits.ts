@@ -11,19 +11,26 @@ import { errorBody, type Result, textOf } from './result.ts';
 
 /** The rate limiters, from `engine/ratelimit`. */
 interface LimitRules {
-  limiter(attempt: Attempt, nowMs: number): Verdict;
+  /** Counts one call; in a cluster the verdict may come from another shard. */
+  take(attempt: Attempt): Verdict | Promise<Verdict>;
   readonly invalid: InvalidCalls;
+}
+
+/** `refused` is set when the answer is 429; the headers are added to any answer. */
+interface Admission {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly refused?: Result;
 }
 
 /** Applies the rate limits to REST calls: verdicts become headers, refusals become answers. */
 export interface Limits {
-  /** Counts one call. The headers are added to any answer; `refused` is set when the answer is 429. */
+  /** Counts one call. */
   admit(
     entry: CatalogEntry,
     params: Readonly<Record<string, string>>,
     caller: Caller | null,
     address: string,
-  ): { readonly headers: Readonly<Record<string, string>>; readonly refused?: Result };
+  ): Promise<Admission>;
   /**
    * Counts an admitted call in its bucket by the body; null for an operation without one. The headers replace those of
    * `admit`.
@@ -33,7 +40,7 @@ export interface Limits {
     body: unknown,
     caller: Caller | null,
     address: string,
-  ): { readonly headers: Readonly<Record<string, string>>; readonly refused?: Result } | null;
+  ): Promise<Admission> | null;
   /** Counts failed calls of an address by the status of their answers. */
   observe(address: string, result: Result): void;
 }
@@ -88,31 +95,27 @@ function bucketOf(
  * @param development Whether applications are held to the limits for unapproved applications.
  */
 export function createLimits(
-  { limiter, invalid }: LimitRules,
+  { take, invalid }: LimitRules,
   clock: { now(): number; monotonic(): number },
   development = false,
 ): Limits {
   return {
-    admit(entry, params, caller, address) {
-      const nowMs = clock.monotonic();
-      const blockedMs = invalid.blockedMs(networkOf(address), nowMs);
+    async admit(entry, params, caller, address) {
+      const blockedMs = invalid.blockedMs(networkOf(address), clock.monotonic());
       if (blockedMs > 0) return { headers: {}, refused: tooMany(blockedMs, 'global', {}) };
       const payer = principalOf(params, caller, address);
       const { bucket, principal } = bucketOf(entry, caller, payer, development);
-      const verdict = limiter(
-        {
-          principal,
-          group: entry.bucketHash,
-          major: bucket.per === null ? '' : (params[bucket.per] ?? ''),
-          rule: bucket,
-          globalExempt: tokenIn(params) !== undefined,
-        },
-        nowMs,
-      );
+      const verdict = await take({
+        principal,
+        group: entry.bucketHash,
+        major: bucket.per === null ? '' : (params[bucket.per] ?? ''),
+        rule: bucket,
+        globalExempt: tokenIn(params) !== undefined,
+      });
       const headers = headersOf(verdict, entry.bucketHash, clock.now());
       if (!verdict.allowed) return { headers, refused: tooMany(verdict.resetMs, verdict.scope, headers) };
       const aged = agedBucketOf(entry, params, clock.now());
-      const waitMs = aged ? agedWaitMs(limiter, aged, params, principal, nowMs) : 0;
+      const waitMs = aged ? await agedWaitMs(take, aged, params, principal) : 0;
       return aged && waitMs > 0 ? { headers, refused: tooOften(aged, waitMs, headers) } : { headers };
     },
     admitBody(entry, body, caller, address) {
@@ -121,10 +124,12 @@ export function createLimits(
       const major = isRecord(body) ? String(body[rule.of] ?? '') : '';
       const principal = caller?.userId ?? networkOf(address);
       const group = `${entry.bucketHash} ${rule.of}`;
-      const verdict = limiter({ principal, group, major, rule, globalExempt: true }, clock.monotonic());
-      const headers = headersOf(verdict, entry.bucketHash, clock.now());
-      if (verdict.allowed) return { headers };
-      return { headers, refused: tooMany(verdict.resetMs, verdict.scope, headers) };
+      const admission = (verdict: Verdict): Admission => {
+        const headers = headersOf(verdict, entry.bucketHash, clock.now());
+        if (verdict.allowed) return { headers };
+        return { headers, refused: tooMany(verdict.resetMs, verdict.scope, headers) };
+      };
+      return Promise.resolve(take({ principal, group, major, rule, globalExempt: true })).then(admission);
     },
     observe(address, { status, headers }) {
       if (!IN_VAIN.has(status)) return;
@@ -145,16 +150,15 @@ function agedBucketOf(
 }
 
 /** How long until the bucket has room, milliseconds; 0 when it has taken the call. */
-function agedWaitMs(
-  limiter: LimitRules['limiter'],
+async function agedWaitMs(
+  take: LimitRules['take'],
   aged: AgedBucket,
   params: Readonly<Record<string, string>>,
   principal: string,
-  nowMs: number,
-): number {
+): Promise<number> {
   const major = aged.per === null ? '' : (params[aged.per] ?? '');
   const group = aged.refusal;
-  const { allowed, resetMs } = limiter({ principal, group, major, rule: aged, globalExempt: true }, nowMs);
+  const { allowed, resetMs } = await take({ principal, group, major, rule: aged, globalExempt: true });
   return allowed ? 0 : resetMs;
 }
 

@@ -84,7 +84,7 @@ export interface Pipeline {
     operationId: string,
     params: Readonly<Record<string, string>>,
     context: CallContext,
-  ): RequestAdmission;
+  ): Promise<RequestAdmission>;
   /** Runs an admitted call: validates its parts against their schemas, runs hooks and the handler. */
   run(operationId: string, call: Invocation, headers: Readonly<Record<string, string>>): Promise<Result>;
   /** The answer to an admitted call whose body could not be read. */
@@ -114,14 +114,14 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     return result;
   }
 
-  function admit(
+  async function admit(
     operationId: string,
     params: Readonly<Record<string, string>>,
     context: CallContext,
-  ): RequestAdmission {
+  ): Promise<RequestAdmission> {
     const entry = entryOf(operationId);
     const { caller, address } = context;
-    const admitted = address === null ? undefined : limits?.admit(entry, params, caller, address);
+    const admitted = address === null ? undefined : await limits?.admit(entry, params, caller, address);
     if (admitted?.refused) return { ok: false, result: seen(address, admitted.refused) };
     const limited = admitted?.headers ?? NO_HEADERS;
     const headers = entry.operation?.oauth2 ? { ...limited, ...UNCACHED } : limited;
@@ -146,7 +146,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     refuse: (operationId, no, { address }, headers) =>
       seen(address, refusedBy(entryOf(operationId).operation ?? {}, no, headers)),
     async invoke(operationId, call) {
-      const admission = admit(operationId, call.params ?? {}, call);
+      const admission = await admit(operationId, call.params ?? {}, call);
       return admission.ok ? run(operationId, call, admission.headers) : admission.result;
     },
   };
@@ -172,7 +172,7 @@ async function perform(
   let read = readParts(entry, call);
   if (!read.ok) return refusedBy(operation, read.refusal, headers);
   if (call.address !== null) {
-    const counted = limits?.admitBody(entry, read.parts.body, call.caller, call.address);
+    const counted = await limits?.admitBody(entry, read.parts.body, call.caller, call.address);
     if (counted?.refused) return counted.refused;
     if (counted) headers = { ...headers, ...counted.headers };
   }

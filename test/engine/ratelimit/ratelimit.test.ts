@@ -94,7 +94,7 @@ describe('the limiter', () => {
 
   test('lets 50 calls a second through over all buckets, and exempt ones besides', () => {
     const limiter = createLimiter(settings);
-    const admitted = Array.from({ length: 60 }, (_, n) => limiter({ ...attempt, major: String(n) }, 0));
+    const admitted = Array.from({ length: 60 }, (_, n) => limiter.take({ ...attempt, major: String(n) }, 0));
     expect(admitted.filter(({ allowed }) => allowed)).toHaveLength(50);
     expect(admitted.at(-1)).toEqual({
       allowed: false,
@@ -103,19 +103,22 @@ describe('the limiter', () => {
       resetMs: 1_000,
       scope: 'global',
     });
-    expect(limiter({ ...attempt, globalExempt: true }, 0).allowed).toBe(true);
-    expect(limiter({ ...attempt, principal: 'b' }, 0).allowed).toBe(true);
-    expect(limiter(attempt, 1_000).allowed).toBe(true);
+    expect(limiter.take({ ...attempt, globalExempt: true }, 0).allowed).toBe(true);
+    expect(limiter.take({ ...attempt, principal: 'b' }, 0).allowed).toBe(true);
+    expect(limiter.take(attempt, 1_000).allowed).toBe(true);
   });
 
   test('does not count a call twice: what the bucket refuses is free globally, and the other way round', () => {
     const limiter = createLimiter(settings);
     const small = { ...attempt, rule: { limit: 1, windowMs: 60_000 } };
-    for (let n = 0; n < 100; n++) limiter(small, 0);
-    const others = Array.from({ length: 49 }, (_, n) => limiter({ ...attempt, major: String(n) }, 0));
+    for (let n = 0; n < 100; n++) limiter.take(small, 0);
+    const others = Array.from({ length: 49 }, (_, n) => limiter.take({ ...attempt, major: String(n) }, 0));
     expect(others.every(({ allowed }) => allowed)).toBe(true);
-    expect(limiter({ ...attempt, major: 'last' }, 0)).toMatchObject({ allowed: false, scope: 'global' });
-    expect(limiter({ ...attempt, major: 'last' }, 1_000)).toMatchObject({ allowed: true, remaining: 99 });
+    expect(limiter.take({ ...attempt, major: 'last' }, 0)).toMatchObject({ allowed: false, scope: 'global' });
+    expect(limiter.take({ ...attempt, major: 'last' }, 1_000)).toMatchObject({
+      allowed: true,
+      remaining: 99,
+    });
   });
 });
 

@@ -157,9 +157,12 @@ const actingWith = (scopes: readonly Scope[]): Caller => ({
 
 /** The operation's first check of an application with these scopes; null: it passes. */
 const { pipeline } = pipelineOf(built, { limited: false });
-function refusedTo(id: string, scopes: readonly Scope[]): { status: number; body: unknown } | null {
+async function refusedTo(
+  id: string,
+  scopes: readonly Scope[],
+): Promise<{ status: number; body: unknown } | null> {
   const context = { caller: actingWith(scopes), publicUrl: 'http://x', address: null };
-  const admission = pipeline.admit(id, {}, context);
+  const admission = await pipeline.admit(id, {}, context);
   return admission.ok ? null : { status: admission.result.status, body: admission.result.body };
 }
 
@@ -182,21 +185,21 @@ const ALL = Object.keys(SCOPES) as Scope[];
 describe('an access token', () => {
   test.each(demanding.map(([id]) => id))(
     'is refused without the scope of %s with the missing scope',
-    (id) => {
+    async (id) => {
       const demanded = scopesOf(built[id]!) as readonly Scope[];
       const others = ALL.filter((scope) => !demanded.includes(scope));
       const message = `Missing required OAuth2 scope: ${demanded.join(' or ')}`;
-      expect(refusedTo(id, others)).toEqual({ status: 403, body: { code: 50026, message } });
-      for (const scope of demanded) expect(refusedTo(id, [scope])).toBeNull();
+      expect(await refusedTo(id, others)).toEqual({ status: 403, body: { code: 50026, message } });
+      for (const scope of demanded) expect(await refusedTo(id, [scope])).toBeNull();
     },
   );
 
-  test('is refused by operations that declare no scope, whatever its scopes', () => {
+  test('is refused by operations that declare no scope, whatever its scopes', async () => {
     const closed = Object.entries(built).filter(
       ([, { scope, auth }]) => scope === undefined && (auth === 'any' || auth === 'user'),
     );
     expect(closed.length).toBeGreaterThan(60);
     for (const [id] of closed)
-      expect(refusedTo(id, ALL), id).toMatchObject({ status: 403, body: { code: 50026 } });
+      expect(await refusedTo(id, ALL), id).toMatchObject({ status: 403, body: { code: 50026 } });
   });
 });

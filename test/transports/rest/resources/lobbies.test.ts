@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { watchInvalidCalls } from '../../../../engine/ratelimit/invalid.ts';
-import { createLimiter } from '../../../../engine/ratelimit/limiter.ts';
+import { type Attempt, createLimiter } from '../../../../engine/ratelimit/limiter.ts';
 import type { ApplicationId, UserId } from '../../../../protocol/ids.ts';
 import { refusal } from '../../../../protocol/refusal.ts';
 import { expandScopes, type Scope } from '../../../../protocol/scopes.ts';
@@ -261,7 +261,8 @@ describe('the development limits', () => {
   async function admitted(development: boolean, operationId: string, calls: number): Promise<number> {
     const clock = new VirtualClock();
     const limiter = createLimiter({ global: { limit: 10_000, windowMs: 1_000 }, entriesMax: 1_000 });
-    const limits = createLimits({ limiter, invalid: watchInvalidCalls(1_000) }, clock, development);
+    const take = (attempt: Attempt) => limiter.take(attempt, clock.monotonic());
+    const limits = createLimits({ take, invalid: watchInvalidCalls(1_000) }, clock, development);
     const reply = async () => ({ ok: true, value: {} });
     const service = { createOrJoin: reply, link: reply };
     const pipeline = createPipeline({
