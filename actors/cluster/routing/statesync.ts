@@ -120,6 +120,15 @@ export class StateSync<Item, OwnerId extends string, About extends string> {
     for (const ownerId of this.#pending.keys()) this.#group(ownerId);
   }
 
+  /** An owner may be known again without a change: that of ids of this shard whose lease was not safe for a moment. */
+  #regroupUnowned(): void {
+    const ids = this.#byShard.get(UNOWNED);
+    if (!ids || ids.size === 0 || this.#backingOff.has(UNOWNED)) return;
+    this.#byShard.delete(UNOWNED);
+    for (const id of ids) this.#group(id);
+    if (this.#byShard.has(UNOWNED)) this.#backOff(UNOWNED);
+  }
+
   #retryNow(): void {
     this.#backingOff.clear();
     this.#retryMs = RETRY_MS.first;
@@ -136,6 +145,7 @@ export class StateSync<Item, OwnerId extends string, About extends string> {
   }
 
   #flush(): void {
+    this.#regroupUnowned();
     const { self } = this.#ports.ownership;
     for (const [shardId, ids] of this.#byShard) {
       if (

@@ -95,6 +95,22 @@ describe('a state update for the owner of an id', () => {
     expect([asked.flat().every(([, items]) => items[0]?.[1] === 2), post.size]).toEqual([true, 0]);
   });
 
+  it('is applied soon when the owner is known again without a change of ownership', async () => {
+    const { post, owners, taken, pass } = arrange();
+    post.put('1', 'x', 1);
+    post.put('2', 'x', 1);
+    await pass(1_000);
+    owners.set('1', 'self').set('2', 'other');
+    await pass(2_100);
+    expect([[...taken].sort(), post.size]).toEqual([
+      [
+        ['1 x', 1],
+        ['2 x', 1],
+      ],
+      0,
+    ]);
+  });
+
   it('is dropped when another shard became responsible for it', async () => {
     const { post, owners, due, taken, way, pass } = arrange();
     owners.set('2', 'other');
