@@ -81,7 +81,7 @@ export interface Ownership {
   partitionOf(id: string): number;
   /** Whether this shard owns the aggregate and its lease is safe. */
   owns(id: string): boolean;
-  /** The owner of the id's partition; null without an owner. */
+  /** The owner of the id's partition; null without an owner. This shard is one also while its lease is not safe. */
   ownerOf(id: string): Owner | null;
   /**
    * The fence that a commit of this aggregate must carry in a cluster. Null rejects the commit: the lease is not safe, or the

@@ -2,6 +2,7 @@
 // or abandoned before a handover, and lost partitions are claimed again.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { isOwnedHere } from '../../../../actors/cluster/delivery/ownershard.ts';
 import { SoloDirectory } from '../../../../transports/cluster/directory.solo.ts';
 import { type Cell, cluster, HANDOVER_MS, PARTITIONS, TTL_MS } from './arrange.ts';
 
@@ -133,7 +134,9 @@ describe('a shard', () => {
     expect(authority.members.has('a#1')).toBe(true);
     expect(a.served()).toEqual([]);
     expect(a.ownership.fenceOf(a.idOf(0))).toBeNull();
-    expect(a.ownership.ownerOf(a.idOf(0))).toBeNull();
+    // Nobody else owns it yet: what waits for the owner, or counts under its epoch, must not be dropped.
+    expect(a.ownership.ownerOf(a.idOf(0))).toEqual({ shardId: 'a', instance: 'a#1', epoch: 1 });
+    expect(isOwnedHere(a.ownership, a.idOf(0))).toBe(true);
     expect(a.ownership.state).toBe('suspended');
     authority.heal('a#1');
     authority.renew('a#1');
