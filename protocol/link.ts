@@ -231,8 +231,6 @@ const command = (kind: string) => [id(kind), text, commandInput, authority] as c
 /** Number of a connection period between two shards; messages of an earlier period are ignored. */
 const period = integer;
 const shardState = oneOf('joining', 'serving', 'suspended', 'draining', 'left');
-/** Counts by name. */
-const countByName = record(integer);
 
 /**
  * Every method between shards. Callers, receivers, the validation of incoming calls and the golden packets are made
@@ -301,7 +299,7 @@ const LINK = {
     fields({
       ...{ state: shardState, sessions: nullable(integer), epoch_lag_ms: nullable(integer) },
       ...{ journal_bytes: nullable(integer), link_bytes: nullable(integer) },
-      residents: nullable(countByName),
+      residents: nullable(record(integer)),
     }),
   ),
 
@@ -423,6 +421,8 @@ const LINK = {
     reply(nothing),
   ),
   'relationships.takeOver': once('user', [userId, takeover], nothing),
+  'relationships.lock': once('user', [userId, text], nothing),
+  'relationships.unlock': tells('user', [userId, text]),
   'friends.of': repeatable('user', [userId], list(relation)),
   'friends.blocks': repeatable('user', [userId, userId], flag),
   'friends.friends': repeatable('user', [userId, userId, nullable(applicationId)], flag),

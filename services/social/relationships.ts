@@ -1,6 +1,6 @@
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
-import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
+import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { CommitAndNotify, DirectDispatch } from '../../actors/user/notifier.ts';
 import { applicationSessions, OWN_SESSIONS, type SessionFilter } from '../../engine/fanout/direct.ts';
 import type { Outcome, Reply } from '../../engine/kernel/aggregate.ts';
@@ -19,7 +19,7 @@ import {
   requestFriendship,
   takeOverRelations,
 } from '../../engine/social/relationships.ts';
-import { type ApplicationId, compareIds, type UserId, userPair } from '../../protocol/ids.ts';
+import { type ApplicationId, compareIds, type FreshId, type UserId, userPair } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { RelationshipStore } from '../../storage/relationship/port.ts';
@@ -27,6 +27,7 @@ import type { UserStore } from '../../storage/user/port.ts';
 import type { Mergeable } from '../players/ports.ts';
 import type { FriendCache } from './friendcache.ts';
 import type { Relationships } from './ports.ts';
+import { createUserLocks } from './userlocks.ts';
 
 type Merging = Pick<Mergeable, 'merge' | 'unmerge'>;
 
@@ -37,6 +38,8 @@ export interface RelationshipPorts {
   readonly tap: Tap;
   readonly commitAndNotify: CommitAndNotify;
   readonly routing: Routing;
+  readonly wheel: Wheel;
+  readonly nextId: () => FreshId;
   readonly nowMs: () => number;
   /** Whether the user has authorized the application. */
   readonly hasAuthorized: (userId: UserId, applicationId: ApplicationId) => Promise<boolean>;
@@ -56,16 +59,11 @@ export interface RelationshipPorts {
 type Verdict = Outcome<null, RelationChanged>;
 
 /**
- * Changes relations between two users. Both sides are one commit of the lower id. The users of a change are locked in
- * ascending order, so that limits are exact and changes cannot deadlock.
+ * Changes relations between two users. Both sides are one commit of the lower id. The users of a change are locked over all shards,
+ * so that limits are exact.
  */
 export function createRelationships(ports: RelationshipPorts): Relationships & Merging {
-  const mutex = keyedMutex<UserId>();
-  const holding = <T>(userIds: readonly UserId[], job: () => Promise<T>): Promise<T> =>
-    [...new Set(userIds)]
-      .sort(compareIds)
-      .reduceRight<() => Promise<T>>((inner, userId) => () => mutex(userId, inner), job)();
-
+  const holding = createUserLocks(ports);
   const { settle, commitFacts } = committing(ports);
 
   const loadBond = async (by: UserId, peerId: UserId, applicationId: ApplicationId | null) => {

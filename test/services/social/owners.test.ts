@@ -37,6 +37,7 @@ it('commits at the owner that it asked, also when the relation to the merged acc
     friendCache: { forget: async () => undefined },
     tap: { see: () => undefined },
     ...{ relationsChanged: async () => undefined, introduce: async () => undefined, nowMs: () => 0 },
+    ...{ nextId: () => '1', wheel: { add: () => ({ cancel: () => undefined }) } },
   };
   await createRelationships(ports as unknown as RelationshipPorts).merge(FROM, TO);
   expect([asked, committed]).toEqual([[TO], [TO]]);
