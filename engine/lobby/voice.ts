@@ -14,8 +14,11 @@ type VoiceCommands = {
     /** The resulting state. */
     value: LobbyVoiceState;
   };
-  /** Removes the session from the call; does nothing when another session of the caller is in the call. */
-  leaveVoice: { input: { readonly sessionId: string }; value: null };
+  /**
+   * Removes the session from the call; does nothing when another session of the caller is in the call. `wasIn`: it was in the call a
+   * moment ago, perhaps at an earlier owner, whose dispatch about the leave may be lost.
+   */
+  leaveVoice: { input: { readonly sessionId: string; readonly wasIn?: boolean }; value: null };
   /** Requests the call's address again. */
   repeatVoice: { input: { readonly sessionId: string }; value: null };
   /** For the calls: the user's connection is lost. Does nothing when another session has taken over. */
@@ -24,10 +27,17 @@ type VoiceCommands = {
 
 export const leavingVoice = ({ voiceStates }: LobbyState, userId: UserId): LobbyOutcomeFact[] => {
   const state = voiceStates.get(userId);
-  if (!state) return [];
-  const voiceState = { ...state, channel_id: null };
-  return [{ type: 'lobbyVoiceChanged', userId, voiceState, turn: 'left' }];
+  return state ? [leaveOf(state)] : [];
 };
+
+const leaveOf = (state: LobbyVoiceState): LobbyOutcomeFact => ({
+  ...{ type: 'lobbyVoiceChanged', userId: state.user_id, turn: 'left' },
+  voiceState: { ...state, channel_id: null },
+});
+
+const quiet = (sessionId: string): VoiceWish => ({
+  ...{ sessionId, selfMute: false, selfDeaf: false, selfVideo: false },
+});
 
 /** The leave, if this session is in the call. */
 const leavingWith = (state: LobbyState, userId: UserId, sessionId: string): LobbyOutcomeFact[] =>
@@ -51,7 +61,18 @@ export const voice: LobbyTopic<VoiceCommands, 'lobbyVoiceChanged' | 'lobbyVoiceR
       },
     },
     leaveVoice: {
-      decide: (state, { sessionId }, by) => accepted(null, leavingWith(state, by.userId, sessionId)),
+      decide: (state, { sessionId, wasIn }, { userId }) =>
+        accepted(
+          null,
+          wasIn && state.members.has(userId) && !state.voiceStates.has(userId)
+            ? [
+                leaveOf({
+                  ...ownVoiceState(state.lobby.id, userId, quiet(sessionId)),
+                  lobby_id: state.lobby.id,
+                }),
+              ]
+            : leavingWith(state, userId, sessionId),
+        ),
     },
     repeatVoice: {
       decide: (state, { sessionId }, by) => {

@@ -38,6 +38,8 @@ export type DetachSession = (id: ChannelId, userId: UserId, sessionId: string) =
 
 /** For this long after a user moved here, homes may still reopen sessions of the user. */
 const REOPENING_MS = 10_000;
+/** How long the next owner of a lobby sends its members a leave that an earlier one has sent, which may be lost. */
+const LEFT_MS = 60_000;
 
 /** An open session and the lobbies that count it as connected or are about to. */
 interface AttachedSession {
@@ -47,6 +49,8 @@ interface AttachedSession {
   voice: ReadonlyMap<ChannelId, VoiceRequest> | null;
   /** The address of each call that it was sent last; null before the first. */
   addresses: Map<ChannelId, string> | null;
+  /** When it left calls, monotonic milliseconds; null before the first. */
+  leftMs: Map<ChannelId, number> | null;
 }
 
 /**
@@ -100,7 +104,9 @@ export class Attachments {
         const attached = this.#byId.get(sessionId);
         if (!attached || attached.session.over || !attached.lobbies.has(lobbyId)) return null;
         const authority = authorityOf(attached.session.principal);
-        return { authority, voice: attached.voice?.get(lobbyId) ?? null };
+        const leftMs = attached.leftMs?.get(lobbyId) ?? Number.NEGATIVE_INFINITY;
+        const wasIn = this.#ports.clock.monotonic() - leftMs < LEFT_MS;
+        return { authority, voice: attached.voice?.get(lobbyId) ?? null, wasIn };
       },
     });
     const { ask, tell } = ports.routing;
@@ -129,7 +135,9 @@ export class Attachments {
           for (const sessionId of sessionIds) {
             const attached = this.#byId.get(sessionId);
             if (attached) leaveVoice(attached, lobbyId);
-            if (!isMember) attached?.lobbies.delete(lobbyId);
+            if (isMember) continue;
+            attached?.lobbies.delete(lobbyId);
+            attached?.leftMs?.delete(lobbyId);
           }
         },
       ),
@@ -177,7 +185,7 @@ export class Attachments {
     const before = this.#byId.get(session.sessionId);
     if (before) this.#forget(before);
     const { lobbies, voice } = before ?? { lobbies: new Set(), voice: isBack ? null : new Map() };
-    const attached: AttachedSession = { session, lobbies, voice, addresses: null };
+    const attached: AttachedSession = { session, lobbies, voice, addresses: null, leftMs: null };
     const key = keyOf(applicationId, session.userId);
     this.#byId.set(session.sessionId, attached);
     this.#byUser.set(key, (this.#byUser.get(key) ?? new Set()).add(attached));
@@ -238,7 +246,7 @@ export class Attachments {
     this.#ports.repeat(id, async () => {
       await this.#attach(id, [attached], announce);
       // The next owner of the lobby may not know that the session left its call.
-      if (attached.voice?.has(id) || attached.addresses !== null)
+      if (attached.voice?.has(id) || attached.addresses !== null || attached.leftMs !== null)
         this.#voiceReports.report(id, attached.session.sessionId);
     });
   }
@@ -371,9 +379,13 @@ export class Attachments {
   voiceStates(session: LiveSession, wanted: readonly LobbyVoiceRequest[]): void {
     const attached = this.#byId.get(session.sessionId);
     if (!attached) return;
+    const nowMs = this.#ports.clock.monotonic();
     const here = wanted.filter(({ lobbyId }) => attached.lobbies.has(lobbyId));
     const byId = new Map(here.slice(0, LIMITS.lobbies_per_user_max).map((each) => [each.lobbyId, each]));
     const left = [...(attached.voice?.keys() ?? attached.lobbies)].filter((id) => !byId.has(id));
+    // A session from another owner has used voice: it may have left a call just before.
+    for (const id of left) attached.leftMs = (attached.leftMs ?? new Map()).set(id, nowMs);
+    for (const id of byId.keys()) attached.leftMs?.delete(id);
     attached.voice = new Map([...byId].map(([id, { lobbyId: _, ...wish }]) => [id, wish] as const));
     for (const id of [...left, ...byId.keys()]) this.#voiceReports.report(id, session.sessionId);
     for (const id of attached.addresses?.keys() ?? []) if (!byId.has(id)) attached.addresses?.delete(id);

@@ -10,6 +10,8 @@ export type VoiceRequest = Omit<LobbyVoiceRequest, 'lobbyId'>;
 interface VoiceWish {
   readonly authority: Authority;
   readonly voice: VoiceRequest | null;
+  /** Whether it left the call a moment ago. */
+  readonly wasIn: boolean;
 }
 
 interface VoiceReportPorts {
@@ -61,10 +63,10 @@ export class VoiceReports {
     const { call, wishOf } = this.#ports;
     const wish = wishOf(lobbyId, sessionId);
     if (!wish) return;
-    const { voice, authority } = wish;
+    const { voice, authority, wasIn } = wish;
     const answering = voice
       ? call(lobbyId, 'setVoice', { ...voice, sessionId }, authority)
-      : call(lobbyId, 'leaveVoice', { sessionId }, authority);
+      : call(lobbyId, 'leaveVoice', { sessionId, ...(wasIn && { wasIn }) }, authority);
     served<unknown>(await answering);
   }
 }

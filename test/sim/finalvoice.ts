@@ -85,8 +85,11 @@ export function judgeVoice(
   judgeStreaming(places, judge);
   if (breaks > 0) return;
   if (!losesEvents) judgeWishes(judge, places, wishes);
-  // Dispatches of private calls and of those of lobbies are in no stream.
-  const kept = losesEvents ? places.filter(({ kind }) => kind === 'guild') : places;
+  // Dispatches of private calls and of those of lobbies are in no stream; a lobby that moves is repaired by its sessions.
+  const losesLinks = breaks > 0 || faults.some((fault) => LOSING_EVENTS.has(fault));
+  const kept = places.filter(({ kind }) =>
+    kind === 'lobby' ? !losesLinks : kind === 'guild' || !losesEvents,
+  );
   for (const client of bySession.values()) {
     judgeShown(client, kept, { judge, losesEvents, isForgotten: forgetting(client, cluster, faults) });
     if (!losesEvents) judgeWatched(client, places, judge);

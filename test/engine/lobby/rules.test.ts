@@ -185,6 +185,15 @@ describe('voice', () => {
   const quiet = { selfMute: false, selfDeaf: false, selfVideo: false };
   const speaking = (sessionId = 's11', more = {}) => ({ sessionId, ...quiet, ...more });
 
+  test('shows the leave of a session that was in the call at an earlier owner, to members only', () => {
+    const state = lobbyWith([member('11')], {}, [session('11')]);
+    expect(run(state, 'leaveVoice', { sessionId: 's11' }, as('11')).types).toEqual([]);
+    const left = run(state, 'leaveVoice', { sessionId: 's11', wasIn: true }, as('11'));
+    expect(left.told.map(({ t }) => t)).toEqual(['LOBBY_VOICE_STATE_UPDATE', 'LOBBY_MEMBER_DISCONNECT']);
+    expect(left.told[0]?.d).toMatchObject({ channel_id: null, lobby_id: LOBBY_ID, session_id: 's11' });
+    expect(run(state, 'leaveVoice', { sessionId: 's12', wasIn: true }, as('12')).types).toEqual([]);
+  });
+
   test('is for sessions of members that the lobby knows, one for each member', () => {
     const state = lobbyWith([member('11')], {}, [session('11'), session('11', 'b')]);
     const joined = run(state, 'setVoice', speaking(), as('11'));
@@ -196,6 +205,7 @@ describe('voice', () => {
     run(state, 'setVoice', speaking('b'), as('11'));
     expect(state.voiceStates.get('11' as UserId)?.session_id).toBe('b');
     expect(run(state, 'leaveVoice', { sessionId: 's11' }, as('11')).types).toEqual([]);
+    expect(run(state, 'leaveVoice', { sessionId: 's11', wasIn: true }, as('11')).types).toEqual([]);
     const left = run(state, 'leaveVoice', { sessionId: 'b' }, as('11'));
     expect(left.told.map(({ t }) => t)).toEqual(['LOBBY_VOICE_STATE_UPDATE', 'LOBBY_MEMBER_DISCONNECT']);
     expect(left.told[0]?.d).toMatchObject({ channel_id: null, lobby_id: LOBBY_ID, session_id: 'b' });

@@ -89,7 +89,7 @@ it('leaves the calls of all its lobbies when a session from another owner is in 
   inputs.length = 0;
   attachments.voiceStates(here as LiveSession, []);
   await pass(0);
-  expect([asked.splice(0), inputs]).toEqual([['leaveVoice'], [{ sessionId: 's' }]]);
+  expect([asked.splice(0), inputs]).toEqual([['leaveVoice'], [{ sessionId: 's', wasIn: true }]]);
   attachments.voiceStates(here as LiveSession, []);
   await pass(0);
   expect(asked).toEqual([]);
@@ -202,6 +202,28 @@ describe('a session that asks for voice', () => {
     attachments.moved(() => true);
     await pass(0);
     expect(reportsOf(asked, inputs)).toEqual([['leaveVoice', undefined]]);
+  });
+
+  it('is reported to the next owners of the lobby for a minute as one that was in the call, unless it is in it again', async () => {
+    const { attachments, asked, inputs, pass } = arrange();
+    const reports = async () => {
+      for (const list of [asked, inputs]) list.length = 0;
+      attachments.moved(() => true);
+      await pass(0);
+      return inputs.flatMap((input, at) => (asked[at]?.endsWith('Voice') ? [input] : []));
+    };
+    await attachments.opened(here);
+    expect(await reports()).toEqual([]);
+    attachments.voiceStates(here, [wish(false)]);
+    attachments.voiceStates(here, []);
+    await pass(50_000);
+    expect(await reports()).toEqual([{ sessionId: 's', wasIn: true }]);
+    await pass(10_001);
+    expect(await reports()).toEqual([{ sessionId: 's' }]);
+    attachments.voiceStates(here, [wish(false)]);
+    attachments.voiceStates(here, []);
+    attachments.voiceStates(here, [wish(true)]);
+    expect(await reports()).toMatchObject([{ selfMute: true }]);
   });
 
   it('is not reported any more when it has ended', async () => {
