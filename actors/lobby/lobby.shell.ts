@@ -283,6 +283,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     fact: LobbyOutcomeFact,
     nowMs: number,
   ): { readonly userIds: ReadonlySet<UserId>; readonly isForAll: boolean } {
+    if (fact.type === 'lobbyMatched') return { userIds: new Set(fact.ticket.user_ids), isForAll: false };
     const userIds = new Set(to.map(({ userId }) => userId));
     const added = fact.type === 'lobbyMemberAdded' ? fact : null;
     if (added && !added.allSessions) this.#unattached.set(added.member.user.id, nowMs + NEW_MS);

@@ -79,10 +79,17 @@ export type LobbyFacts = {
   };
   /** The session requests the address of its call again. */
   lobbyVoiceRepeated: { readonly userId: UserId };
+  /** The lobby is that of a match, whose players have all joined. */
+  lobbyMatched: { readonly ticket: MatchedTicket };
   /** A message was created or changed in the linked channel. */
   lobbyChannelMessage: { readonly guildId: GuildId; readonly news: ChannelMessageNews };
 };
 export type LobbyFact = FactOf<LobbyFacts>;
+
+/** A matched ticket, as its players are shown it. */
+export interface MatchedTicket {
+  readonly user_ids: readonly UserId[];
+}
 
 /** A message of a linked channel, as in its own dispatch. */
 export type ChannelMessageNews =

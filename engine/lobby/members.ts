@@ -7,7 +7,7 @@ import { cleanText } from '../channel/text.ts';
 import type { SessionRef } from '../fanout/direct.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/aggregate.ts';
 import type { By } from '../kernel/authority.ts';
-import type { LobbyFact, LobbyFacts } from './facts.ts';
+import type { LobbyFact, LobbyFacts, MatchedTicket } from './facts.ts';
 import {
   changedLobby,
   INITIAL_FIELDS,
@@ -59,10 +59,11 @@ type MemberCommands = {
     input: { readonly person: Person; readonly lobby: LobbyChange; readonly member: MemberDraft };
     value: LobbyObject;
   };
-  /** Null `members` keeps the members; else only the listed ones remain. */
+  /** Null `members` keeps the members; else only the listed ones remain. `matched`: shown to their players if all are members then. */
   updateLobby: {
     input: {
       readonly change: LobbyChange;
+      readonly matched?: readonly MatchedTicket[];
       readonly members: readonly { readonly person: Person; readonly draft: MemberDraft }[] | null;
     };
     value: LobbyObject;
@@ -267,7 +268,7 @@ function joinLobby(
 
 function updateLobby(
   state: LobbyState,
-  { change, members }: MemberCommands['updateLobby']['input'],
+  { change, members, matched = [] }: MemberCommands['updateLobby']['input'],
   by: By,
   env: Env,
 ): Outcome<LobbyObject, LobbyOutcomeFact> {
@@ -275,7 +276,11 @@ function updateLobby(
   if (no) return refused(no);
   const next = changedLobby(state.lobby, change);
   const facts = members ? replacing(state, members, env) : [];
-  return accepted(shownWith(state, next, facts, by.bot), [...lobbyFacts(state, next), ...facts]);
+  const shown = shownWith(state, next, facts, by.bot);
+  const inside = new Set(shown.members.map(({ id }) => id));
+  const isWhole = matched.every(({ user_ids }) => user_ids.every((id) => inside.has(id)));
+  const matches = matched.map((ticket): LobbyOutcomeFact => ({ type: 'lobbyMatched', ticket }));
+  return accepted(shown, [...lobbyFacts(state, next), ...facts, ...(isWhole ? matches : [])]);
 }
 
 function replacing(
@@ -353,6 +358,7 @@ export const members: LobbyTopic<
   | 'lobbyMemberAdded'
   | 'lobbyMemberUpdated'
   | 'lobbyMemberRemoved'
+  | 'lobbyMatched'
 > = {
   commands: {
     getLobby: {
@@ -422,6 +428,17 @@ export const members: LobbyTopic<
         // Also without a session, for the program that embeds the server.
         { t: 'LOBBY_CREATE', d: gatewayLobby(state), to: sessions },
         { t: 'LOBBY_MEMBER_ADD', d: aboutMember(state, member), to: others(state, member.user.id) },
+      ],
+    },
+    lobbyMatched: {
+      durable: 'record',
+      apply: () => {},
+      dispatches: (state, { ticket }) => [
+        {
+          t: 'GUILDHALL_MATCHMAKING_UPDATE',
+          d: ticket,
+          to: everyone(state).filter(({ userId }) => ticket.user_ids.includes(userId)),
+        },
       ],
     },
     lobbyMemberUpdated: {

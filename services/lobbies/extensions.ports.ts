@@ -1,6 +1,7 @@
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { LobbyExtensionObject } from '../../engine/lobby/extensions.ts';
+import type { MatchedTicket } from '../../engine/lobby/facts.ts';
 import type { Listing } from '../../engine/lobby/lobby.ts';
 import type { MemberDraft } from '../../engine/lobby/members.ts';
 import type { Metadata } from '../../engine/lobby/metadata.ts';
@@ -47,6 +48,8 @@ export interface LobbyExtensions {
       readonly metadata: Metadata | null;
       readonly settings: SettingsChange;
       readonly players: readonly UserId[];
+      /** The tickets of the match, which its players are sent with the lobby. */
+      readonly matched: (lobbyId: ChannelId) => readonly MatchedTicket[];
     },
   ): Promise<Reply<{ readonly lobbyId: ChannelId; readonly missing: readonly UserId[] }>>;
 }

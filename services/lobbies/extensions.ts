@@ -2,8 +2,7 @@ import type { LobbyShell } from '../../actors/lobby/lobby.shell.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { MemberDraft } from '../../engine/lobby/members.ts';
-import type { Metadata } from '../../engine/lobby/metadata.ts';
-import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
 import type { LobbyChange, SettingsChange } from '../../protocol/schemas/lobbyfields.ts';
 import { applicationOf, createEmptyLobby, type LobbyContext, personsOf } from './context.ts';
 import type { LobbyExtensions } from './extensions.ports.ts';
@@ -123,16 +122,8 @@ async function withPasswordHash(
 async function createWith(
   context: LobbyContext,
   applicationId: ApplicationId,
-  {
-    metadata,
-    settings,
-    players,
-  }: {
-    readonly metadata: Metadata | null;
-    readonly settings: SettingsChange;
-    readonly players: readonly UserId[];
-  },
-): Promise<Reply<{ readonly lobbyId: ChannelId; readonly missing: readonly UserId[] }>> {
+  { metadata, settings, players, matched }: Parameters<LobbyExtensions['createWith']>[1],
+): ReturnType<LobbyExtensions['createWith']> {
   const { call } = context;
   const persons = await personsOf(context, applicationId, players);
   if (!persons.ok) return persons;
@@ -142,13 +133,17 @@ async function createWith(
   const lobbyId = created.value;
   const members = players.map((userId) => ({ person: persons.value(lobbyId, userId), draft: {} }));
   try {
-    const filled = await call(lobbyId, 'updateLobby', { change: {}, members }, SYSTEM);
+    const tickets = { matched: matched(lobbyId) };
+    const filled = await call(lobbyId, 'updateLobby', { change: {}, members, ...tickets }, SYSTEM);
     if (!filled.ok) return filled;
     const inside = new Set(filled.value.members.map(({ id }) => id));
     const missing = players.filter((userId) => !inside.has(userId));
     if (missing.length > 0) await call(lobbyId, 'deleteLobby', {}, SYSTEM);
-    // The game starts when all players are in.
-    else await call(lobbyId, 'setSettings', { change: settings }, SYSTEM);
+    // The game starts when all players are in. They know of the match by now, so that it stays, whatever happens.
+    else
+      context.repeat(lobbyId, async () =>
+        served(await call(lobbyId, 'setSettings', { change: settings }, SYSTEM)),
+      );
     return { ok: true, value: { lobbyId, missing } };
   } catch (fault) {
     // The caller creates another lobby, and the players must not stay in this one.

@@ -236,7 +236,7 @@ export class Matchmaker implements Matchmaking {
       pool.waiting.delete(entry.ticket.id);
     }
     pool.making += 1;
-    this.#lobbyFor(pool, match)
+    this.#lobbyFor(pool, entries)
       .then(
         (made) => this.#made(entries, made),
         (error: unknown) => {
@@ -250,14 +250,21 @@ export class Matchmaker implements Matchmaking {
       });
   }
 
-  async #lobbyFor({ applicationId, queue }: Pool, match: readonly Ticket[]): Promise<MatchLobby> {
+  /** The players are sent their tickets as matched in the commit that makes them members: they all know of the match, or none does. */
+  async #lobbyFor({ applicationId, queue }: Pool, entries: readonly TicketEntry[]): Promise<MatchLobby> {
+    const match = entries.map(({ ticket }) => ticket);
     const { metadata = null, game = null, hostGraceSeconds = null } = queue.lobby?.(match) ?? {};
     const settings = { game, host_grace_seconds: hostGraceSeconds };
     const players = match.flatMap((ticket) => ticket.players);
-    return this.#ports.lobbies.extensions.createWith(applicationId, { metadata, settings, players });
+    const matched = (lobbyId: ChannelId) =>
+      entries.map((entry) => objectOf({ ...entry, status: 'matched', lobbyId }));
+    return this.#ports.lobbies.extensions.createWith(applicationId, { metadata, settings, players, matched });
   }
 
-  /** `made` is null after a fault. Tickets that caused the failure fail; the others return to the queue. */
+  /**
+   * `made` is null after a fault. Tickets that caused the failure fail; the others return to the queue, unless another shard owns the
+   * application now.
+   */
   #made(entries: readonly TicketEntry[], made: MatchLobby | null): void {
     const missing = new Set(made?.ok ? made.value.missing : []);
     for (const entry of entries) {
@@ -268,8 +275,8 @@ export class Matchmaker implements Matchmaking {
         continue;
       }
       if (!made?.ok) entry.faults += 1;
-      if (entry.faults >= FAULTS_MAX || entry.ticket.players.some((userId) => missing.has(userId)))
-        this.#end(entry, 'failed');
+      const isLost = entry.faults >= FAULTS_MAX || !this.#ports.routing.owns(entry.pool.applicationId);
+      if (isLost || entry.ticket.players.some((userId) => missing.has(userId))) this.#end(entry, 'failed');
       else entry.pool.waiting.set(entry.ticket.id, entry);
     }
   }
@@ -282,6 +289,8 @@ export class Matchmaker implements Matchmaking {
     this.#ended.set(ticket.id, clock.monotonic());
     for (const userId of ticket.players) {
       this.#players.delete(keyOf(pool.applicationId, userId));
+      // The lobby has sent it.
+      if (status === 'matched') continue;
       const filter = applicationSessions(pool.applicationId);
       notifier.notify(userId, 'GUILDHALL_MATCHMAKING_UPDATE', objectOf(entry), filter);
     }

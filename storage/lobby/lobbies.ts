@@ -140,6 +140,7 @@ export const lobbyStatements: StatementTable<LobbyFacts> = {
   lobbyUserChanged: none,
   lobbyVoiceChanged: none,
   lobbyVoiceRepeated: none,
+  lobbyMatched: none,
   lobbyChannelMessage: none,
 };
 

@@ -325,7 +325,7 @@ function lobbyChanges(write: (id: string, lobby: Lobby) => void): Rows {
   const nothing = () => undefined;
   return {
     ...{ lobbyUpdated: row, lobbySettled: row, lobbyHostChanged: row, lobbyLinked: row, lobbyUnlinked: row },
-    ...{ lobbyListed: nothing, lobbyUnlisted: nothing, lobbyChannelMessage: nothing },
+    ...{ lobbyListed: nothing, lobbyUnlisted: nothing, lobbyChannelMessage: nothing, lobbyMatched: nothing },
   };
 }
 

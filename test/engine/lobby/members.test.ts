@@ -260,6 +260,25 @@ test('a lobby is unknown to other applications in every operation', () => {
   expect(attempts.map(({ code }) => code)).toEqual(attempts.map(() => 10031));
 });
 
+test('a match is shown to the sessions of its players when all of them are members, and to nobody else', () => {
+  const entry = (id: string, more: object = {}) => ({
+    person: person(id, { sessions: [session(id)], ...more }),
+    draft: {},
+  });
+  const matched = [{ user_ids: ['11', '12'] as UserId[] }, { user_ids: ['13'] as UserId[] }];
+  const whole = lobbyWith([]);
+  const entries = [entry('11'), entry('12'), entry('13')];
+  const filled = run(whole, 'updateLobby', { change: {}, members: entries, matched }, SYSTEM);
+  const shown = filled.told.filter(({ t }) => t === 'GUILDHALL_MATCHMAKING_UPDATE');
+  expect(shown.map(({ d, to }) => [d, to])).toEqual([
+    [matched[0], ['s11', 's12']],
+    [matched[1], ['s13']],
+  ]);
+  const without = [entry('11'), entry('12'), entry('13', { full: true })];
+  const short = run(lobbyWith([]), 'updateLobby', { change: {}, members: without, matched }, SYSTEM);
+  expect(short.types).not.toContain('lobbyMatched');
+});
+
 test('the server’s own commands are refused to everyone else', () => {
   const state = lobbyWith([member('11')]);
   const userId = '11' as UserId;
