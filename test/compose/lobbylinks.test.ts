@@ -38,14 +38,16 @@ async function arrange(name: string) {
   };
   const lobbyId = await create();
   const look = setup.guilds.look.bind(setup.guilds);
+  const add = () =>
+    setup.guilds.call(guildId, 'createChannel', { draft: { name: 'second', type: 0 } } as never, asOwner);
   return {
-    ...{ channel, lobbyId, create },
-    link: (id = lobbyId) => setup.lobbies.link(id, channel.id, owner.authority),
+    ...{ channel, lobbyId, create, add },
+    link: (id = lobbyId, to: string = channel.id) => setup.lobbies.link(id, to as never, owner.authority),
     unlink: () => setup.lobbies.link(lobbyId, null, owner.authority),
     unlinkChannel: () => setup.lobbies.unlinkChannel(channel.id, owner.authority),
     /** The lobby that the channel names, and the channel that the lobby names. */
-    async halves(id = lobbyId) {
-      const found = await look(guildId, ({ channels: known }) => known.get(channel.id)?.linked_lobby);
+    async halves(id = lobbyId, ofChannel: string = channel.id) {
+      const found = await look(guildId, ({ channels: known }) => known.get(ofChannel as never)?.linked_lobby);
       const stored = await setup.storage.lobbies.load(id);
       const named = found && 'lobby_id' in found ? found.lobby_id : null;
       return [named, stored?.lobby.linked?.channel.id ?? null];
@@ -84,6 +86,16 @@ function failingLook(end: () => unknown, meanwhile: () => Promise<unknown> = asy
 const CONFLICT = { ok: false, refusal: { status: 409 } };
 
 describe('a lobby that is linked to a channel', () => {
+  test('frees the channel when it is linked to another', async () => {
+    const { link, halves, lobbyId, add, create } = await arrange('moving');
+    const second = must(await add()) as { readonly id: string };
+    expect((await link()).ok).toBe(true);
+    expect((await link(lobbyId, second.id)).ok).toBe(true);
+    expect(await halves(lobbyId, second.id)).toEqual([lobbyId, second.id]);
+    expect(await halves()).toEqual([null, second.id]);
+    expect((await link(await create())).ok).toBe(true);
+  });
+
   test('stays linked when the channel is being unlinked from an earlier lobby', async () => {
     const { link, unlinkChannel, halves, create, channel, unlink } = await arrange('earlier');
     const next = await create();

@@ -41,6 +41,26 @@ describe('friendship', () => {
     expect(await between(ann, bob)).toEqual([]);
   });
 
+  it('counts the relations of each user for that user: who has the most friends or blocks makes no more, and the other may block', async () => {
+    const [ann, bob, eve] = [await instance.person(), await instance.person(), await instance.person()];
+    const { relationships } = instance.social;
+    await relationships.request(bob, ann.userId, null);
+    await relationships.request(ann, eve.userId, null);
+    const { counts } = instance.storage.relationships;
+    const full = { 1: 1_000, 2: 5_000 };
+    Object.assign(instance.storage.relationships, {
+      counts: async (...args: Parameters<typeof counts>) => (args[0] === ann.userId ? full : counts(...args)),
+    });
+    try {
+      expect(codeOf(await relationships.request(ann, bob.userId, null))).toBe(30_002);
+      expect(codeOf(await relationships.request(eve, ann.userId, null))).toBe(30_002);
+      expect(codeOf(await relationships.block(ann, bob.userId))).toBe(30_002);
+      expect(codeOf(await relationships.block(bob, ann.userId))).toBeNull();
+    } finally {
+      Object.assign(instance.storage.relationships, { counts });
+    }
+  });
+
   it('is made once when users request each other at once', async () => {
     const [ann, bob] = [await instance.person(), await instance.person()];
     const { relationships } = instance.social;
