@@ -166,7 +166,8 @@ async function joined(
     const { permissions } = described.value;
     return reply.ok ? { ok: true, value: { instance: reply.value, permissions } } : reply;
   }
-  await owner.leave({ ...request, connectionId: null });
+  // An overloaded guild does not know whether the participant has lost access.
+  if (no === null || no.status < 500) await owner.leave({ ...request, connectionId: null });
   return refused(no ?? refusal('MISSING_ACCESS'));
 }
 

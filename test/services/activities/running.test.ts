@@ -1,8 +1,10 @@
 // Goal: a shard takes over the running activities of the owners that move to it, also when the database does not answer at first.
 import { afterEach, expect, test } from 'vitest';
+import { HERE } from '../../../actors/placement/routing.ts';
 import { Lifetime } from '../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+import { refusal } from '../../../protocol/refusal.ts';
 import { startRunningActivities } from '../../../services/activities/running.ts';
 
 const clock = new VirtualClock();
@@ -60,4 +62,39 @@ test('the takeover is repeated until the database answers, later and later', asy
     .slice(1)
     .map((atMs, index) => atMs - (index === 0 ? startedMs : (attempts[index] ?? 0)));
   expect(gaps.map((ms) => Math.floor(ms / 1_000))).toEqual([0, 1, 2, 4]);
+});
+
+test('a renewal removes the participant when access is refused, and not when the guild is overloaded', async () => {
+  const written: number[] = [];
+  let described: object = { ok: true, value: { type: 1, permissions: '0' } };
+  const ports = {
+    storage: {
+      activities: { owners: async () => [], ofOwner: async () => [] },
+      applications: { get: async () => ({ activity: { urlMappings: [{ prefix: '/' }] } }) },
+      privateChannels: { get: async () => null },
+    },
+    commitAsOwner: async (_: string, facts: readonly { instance?: { connections: readonly object[] } }[]) =>
+      void written.push(facts[0]?.instance?.connections.length ?? 0),
+    places: { describe: async () => described },
+    notifier: { notify: () => undefined },
+    ...{ routing: HERE, wheel, scope: new Lifetime(clock), nextId: () => '900' },
+    nowMs: () => clock.now(),
+    onFault: () => undefined,
+  };
+  const { join } = startRunningActivities(ports as never);
+  const request = {
+    ownerId: '2',
+    guildId: null,
+    channelId: '2',
+    applicationId: '3',
+    userId: '4',
+    connectionId: 'a',
+  };
+  expect(await join(request as never)).toMatchObject({ ok: true });
+  described = { ok: false, refusal: refusal('API_OVERLOADED') };
+  expect(await join(request as never)).toMatchObject({ refusal: { status: 503 } });
+  expect(written).toEqual([1]);
+  described = { ok: false, refusal: refusal('MISSING_ACCESS') };
+  expect(await join(request as never)).toMatchObject({ refusal: { status: 403 } });
+  expect(written).toEqual([1, 0]);
 });
