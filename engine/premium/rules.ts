@@ -1,4 +1,5 @@
 import type { EntitlementId, SkuId, SubscriptionId, UserId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
 import {
   type Billing,
   type Entitlement,
@@ -10,8 +11,9 @@ import {
   type Sku,
   type Subscription,
 } from '../../protocol/premium.ts';
-import { refusal } from '../../protocol/refusal.ts';
+import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { accepted, type Env, refused } from '../kernel/aggregate.ts';
+import { nameObjection } from '../user/user.ts';
 import { follow, lapse } from './billing.ts';
 import { orderOf, paid, refunded } from './orders.ts';
 import type { PremiumFact } from './premium.ts';
@@ -123,6 +125,13 @@ const slugOf = (name: string): string =>
     .replaceAll(/[^a-z0-9]+/g, '-')
     .replaceAll(/^-|-$/g, '');
 
+/** The refusal of a SKU's name: the rule of every other name. Null for a valid one. */
+function nameRefusal(name: string): Refusal | null {
+  const { sku_name_chars_max: max } = LIMITS;
+  if (name.length <= max) return nameObjection(name, 'name');
+  return invalidField(['name'], 'BASE_TYPE_MAX_LENGTH', `Must be ${max} or fewer in length.`);
+}
+
 /** A subscription comes with a group, which is not for sale. */
 function createSku(
   { applicationId, skus }: Shelf,
@@ -130,6 +139,8 @@ function createSku(
   env: Env,
 ): Decision {
   if (skus.length + 2 > SKUS_MAX) return refused(refusal('INVALID_SKU'));
+  const malformed = nameRefusal(name);
+  if (malformed) return refused(malformed);
   const base = { application_id: applicationId, name, slug: slugOf(name) };
   const { DURABLE, CONSUMABLE, SUBSCRIPTION, GROUP } = SKU_TYPE;
   const { GUILD, USER } = SKU_FLAG;
@@ -151,6 +162,8 @@ function editSku({ skus }: Shelf, { skuId, name, available }: CommandOf<'editSku
   const flags =
     available === undefined ? before.flags : available ? before.flags | AVAILABLE : before.flags & ~AVAILABLE;
   const isRenamed = name !== undefined && name !== before.name;
+  const malformed = isRenamed ? nameRefusal(name) : null;
+  if (malformed) return refused(malformed);
   if (flags === before.flags && !isRenamed) return accepted(null);
   const named = isRenamed ? { name, slug: slugOf(name) } : {};
   return accepted(null, [{ type: 'skuWritten', sku: { ...before, ...named, flags } }]);

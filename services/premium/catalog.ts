@@ -1,9 +1,7 @@
 import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
 import type { ApplicationId, SkuId, UserId } from '../../protocol/ids.ts';
-import { LIMITS } from '../../protocol/limits.ts';
-import { nameProblem } from '../../protocol/names.ts';
 import { SKU_TYPE, type Sku } from '../../protocol/premium.ts';
-import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { SecurityTrail } from '../../protocol/security.ts';
 import type { Storage } from '../../storage/ports.ts';
 import type { Teams } from '../applications/teams.ts';
@@ -56,7 +54,7 @@ export function createCatalog({ storage, teams, premium, security, isOpen }: Cat
       return denied ? refused(denied) : { ok: true, value: await storage.premium.skus(applicationId) };
     },
     async create(applicationId, userId, wanted) {
-      const denied = (await denial(applicationId, userId)) ?? nameRefusal(wanted.name);
+      const denied = await denial(applicationId, userId);
       if (denied) return refused(denied);
       const made = await premium.run(applicationId, { kind: 'createSku', ...wanted, available: false });
       if (!made.ok) return made;
@@ -67,7 +65,7 @@ export function createCatalog({ storage, teams, premium, security, isOpen }: Cat
       return { ok: true, value: sku };
     },
     async edit(applicationId, userId, skuId, change) {
-      const denied = (await denial(applicationId, userId)) ?? nameRefusal(change.name);
+      const denied = await denial(applicationId, userId);
       if (denied) return refused(denied);
       const edited = await premium.run(applicationId, { kind: 'editSku', skuId, ...change });
       if (!edited.ok) return edited;
@@ -83,12 +81,3 @@ export function createCatalog({ storage, teams, premium, security, isOpen }: Cat
 }
 
 const CLOSED = 'The operator of this server manages what applications sell.';
-
-function nameRefusal(name: string | undefined): Refusal | null {
-  if (name === undefined) return null;
-  const problem = nameProblem(name);
-  if (problem) return invalidField(['name'], problem.code, problem.message);
-  const { sku_name_chars_max: max } = LIMITS;
-  if (name.length <= max) return null;
-  return invalidField(['name'], 'BASE_TYPE_MAX_LENGTH', `Must be ${max} or fewer in length.`);
-}

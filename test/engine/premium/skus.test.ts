@@ -54,6 +54,18 @@ describe('a new SKU', () => {
     }
   });
 
+  test.each([
+    'Lantern\u001b[31m',
+    'Lantern\u009b31m',
+    'Lantern\u202e',
+    'two\nlines',
+    ' \u2800 ',
+    'x'.repeat(257),
+  ])('is refused with the name %j', (name) => {
+    expect(create({ name })).toBe(50_035);
+    expect(edit({ name })).toBe(50_035);
+  });
+
   test('is refused beyond 100 of an application, with the groups of subscriptions', () => {
     const of = (count: number) =>
       Array.from({ length: count }, (_, no) => ({ ...lantern, id: snowflakeOf(BigInt(no)) }));
