@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { terminalJson, terminalText } from '../protocol/names.ts';
 import { present } from '../protocol/present.ts';
 import type { CallPage, ListedCall, ListedMember } from '../transports/admin/calls.ts';
 import { type RemoteFlags, remoteOf } from './remote.ts';
@@ -40,7 +41,7 @@ async function show(world: World, flags: Flags): Promise<void> {
   const isDrawn = world.terminal !== null && !flags.json;
   if (flags.once || !(flags.watch || isDrawn)) {
     const page = await read();
-    world.out(flags.json ? JSON.stringify(page) : linesOf(page).join('\n'));
+    world.out(flags.json ? terminalJson(page) : linesOf(page).join('\n'));
     return;
   }
   let isOver = false;
@@ -49,7 +50,7 @@ async function show(world: World, flags: Flags): Promise<void> {
   });
   while (!isOver) {
     const page = await read();
-    if (flags.json) world.out(JSON.stringify(page));
+    if (flags.json) world.out(terminalJson(page));
     else
       world.out(
         isDrawn ? HOME + fitted(linesOf(page), world.terminal?.() ?? null) : linesOf(page).join('\n'),
@@ -78,11 +79,12 @@ function linesOf({ voice, total, calls }: CallPage): string[] {
   const members = calls.reduce((sum, call) => sum + call.members.length, 0);
   const last = calls.at(-1);
   const isAll = calls.length === total || last === undefined;
-  return [
+  const lines = [
     `${counted(total, 'call')}${isAll ? '' : `, ${calls.length} of them here`}, ${counted(members, 'member')}`,
     ...calls.flatMap((call) => ['', headOf(call), ...tableOf(call.members)]),
     ...(isAll ? [] : ['', `There may be more. Next: guildhall calls --after ${last.call_id}`]),
   ];
+  return lines.map(terminalText);
 }
 
 function headOf({ call_id, guild_id, age_ms, dave, members }: ListedCall): string {

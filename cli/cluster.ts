@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { terminalText } from '../protocol/names.ts';
 import { present } from '../protocol/present.ts';
 import type { FrontRow, FrontStatus } from '../transports/admin/front.ts';
 import { type Remote, type RemoteFlags, remoteOf } from './remote.ts';
@@ -90,7 +91,7 @@ async function restart(world: World, flags: Flags): Promise<void> {
     if (state === 'stopped') continue;
     await empty(world, ask, id, flags, true);
     await served(world, ask, id, before, flags);
-    if (!flags.json) world.out(`${id} was restarted.`);
+    if (!flags.json) world.out(terminalText(`${id} was restarted.`));
   }
   const now = await statusOf(ask);
   printResult(world, flags.json === true, now, ['All shards were restarted. Next: guildhall cluster status']);
@@ -155,7 +156,7 @@ async function until<Seen>(
   for (let last = ''; ; await world.pause(LOOK_MS)) {
     const now = missing(await look());
     if (now === null) return;
-    if (now !== last && !json) world.out(now);
+    if (now !== last && !json) world.out(terminalText(now));
     last = now;
     if (performance.now() > giveUpMs)
       throw new CommandError(

@@ -1,4 +1,5 @@
 import { isRecord } from '../protocol/json.ts';
+import { terminalText } from '../protocol/names.ts';
 
 const RESET = '\u001b[0m';
 const LEVELS: Readonly<Record<number, { readonly name: string; readonly colour: string }>> = {
@@ -13,8 +14,6 @@ const DIM = '\u001b[2m';
 /** Fields that are shown in their own place, or say nothing on a person's own machine. */
 const SHOWN = new Set(['level', 'time', 'msg', 'err', 'pid', 'hostname', 'name']);
 const VALUE_CHARACTERS_MAX = 200;
-/** Control characters, which a client could use to move the cursor or recolour a terminal. */
-const CONTROLS = /[\p{Cc}\u2028\u2029]/gu;
 
 /**
  * A line of the log as a person reads it: local time, level, sentence, fields, and the stack of an error below. A line that is no
@@ -22,21 +21,21 @@ const CONTROLS = /[\p{Cc}\u2028\u2029]/gu;
  */
 export function prettyLine(line: string, coloured: boolean): string {
   const entry = entryOf(line);
-  if (entry === null) return `${clean(line.trimEnd())}\n`;
+  if (entry === null) return `${terminalText(line.trimEnd())}\n`;
   const { name: levelName, colour } = LEVELS[Number(entry.level)] ?? {
     name: String(entry.level),
     colour: '',
   };
   const paint = (text: string, code: string): string =>
     coloured && code !== '' ? code + text + RESET : text;
-  const shard = typeof entry.name === 'string' ? `${clean(entry.name)} ` : '';
+  const shard = typeof entry.name === 'string' ? `${terminalText(entry.name)} ` : '';
   const fields = Object.entries(entry)
     .filter(([name]) => !SHOWN.has(name))
-    .map(([name, value]) => `${clean(name)}=${shownValue(value)}`);
+    .map(([name, value]) => `${terminalText(name)}=${shownValue(value)}`);
   const head = [
     paint(timeOf(entry.time), DIM),
-    paint(clean(levelName).padEnd(5), colour),
-    `${shard}${clean(String(entry.msg ?? ''))}`,
+    paint(terminalText(levelName).padEnd(5), colour),
+    `${shard}${terminalText(String(entry.msg ?? ''))}`,
     ...(fields.length > 0 ? [paint(fields.join(' '), DIM)] : []),
   ];
   return `${[head.join(' '), ...stackOf(entry.err)].join('\n')}\n`;
@@ -51,8 +50,6 @@ function entryOf(line: string): Record<string, unknown> | null {
   }
 }
 
-const clean = (text: string): string => text.replaceAll(CONTROLS, ' ');
-
 function timeOf(time: unknown): string {
   const date = new Date(Number(time));
   if (Number.isNaN(date.getTime())) return '--:--:--.---';
@@ -64,7 +61,7 @@ function timeOf(time: unknown): string {
 function shownValue(value: unknown): string {
   const text =
     typeof value === 'string' && /^[\w.:/@-]+$/.test(value) ? value : (JSON.stringify(value) ?? '');
-  const plain = clean(text);
+  const plain = terminalText(text);
   return plain.length > VALUE_CHARACTERS_MAX ? `${plain.slice(0, VALUE_CHARACTERS_MAX)}…` : plain;
 }
 
@@ -72,5 +69,5 @@ function shownValue(value: unknown): string {
 function stackOf(error: unknown): readonly string[] {
   if (!isRecord(error)) return [];
   const text = typeof error.stack === 'string' ? error.stack : String(error.message ?? '');
-  return text.split('\n').map((line) => `    ${clean(line.trim())}`);
+  return text.split('\n').map((line) => `    ${terminalText(line.trim())}`);
 }

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { terminalJson, terminalText } from '../protocol/names.ts';
 import { addBackupCommands } from './backup.ts';
 import { addCallsCommand } from './calls.ts';
 import { addClockCommand } from './clock.ts';
@@ -92,11 +93,14 @@ function copySettings(command: Command): void {
   }
 }
 
+/** The message of an error may have text of a file or a server, and several lines. */
+const printable = (text: string): string => text.split('\n').map(terminalText).join('\n');
+
 function report(world: World, json: boolean, error: unknown): void {
   const known = environmentFailure(error);
   const message = known?.message ?? (error instanceof Error ? error.message : String(error));
   const advice = known?.advice ?? 'This should not happen: please report it with the lines above.';
-  if (known === null && error instanceof Error) world.err(error.stack ?? '');
-  if (json) world.out(JSON.stringify({ error: { message, advice } }));
-  else world.err(`guildhall: ${message}\n${advice}`);
+  if (known === null && error instanceof Error) world.err(printable(error.stack ?? ''));
+  if (json) world.out(terminalJson({ error: { message, advice } }));
+  else world.err(printable(`guildhall: ${message}\n${advice}`));
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { isRecord } from '../protocol/json.ts';
+import { terminalJson, terminalText } from '../protocol/names.ts';
 import { wholeFrom } from './flags.ts';
 import { type RemoteFlags, remoteOf } from './remote.ts';
 import { type Reading, ratesOf, readingOf, topLines } from './toprates.ts';
@@ -45,9 +46,9 @@ async function watch(world: World, flags: TopFlags): Promise<void> {
     const now = await read();
     const rates = ratesOf(before, now);
     before = now;
-    if (flags.json === true) world.out(JSON.stringify(rates));
+    if (flags.json === true) world.out(terminalJson(rates));
     else {
-      const lines = topLines(rates).join('\n');
+      const lines = topLines(rates).map(terminalText).join('\n');
       world.out(world.terminal === null ? lines : CLEAR + lines);
     }
   }

@@ -1,4 +1,5 @@
 import type { Engine, EngineOptions } from '../embedding.ts';
+import { terminalJson, terminalText } from '../protocol/names.ts';
 import type { Channel } from '../transports/cluster/channel.ts';
 
 export type PortKey =
@@ -71,8 +72,11 @@ export class CommandError extends Error {
   }
 }
 
-/** Prints a command's result: one JSON line for tools, or lines for people. */
+/**
+ * Prints a command's result: one JSON line for tools, or lines for people. The lines may have names from files and servers,
+ * whose characters must not steer the terminal.
+ */
 export function printResult(world: World, json: boolean, value: unknown, lines: readonly string[]): void {
-  if (json) world.out(JSON.stringify(value));
-  else for (const line of lines) world.out(line);
+  if (json) world.out(terminalJson(value));
+  else for (const line of lines) world.out(terminalText(line));
 }

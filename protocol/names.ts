@@ -77,6 +77,27 @@ const DIRECTION_CONTROLS = /[\u202a-\u202e\u2066-\u2069]/gu;
  */
 export const withoutDirectionControls = (text: string): string => text.replace(DIRECTION_CONTROLS, '');
 
+/**
+ * Characters that steer a terminal or reorder a line of it: controls, halves of surrogate pairs, marks, embeddings and
+ * overrides of direction, separators of lines, interlinear annotations.
+ */
+const STEERING = /[\p{Cc}\p{Cs}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb]/gu;
+
+/**
+ * A line of text for a terminal. Text of files, servers and clients may have escape sequences and direction overrides;
+ * each of their characters becomes U+FFFD.
+ *
+ * @source https://www.cve.org/CVERecord?id=CVE-2021-42574; ECMA-48, section 5.4, "Control sequences"
+ */
+export const terminalText = (text: string): string => text.replace(STEERING, '\ufffd');
+
+/** JSON for a terminal: the same value as `JSON.stringify` gives, with the characters that steer a terminal escaped. */
+export const terminalJson = (value: unknown): string =>
+  (JSON.stringify(value) ?? 'null').replace(
+    STEERING,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+
 /** Blank although Unicode counts them as visible: blanks of braille, of notation and of hieroglyphs. */
 const BLANK_SYMBOLS = '\\u2800\\ufffc\\u{16fe4}\\u{1d159}\\u{13441}\\u{13442}';
 const NOTHING_SEEN = new RegExp(

@@ -1,4 +1,5 @@
 import { isRecord } from '../../protocol/json.ts';
+import { terminalText } from '../../protocol/names.ts';
 
 /** The largest file of an archive. Its line is one string, and a string has at most 2^29 characters. */
 export const FILE_BYTES_MAX = 256 << 20;
@@ -9,11 +10,6 @@ const LINE_BYTES_MAX = Math.ceil(FILE_BYTES_MAX / 3) * 4 + 4_096;
 const FILE_COMMAS = 3;
 const EXCERPT_CHARACTERS = 60;
 const NEWLINE = 0x0a;
-// C0, DEL and C1 control characters, and characters that change the direction of text.
-const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
-
-/** Whether a terminal can print a text. */
-export const isPrintable = (text: string): boolean => text.search(UNPRINTABLE) === -1;
 
 /** An archive is damaged, or does not fit this server. The message is for the operator. */
 export class ArchiveFault extends Error {
@@ -21,8 +17,7 @@ export class ArchiveFault extends Error {
 }
 
 /** An excerpt of an archive's text that a terminal can print. */
-export const excerpt = (text: unknown): string =>
-  String(text).slice(0, EXCERPT_CHARACTERS).replace(UNPRINTABLE, '\ufffd');
+export const excerpt = (text: unknown): string => terminalText(String(text).slice(0, EXCERPT_CHARACTERS));
 
 /** Splits a file into lines. @throws ArchiveFault for a line that is longer than any that an export writes. */
 export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {

@@ -1,19 +1,13 @@
 import { createHash } from 'node:crypto';
 import { isSnowflake, snowflakeMs } from '../../protocol/ids.ts';
 import { isRecord } from '../../protocol/json.ts';
+import { nameProblem } from '../../protocol/names.ts';
 import { isReservedUsername, usernameKeys } from '../../protocol/usernames.ts';
 import { isBlobKey } from '../blob/blobkey.ts';
 import type { Blobs } from '../blob/blobs.ts';
 import { type Driver, refusedByDatabase, type Sql } from '../database/driver.ts';
 import { folded } from '../guild/members.ts';
-import {
-  ArchiveFault,
-  excerpt,
-  FILE_BYTES_MAX,
-  isPrintable,
-  objectOf,
-  ROW_CHARACTERS_MAX,
-} from './archivelines.ts';
+import { ArchiveFault, excerpt, FILE_BYTES_MAX, objectOf, ROW_CHARACTERS_MAX } from './archivelines.ts';
 import { FORMAT, type GuildSums, ROWS_AT_ONCE, schemaOf } from './guildarchive.ts';
 import { checkFree, checkImported } from './importchecks.ts';
 import { FILE_OWNERS, fileOwner, GUILD_TABLES, ownerColumn, publicUser } from './ownership.ts';
@@ -316,9 +310,9 @@ class GuildReader {
   }
 }
 
-/** A name that is shown and that a terminal can print. */
+/** A name by the rules of names; `user` in place of one that breaks them. */
 const nameOf = (name: string): string =>
-  usernameKeys(name).length === 0 || !isPrintable(name) || [...name].length > USERNAME_CHARACTERS_MAX
+  usernameKeys(name).length === 0 || nameProblem(name) !== null || [...name].length > USERNAME_CHARACTERS_MAX
     ? 'user'
     : name;
 

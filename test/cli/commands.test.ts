@@ -45,6 +45,35 @@ describe('descriptions', () => {
 });
 
 describe('records', () => {
+  /** A window title, a red C1 sequence, a direction override and a second line. */
+  const STEERING = '\u001b]0;x\u0007\u009b31m\u202eharbour\n1 Forged';
+  const steers = (lines: readonly string[]) => /[\p{Cc}\u202e]/u.test(lines.join(''));
+
+  test('names of a server do not steer the terminal, and JSON keeps their characters', async () => {
+    const lists: (readonly string[])[] = [];
+    await run(['dev', '--json', '--port', '0'], {
+      whileRunning: async ([line]) => {
+        const { admin } = JSON.parse(line!);
+        const env = { GUILDHALL_ADMIN_URL: admin.url, GUILDHALL_ADMIN_TOKEN: admin.token };
+        await run(['guild', 'create', STEERING, '--owner', '7'], { env });
+        for (const more of [[], ['--json']]) lists.push((await run(['guild', 'list', ...more], { env })).out);
+      },
+    });
+    const [lines, json] = lists as [readonly string[], readonly string[]];
+    expect(lists.map(steers)).toEqual([false, false]);
+    const named = lines.filter((line) => line.includes('harbour'));
+    expect(named).toEqual([expect.stringContaining('31m\ufffdharbour\ufffd1 Forged')]);
+    const guilds: { readonly name: string }[] = JSON.parse(json[0]!).guilds;
+    expect(guilds.map(({ name }) => name)).toContain(STEERING);
+  });
+
+  test('the message of an error does not steer the terminal', async () => {
+    const { err } = await against(['user', 'show', STEERING]);
+    expect(err).toHaveLength(1);
+    expect(steers(err[0]!.split('\n'))).toBe(false);
+    expect(err[0]).toContain('harbour');
+  });
+
   test('a guild is deleted only with --yes, and the command lists the data that would be lost', async () => {
     const { exitCode, err, asked } = await against(['guild', 'delete', '1003']);
     expect([exitCode, asked.filter((each) => Array.isArray(each) && each[0] === 'deleteGuild')]).toEqual([
