@@ -42,6 +42,9 @@ const auditLogEntry = object(
   'AuditLogEntry',
 );
 
+export interface AuditLogEntry extends ValueOf<typeof auditLogEntry> {}
+export const AuditLogEntry: Schema<AuditLogEntry> = auditLogEntry;
+
 const auditLog = object(
   {
     audit_log_entries: list(auditLogEntry),

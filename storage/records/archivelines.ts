@@ -50,14 +50,14 @@ const isFlat = (line: string): boolean =>
   line.split(',', FILE_COMMAS + 2).length <= FILE_COMMAS + 1;
 
 /** The object of a line. @throws ArchiveFault when it is something else, or too large. */
-export function objectOf(line: string): Record<string, unknown> {
+export function objectOf(line: string, number: number): Record<string, unknown> {
   if (line.length > ROW_CHARACTERS_MAX && !isFlat(line))
-    throw new ArchiveFault(`A row has more than ${ROW_CHARACTERS_MAX} characters.`);
+    throw new ArchiveFault(`Line ${number} has more than ${ROW_CHARACTERS_MAX} characters.`);
   try {
     const value: unknown = JSON.parse(line);
     if (isRecord(value)) return value;
   } catch {
     // Answered below.
   }
-  throw new ArchiveFault(`A line is no JSON object: ${excerpt(line)}`);
+  throw new ArchiveFault(`Line ${number} is no JSON object: ${excerpt(line)}`);
 }

@@ -5,12 +5,16 @@ import { nameProblem } from '../../protocol/names.ts';
 import { isReservedUsername, usernameKeys } from '../../protocol/usernames.ts';
 import { isBlobKey } from '../blob/blobkey.ts';
 import type { Blobs } from '../blob/blobs.ts';
-import { type Driver, refusedByDatabase, type Sql } from '../database/driver.ts';
+import type { Driver, Sql } from '../database/driver.ts';
 import { folded } from '../guild/members.ts';
-import { ArchiveFault, excerpt, FILE_BYTES_MAX, objectOf, ROW_CHARACTERS_MAX } from './archivelines.ts';
-import { FORMAT, type GuildSums, ROWS_AT_ONCE, schemaOf } from './guildarchive.ts';
+import { ArchiveFault, excerpt, FILE_BYTES_MAX, objectOf } from './archivelines.ts';
+import { FORMAT, type GuildSums, schemaOf } from './guildarchive.ts';
+import { PERSON } from './guildrows.ts';
 import { checkFree, checkImported } from './importchecks.ts';
 import { FILE_OWNERS, fileOwner, GUILD_TABLES, ownerColumn, publicUser } from './ownership.ts';
+import { faultIn, type RowFault } from './rowcheck.ts';
+import { faultInRow } from './rowcolumns.ts';
+import { faultOf, RowInserter } from './rowinserter.ts';
 
 const USERNAME_CHARACTERS_MAX = 32;
 /** Numbers that are tried for a taken name, before the person's id is added to it. */
@@ -20,7 +24,10 @@ const AHEAD_MS_MAX = 24 * 60 * 60_000;
 const IMAGE_TYPE = /^(?:image\/(?:png|jpeg|gif|webp|avif|apng)|audio\/(?:mpeg|ogg|wav)|application\/json)$/;
 const ATTACHMENT_TYPE = /^[\w.+-]{1,64}\/[\w.+-]{1,64}(?:; ?charset=[\w-]{1,32})?$/;
 /** Columns that a row's data repeats. */
-const REPEATED = ['id', 'guild_id', 'channel_id', 'user_id'];
+const REPEATED = [
+  ...['id', 'guild_id', 'channel_id', 'user_id', 'parent_id', 'target_id'],
+  ...['code', 'type', 'action_type', 'due_ms'],
+];
 
 interface ImportStores {
   readonly driver: Driver;
@@ -50,7 +57,7 @@ export async function importGuild(
   try {
     return await driver.transaction(async (sql) => {
       const reading = new GuildReader(sql, new FileWriter(blobs, written), nowMs);
-      for await (const line of lines) if (line !== '') await reading.add(line);
+      for await (const line of lines) await reading.add(line);
       return reading.end();
     });
   } catch (error) {
@@ -59,25 +66,6 @@ export async function importGuild(
     if (fault && blobs) for (const key of written) await blobs.delete(key);
     throw fault ?? error;
   }
-}
-
-/** The fault of the file that an error reports, or null when the environment failed. */
-function faultOf(error: unknown): ArchiveFault | null {
-  if (error instanceof ArchiveFault) return error;
-  if (error instanceof RangeError) return new ArchiveFault('A row is nested too deeply.', { cause: error });
-  if (!(error instanceof Error) || !refusedByDatabase(error)) return null;
-  // Class 22: malformed values; 23: broken constraints; 54: limits.
-  const code = 'code' in error ? String(error.code) : '';
-  if (!/^(?:22|23|54)/.test(code)) return null;
-  return new ArchiveFault(`The database refuses a row (${code}): ${excerpt(error.message)}`, {
-    cause: error,
-  });
-}
-
-interface Column {
-  readonly name: string;
-  readonly type: string;
-  readonly identity: string;
 }
 
 /** Writes the files of an import, and notes which it wrote. */
@@ -117,24 +105,26 @@ class GuildReader {
   readonly #nowMs: number;
   readonly #sum = createHash('sha256');
   readonly #renamed: string[] = [];
-  readonly #columns = new Map<string, readonly Column[]>();
+  readonly #rows: RowInserter;
   #id: string | null = null;
   #counts = { rows: 0, people: 0, files: 0 };
-  #page: { readonly table: string; readonly rows: object[]; characters: number } = {
-    ...{ table: '', rows: [], characters: 0 },
-  };
+  /** The line that is read, from 1, and the table of its row. */
+  #at = { line: 0, table: '' };
   #newest = 0n;
   #checked = false;
   #ended: string | null = null;
 
   constructor(sql: Sql, files: FileWriter, nowMs: number) {
     this.#sql = sql;
+    this.#rows = new RowInserter(sql);
     this.#files = files;
     this.#nowMs = nowMs;
   }
 
   async add(line: string): Promise<void> {
-    const value = objectOf(line);
+    this.#at = { line: this.#at.line + 1, table: '' };
+    if (line === '') return;
+    const value = objectOf(line, this.#at.line);
     if (this.#ended !== null) throw new ArchiveFault('The archive continues after its end.');
     if (value.kind === 'end') {
       this.#ended = String(value.sha256);
@@ -145,10 +135,10 @@ class GuildReader {
     else if (this.#id === null) throw new ArchiveFault('The file does not begin with a guild.');
     else if (value.kind === 'file') await this.#file(value);
     else if (this.#checked || !isRecord(value.row))
-      throw new ArchiveFault(`Misplaced line: ${excerpt(line)}`);
+      throw new ArchiveFault(`Line ${this.#at.line} is misplaced: ${excerpt(line)}`);
     else if (value.kind === 'person') await this.#person(value.row);
     else if (value.kind === 'row') await this.#row(String(value.table), value.row, line.length);
-    else throw new ArchiveFault(`Unknown line: ${excerpt(line)}`);
+    else throw new ArchiveFault(`Line ${this.#at.line} is of an unknown kind: ${excerpt(line)}`);
   }
 
   async end(): Promise<GuildImported> {
@@ -195,19 +185,22 @@ class GuildReader {
   /** Flushes the rows, and checks them before the first file. */
   async #check(guildId: string): Promise<void> {
     if (this.#checked) return;
-    await this.#flush();
+    await this.#rows.flush();
     await checkImported(this.#sql, guildId);
     this.#checked = true;
   }
 
   /** Adds a person who does not exist; a taken username gets a number. */
   async #person(row: Record<string, unknown>): Promise<void> {
-    await this.#flush();
+    await this.#rows.flush();
+    this.#at.table = 'users';
     this.#counts.people += 1;
     const data = publicUser(row.data);
     const id = String(row.id);
     this.#see(id);
-    if (data.id !== id) throw new ArchiveFault(`The ids of person ${excerpt(id)} differ.`);
+    if (data.id !== id) throw this.#fault('its ids differ.');
+    const fault = faultIn(PERSON, data, 'data');
+    if (fault) throw this.#malformed(fault);
     const [there] = await this.#sql.query('SELECT 1 AS one FROM users WHERE id = $1', [id]);
     if (there) {
       this.#files.known.add(id);
@@ -218,9 +211,9 @@ class GuildReader {
     const username = data.bot === true ? nameOf(name) : await this.#freeName(id, name);
     if (username !== name) this.#renamed.push(`${excerpt(name)} is ${username} here`);
     const globalName = typeof data.global_name === 'string' ? data.global_name : null;
-    await this.#insert('users', [
+    await this.#rows.insert('users', this.#at.line, [
       {
-        ...{ id, data: { ...data, username, global_name: globalName } },
+        ...{ id, data: { ...data, flags: 0, username, global_name: globalName } },
         ...{ username_search: folded(username), name_search: folded(globalName) },
       },
     ]);
@@ -245,24 +238,20 @@ class GuildReader {
   }
 
   async #row(table: string, row: Record<string, unknown>, characters: number): Promise<void> {
-    if (!Object.hasOwn(GUILD_TABLES, table))
-      throw new ArchiveFault(`A guild has no table ${excerpt(table)}.`);
-    if (String(row[ownerColumn(table)]) !== this.#id)
-      throw new ArchiveFault(`A row of ${table} belongs to another guild.`);
+    if (!Object.hasOwn(GUILD_TABLES, table)) throw this.#fault(`a guild has no table ${excerpt(table)}.`);
+    this.#at.table = table;
+    if (String(row[ownerColumn(table)]) !== this.#id) throw this.#fault('it belongs to another guild.');
     this.#counts.rows += 1;
-    for (const { name, type } of await this.#columnsOf(table))
+    const columns = await this.#rows.columnsOf(table);
+    for (const { name, type } of columns)
       if (type === 'bigint' && /^id$|_id$/.test(name) && row[name] !== null && row[name] !== undefined)
         this.#see(String(row[name]));
-    checkRepeated(table, row);
+    const fault = faultInRow(table, row, columns);
+    if (fault) throw this.#malformed(fault);
+    const repeated = differing(table, row);
+    if (repeated !== null) throw this.#fault(`its columns differ from its data in ${repeated}.`);
     if (FILE_OWNERS.has(table)) this.#files.owners.add(String(row.id));
-    const { rows, characters: waiting } = this.#page;
-    const isFull = rows.length >= ROWS_AT_ONCE || waiting + characters > ROW_CHARACTERS_MAX;
-    if (table !== this.#page.table || isFull) {
-      await this.#flush();
-      this.#page = { table, rows: [], characters: 0 };
-    }
-    this.#page.rows.push(table === 'channels' ? unlinked(row) : row);
-    this.#page.characters += characters;
+    await this.#rows.add(table, table === 'channels' ? unlinked(row) : row, characters, this.#at.line);
   }
 
   async #file(value: Record<string, unknown>): Promise<void> {
@@ -273,40 +262,19 @@ class GuildReader {
 
   /** Notes an id. @throws ArchiveFault when it is malformed, or newer than this clock allows. */
   #see(id: string): void {
-    if (!isSnowflake(id)) throw new ArchiveFault(`Malformed id: ${excerpt(id)}`);
+    if (!isSnowflake(id)) throw this.#fault(`the id ${excerpt(id)} is malformed.`);
     if (snowflakeMs(id) > this.#nowMs + AHEAD_MS_MAX)
-      throw new ArchiveFault(`The id ${id} is from the future: compare the clocks of both servers.`);
+      throw this.#fault(`the id ${id} is from the future: compare the clocks of both servers.`);
     if (BigInt(id) > this.#newest) this.#newest = BigInt(id);
   }
 
-  async #flush(): Promise<void> {
-    const { table, rows } = this.#page;
-    if (rows.length > 0) await this.#insert(table, rows);
-    this.#page = { table: '', rows: [], characters: 0 };
+  #fault(problem: string): ArchiveFault {
+    const { line, table } = this.#at;
+    return new ArchiveFault(`Line ${line}${table === '' ? '' : `, a row of ${table}`}: ${problem}`);
   }
 
-  async #columnsOf(table: string): Promise<readonly Column[]> {
-    const known = this.#columns.get(table);
-    if (known) return known;
-    const columns = await this.#sql.query<{ name: string; type: string; identity: string }>(
-      `SELECT column_name AS name, data_type AS type, is_identity AS identity FROM information_schema.columns
-       WHERE table_schema = current_schema() AND table_name = $1 ORDER BY ordinal_position`,
-      [table],
-    );
-    this.#columns.set(table, columns);
-    return columns;
-  }
-
-  /** Inserts rows; one that exists fails the import. `table` is one of the program's names. */
-  async #insert(table: string, rows: readonly object[]): Promise<void> {
-    const columns = await this.#columnsOf(table);
-    // The database numbers identity columns again, in the same order.
-    const names = columns.filter(({ identity }) => identity !== 'YES').map(({ name }) => `"${name}"`);
-    await this.#sql.query(
-      `INSERT INTO ${table} (${names.join(', ')})
-       SELECT ${names.join(', ')} FROM jsonb_populate_recordset(NULL::${table}, $1::jsonb)`,
-      [JSON.stringify(rows)],
-    );
+  #malformed({ at, must }: RowFault): ArchiveFault {
+    return this.#fault(`${excerpt(at)} must ${must}.`);
   }
 }
 
@@ -316,17 +284,16 @@ const nameOf = (name: string): string =>
     ? 'user'
     : name;
 
-/** @throws ArchiveFault when the data of a row names other things than its columns. */
-function checkRepeated(table: string, row: Record<string, unknown>): void {
+/** The first column that a row's data repeats with another value; null when there is none. */
+function differing(table: string, row: Record<string, unknown>): string | null {
   const { data } = row;
-  if (!isRecord(data)) return;
+  if (!isRecord(data)) return null;
   for (const name of REPEATED) {
     const [column, repeated] = [row[name] ?? null, data[name] ?? null];
-    if (column !== null && repeated !== null && String(column) !== String(repeated))
-      throw new ArchiveFault(`The columns of a row of ${table} differ from its data in ${name}.`);
+    if (column !== null && repeated !== null && String(column) !== String(repeated)) return name;
   }
-  if (table === 'messages' && isRecord(data.author) && String(data.author.id) !== String(row.author_id))
-    throw new ArchiveFault('The author of a message differs from its data.');
+  if (table !== 'messages' || !isRecord(data.author)) return null;
+  return String(data.author.id) === String(row.author_id) ? null : 'author';
 }
 
 /** Lobbies are not imported, so no channel is linked to one. */

@@ -41,6 +41,19 @@ const CHECKS: readonly (readonly [problem: string, query: string])[] = [
     `SELECT 1 AS one FROM guilds g WHERE g.id = $1 AND NOT EXISTS (SELECT 1 FROM members m
      WHERE m.guild_id = g.id AND m.user_id::text = g.data->>'owner_id')`,
   ],
+  [
+    'it has no role @everyone',
+    'SELECT 1 AS one WHERE NOT EXISTS (SELECT 1 FROM roles WHERE guild_id = $1 AND id = $1)',
+  ],
+  [
+    'a member is no user',
+    'SELECT 1 AS one FROM members m WHERE m.guild_id = $1 AND NOT EXISTS (SELECT 1 FROM users u WHERE u.id = m.user_id) LIMIT 1',
+  ],
+  [
+    'a thread is in no channel of it',
+    `SELECT 1 AS one FROM threads t WHERE t.guild_id = $1 AND NOT EXISTS (SELECT 1 FROM channels c
+     WHERE c.guild_id = t.guild_id AND c.id = t.parent_id) LIMIT 1`,
+  ],
   ['its channels differ from its channel directory', differ(CHANNELS, LISTED)],
   ['a row names a channel of another guild', `(${USED}) EXCEPT ${LISTED} LIMIT 1`],
   [

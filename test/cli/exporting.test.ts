@@ -1,4 +1,5 @@
 // Goal: the commands export, import and delete work on a running and a stopped server, refuse what they must, and leave no half file.
+import { createHash } from 'node:crypto';
 import { access, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -68,6 +69,25 @@ describe('export and import', () => {
     await writeFile(join(cwd, 'damaged.ndjson'), text.replace('Harbour', 'Harbous'));
     const { exitCode, err } = await run(['import', 'damaged.ndjson', '--data', 'other'], { cwd });
     expect([exitCode, err.join('\n')]).toEqual([1, expect.stringContaining('Nothing was changed.')]);
+    expect(await namesIn('other', 'guilds', 'name')).toEqual([]);
+  });
+
+  test('refuses a file with a malformed row, names its line and table, and changes nothing', async () => {
+    const lines = (await readFile(join(cwd, 'harbour.ndjson'), 'utf8')).trimEnd().split('\n');
+    const body = lines.slice(0, -1).map((line) => line.replace(/"permissions":"\d+"/, '"permissions":"abc"'));
+    const sha256 = createHash('sha256')
+      .update(`${body.join('\n')}\n`)
+      .digest('hex');
+    const end = JSON.stringify({ kind: 'end', sha256 });
+    await writeFile(join(cwd, 'malformed.ndjson'), `${[...body, end].join('\n')}\n`);
+    const { exitCode, err } = await run(['import', 'malformed.ndjson', '--data', 'other'], { cwd });
+    const line = 1 + body.findIndex((each) => each.includes('"permissions":"abc"'));
+    expect([exitCode, err]).toEqual([
+      1,
+      [
+        `guildhall: Line ${line}, a row of roles: data.permissions must be a decimal number of at most 64 bits in quotes.\nNothing was changed.`,
+      ],
+    ]);
     expect(await namesIn('other', 'guilds', 'name')).toEqual([]);
   });
 

@@ -14,6 +14,7 @@ import {
   PERSON_TABLES,
 } from '../../storage/records/ownership.ts';
 import { deleteApplication, deleteFiles, deletePerson, exportPerson } from '../../storage/records/people.ts';
+import { channelData, guildData, memberData, messageData, roleData } from '../support/guildrows.ts';
 import { databases } from './databases.ts';
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -59,6 +60,12 @@ const [CHANNEL, MESSAGE] = ['1100000000000000030', '1200000000000000001'];
 /** Text that a careless format would break. */
 const HARD = 'two\nlines, "id": 1234567890123456789, \\ and ünïcode 🎉';
 
+/** The JSON of the rows. */
+const [GUILD_DATA, ROLE_DATA, CHANNEL_DATA, MEMBER_DATA, MESSAGE_DATA] = [
+  ...[guildData(GUILD!, ANN!), roleData(GUILD!), channelData(CHANNEL!, GUILD!), memberData],
+  messageData(MESSAGE!, CHANNEL!, ANN!, HARD),
+].map((data) => JSON.stringify(data));
+
 async function fill(driver: Driver): Promise<void> {
   const run = (text: string, values: readonly unknown[] = []) => driver.query(text, values);
   for (const [id, name, bot] of [
@@ -75,8 +82,8 @@ async function fill(driver: Driver): Promise<void> {
       id,
     ]);
     await run(
-      "INSERT INTO members (guild_id, user_id, roles, data, username_search) VALUES ($1, $2, ARRAY[$1::bigint], '{}', $3)",
-      [GUILD, id, name.toLowerCase()],
+      'INSERT INTO members (guild_id, user_id, roles, data, username_search) VALUES ($1, $2, ARRAY[$1::bigint], $4::jsonb, $3)',
+      [GUILD, id, name.toLowerCase(), MEMBER_DATA],
     );
     await run('INSERT INTO user_guilds (user_id, guild_id) VALUES ($1, $2)', [id, GUILD]);
   }
@@ -86,18 +93,22 @@ async function fill(driver: Driver): Promise<void> {
   );
   await run('INSERT INTO login_directory (login, user_id) VALUES ($1, $2)', ['ann', ANN]);
   await run(
-    "INSERT INTO guilds (id, data) VALUES ($1::bigint, jsonb_build_object('id', $1::text, 'name', 'Harbour', 'owner_id', $2::text)), ($3::bigint, jsonb_build_object('id', $3::text, 'name', 'Other', 'owner_id', $4::text))",
-    [GUILD, ANN, OTHER, BEN],
+    "INSERT INTO guilds (id, data) VALUES ($1::bigint, $2::jsonb), ($3::bigint, jsonb_build_object('id', $3::text, 'name', 'Other', 'owner_id', $4::text))",
+    [GUILD, GUILD_DATA, OTHER, BEN],
   );
-  await run("INSERT INTO roles (guild_id, id, data) VALUES ($1, $1, '{}')", [GUILD]);
-  await run("INSERT INTO channels (guild_id, id, data) VALUES ($1, $2, '{}')", [GUILD, CHANNEL]);
+  await run('INSERT INTO roles (guild_id, id, data) VALUES ($1, $1, $2::jsonb)', [GUILD, ROLE_DATA]);
+  await run('INSERT INTO channels (guild_id, id, data) VALUES ($1, $2, $3::jsonb)', [
+    GUILD,
+    CHANNEL,
+    CHANNEL_DATA,
+  ]);
   await run('INSERT INTO channel_directory (channel_id, guild_id) VALUES ($1, $2)', [CHANNEL, GUILD]);
   await run(
-    "INSERT INTO messages (owner_id, channel_id, id, author_id, data) VALUES ($1, $2, $3, $4, jsonb_build_object('content', $5::text, 'author', jsonb_build_object('id', $4::bigint::text, 'username', 'ann'), 'attachments', jsonb_build_array(jsonb_build_object('id', '77'))))",
-    [GUILD, CHANNEL, MESSAGE, ANN, HARD],
+    'INSERT INTO messages (owner_id, channel_id, id, author_id, data) VALUES ($1, $2, $3, $4, $5::jsonb)',
+    [GUILD, CHANNEL, MESSAGE, ANN, MESSAGE_DATA],
   );
   await run(
-    "INSERT INTO reaction_counts (owner_id, message_id, key, emoji, count) VALUES ($1, $2, 'x', '{}', 1)",
+    'INSERT INTO reaction_counts (owner_id, message_id, key, emoji, count) VALUES ($1, $2, \'x\', \'{"id": null, "name": "x"}\', 1)',
     [GUILD, MESSAGE],
   );
   await run("INSERT INTO reactions (owner_id, message_id, key, user_id) VALUES ($1, $2, 'x', $3)", [
@@ -200,7 +211,7 @@ describe('an import', () => {
     [
       'a table that no guild has',
       (lines: string[]) => lines.map((line) => line.replace('"table":"roles"', '"table":"tokens"')),
-      'no table tokens',
+      'Line 6: a guild has no table tokens',
       false,
     ],
     [
@@ -256,13 +267,17 @@ describe('a forged file with a valid checksum', () => {
     ['a channel outside the directory', (lines) => without(lines, 'channel_directory'), /channel directory/],
     [
       'a message in a channel of another guild',
-      (lines) => changed(lines, 'messages', named(CHANNEL!), named('1100000000000000031')),
+      (lines) => {
+        const move = (each: readonly string[]) =>
+          changed(each, 'messages', named(CHANNEL!), named('1100000000000000031'));
+        return move(move(lines));
+      },
       /channel of another guild/,
     ],
     [
       'a channel whose data has another id',
-      (lines) => changed(lines, 'channels', '"data":{', '"data":{"id":"5"'),
-      /differ from its data/,
+      (lines) => changed(lines, 'channels', `"data":{"id":"${CHANNEL}"`, '"data":{"id":"5"'),
+      /^Line \d+, a row of channels: its columns differ from its data in id/,
     ],
     [
       'a person whose data has another id',
@@ -274,22 +289,26 @@ describe('a forged file with a valid checksum', () => {
                 .replace(/"data":\{"id":"\d+"/, '"data":{"id":"5"')
             : line,
         ),
-      /ids of person/,
+      /^Line \d+, a row of users: its ids differ/,
     ],
     ['an id from the future', (lines) => changed(lines, 'messages', MESSAGE!, AHEAD), /from the future/],
-    ['a malformed id', (lines) => changed(lines, 'messages', `"${MESSAGE}"`, '"-1"'), /Malformed id/],
+    [
+      'a malformed id',
+      (lines) => changed(lines, 'messages', `"${MESSAGE}"`, '"-1"'),
+      /^Line \d+, a row of messages: the id -1 is malformed/,
+    ],
     [
       'one row twice',
       (lines) =>
         lines.flatMap((line) =>
           line.includes('"table":"bans"') || line.includes('"table":"roles"') ? [line, line] : [line],
         ),
-      /refuses a row \(23505\)/,
+      /^Lines \d+ to \d+, rows of roles: refused by the database \(23505\)/,
     ],
     [
       'a value of another type',
       (lines) => changed(lines, 'members', '"roles":[', '"roles":["x",'),
-      /refuses a row \(22/,
+      /^Line \d+, a row of members: roles must be a list of ids/,
     ],
     ['a file of somebody else', (lines) => plus(lines, fileOf('attachments/31/78/b')), /does not belong/],
     ['a file outside the store', (lines) => plus(lines, fileOf(`avatars/../${ANN}`)), /malformed key/],
@@ -342,9 +361,9 @@ describe('a forged file with a valid checksum', () => {
     for await (const line of linesOf(chunks())) split.push(line);
     expect(split).toEqual(['{"a":"ü"}', '{"b":1}', '', '{}']);
     const long = 'x'.repeat(9 << 20);
-    expect(() => objectOf(JSON.stringify({ kind: 'row', row: { long } }))).toThrow('more than');
-    expect(() => objectOf(JSON.stringify({ kind: 'file', key: { long } }))).toThrow('more than');
-    expect(objectOf(JSON.stringify({ kind: 'file', key: 'a', type: 'b', data: long }))).toMatchObject({
+    expect(() => objectOf(JSON.stringify({ kind: 'row', row: { long } }), 3)).toThrow('Line 3 has more than');
+    expect(() => objectOf(JSON.stringify({ kind: 'file', key: { long } }), 1)).toThrow('more than');
+    expect(objectOf(JSON.stringify({ kind: 'file', key: 'a', type: 'b', data: long }), 1)).toMatchObject({
       key: 'a',
     });
   });
