@@ -32,6 +32,8 @@ export class LocalSessions implements SessionFrames {
   readonly #ports: LocalSessionPorts;
   readonly #subscriptions: GuildSubscriptions;
   readonly #peers = new Map<string, Peer>();
+  /** The ended peer epochs with shards that left the cluster, by shard: the same run may come back. */
+  readonly #lost = new Map<string, Peer>();
   readonly #sessions = new Map<LiveSession, LocalSession>();
   #lastPeerEpoch = 0;
   #lastHandle = 0;
@@ -42,8 +44,13 @@ export class LocalSessions implements SessionFrames {
     this.#subscriptions = subscriptions;
     const { links, ownership } = ports;
     links.onBroken((shardId) => this.broken(shardId));
-    this.#stopListening = ownership.onChange(({ gone }) => {
+    this.#stopListening = ownership.onChange(({ gone, came }) => {
       for (const { id, instance } of gone) if (this.#peers.get(id)?.instance === instance) this.broken(id);
+      for (const { id, instance } of came) {
+        const peer = this.#lost.get(id);
+        this.#lost.delete(id);
+        if (peer?.instance === instance && !this.#peers.has(id)) this.#beginNext(peer);
+      }
     });
   }
 
@@ -137,12 +144,16 @@ export class LocalSessions implements SessionFrames {
   }
 
   /**
-   * Begins the next peer epoch with a shard that is still in the cluster, and notifies it: where no session is left to be opened under
-   * it, nothing else would end the sessions whose end was reported in a lost frame.
+   * Begins the next peer epoch with a shard that is in the cluster, or when it is again, and notifies it: where no session is left to be
+   * opened under it, nothing else would end the sessions whose end was reported in a lost frame.
    */
-  #beginNext({ shardId, instance }: Peer): void {
+  #beginNext(peer: Peer): void {
+    const { shardId, instance } = peer;
     const { ownership, router } = this.#ports;
-    if (!ownership.view.shards.some((shard) => shard.instance === instance)) return;
+    if (!ownership.view.shards.some((shard) => shard.instance === instance)) {
+      this.#lost.set(shardId, peer);
+      return;
+    }
     const { peerEpoch } = this.peer(shardId, instance);
     router.tellShard(shardId, 'remoteSessions.begin', [ownership.self?.instance ?? '', peerEpoch]);
   }

@@ -176,6 +176,22 @@ describe('a peer epoch', () => {
     expect(sessions.reference(one, next)).toMatchObject({ talk: 2, session: { handle: session.handle + 1 } });
   });
 
+  it('has a successor when the same run of the shard is a member again, and none for another run', () => {
+    for (const [back, begun] of [
+      ['a#1', [['a', 'remoteSessions.begin', ['self#1', 2]]]],
+      ['a#2', []],
+    ] as const) {
+      const { sessions, shards, tell, told } = arrange();
+      sessions.peer('a', 'a#1');
+      const [left] = shards.splice(1, 1);
+      tell({ gone: [left!] });
+      expect(told).toEqual([]);
+      shards.push(shardOf(back));
+      tell({ came: [shardOf(back)] });
+      expect(told).toEqual(begun);
+    }
+  });
+
   it('has no successor when the shard has left', () => {
     const { sessions, shards, told, log } = arrange();
     const peer = sessions.peer('a', 'a#1');
