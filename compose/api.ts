@@ -63,7 +63,7 @@ interface ApiPorts {
   readonly config: Config;
   readonly clock: Clock;
   readonly wheel: Wheel;
-  readonly cluster: Pick<Placement, 'ownership' | 'routing'>;
+  readonly cluster: Pick<Placement, 'routing'>;
   readonly services: Services;
   readonly hooks: Hooks;
   readonly invalid: InvalidCalls;
@@ -83,7 +83,7 @@ export function createApi(ports: ApiPorts) {
         {
           take: limitsAtOwners({
             limiter: createLimiter({ global, entriesMax: LIMIT_ENTRIES_MAX }),
-            ...{ ...ports.cluster, wheel: ports.wheel, monotonic: () => clock.monotonic() },
+            ...{ routing: ports.cluster.routing, wheel: ports.wheel, monotonic: () => clock.monotonic() },
           }),
           invalid: ports.invalid,
         },

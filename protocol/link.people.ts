@@ -44,13 +44,12 @@ export const emailForm = fields({ email: text, current: text });
 export const confirmation = fields({ current: text });
 export const factorOffer = fields({ secret, uri: secret, sealed: text });
 export const factorForm = fields({ sealed: text, code: text, current: text });
-/** A call of the REST interface as its limits see it, the calls before it that were admitted without the owner, and the verdict. */
+/** A call of the REST interface as its limits see it, and the verdict. */
 export const call = {
   attempt: fields({
     ...{ principal: text, group: text, major: text, globalExempt: flag },
     rule: fields({ limit: integer, windowMs: integer }),
   }),
-  counts: fields({ bucket: integer, global: integer }),
   verdict: fields({
     ...{ allowed: flag, limit: integer, remaining: integer, resetMs: number },
     scope: oneOf('user', 'global'),

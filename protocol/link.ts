@@ -322,7 +322,7 @@ const LINK = {
   'accounts.offerFactor': once('user', [userId, optional(text)], reply(factorOffer)),
   'accounts.enableFactor': once('user', [userId, factorForm, client], reply(list(secret))),
   'accounts.disableFactor': once('user', [userId, confirmation, client], reply(nothing)),
-  'rateLimits.take': once('name', [call.attempt, call.counts], call.verdict),
+  'rateLimits.take': once('name', [call.attempt], call.verdict),
   'attempts.begin': once('name', [text, attemptKind, flag], attemptStart),
   'attempts.forget': tells('name', [text, attemptKind]),
   'attempts.takeBack': tells('name', [text, attemptKind]),

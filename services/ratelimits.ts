@@ -1,17 +1,13 @@
-import type { Ownership } from '../actors/placement/ports.ts';
 import type { Routing } from '../actors/placement/routing.ts';
 import type { Wheel } from '../actors/runtime/wheel.ts';
-import type { Attempt, Calls, Limiter, Verdict } from '../engine/ratelimit/limiter.ts';
+import type { Attempt, Limiter, Verdict } from '../engine/ratelimit/limiter.ts';
 
-/** What a shard may use of a limit without asking, as a part of an even share. All shards together exceed a limit by at most this. */
-const FREE_SHARE = 1 / 4;
 /** How long a call waits for the owner of its principal, and how long others do not ask after such a wait was in vain. */
 const ANSWER_MS = { wait: 250, pause: 1_000 };
 
 interface RateLimitPorts {
   readonly limiter: Limiter;
   readonly routing: Routing;
-  readonly ownership: Pick<Ownership, 'view'>;
   readonly wheel: Wheel;
   /** Monotonic milliseconds. */
   readonly monotonic: () => number;
@@ -21,23 +17,20 @@ interface RateLimitPorts {
 export type TakeCall = (attempt: Attempt) => Verdict | Promise<Verdict>;
 
 /**
- * Limits that hold for all shards together: the owner of a principal counts its calls. Another shard admits a small share of a
- * limit by itself, and asks the owner for each call beyond it; calls that it refuses by what it knows ask nobody. While the owner cannot
- * be reached, it counts by itself.
+ * Limits that hold for all shards together: the owner of a principal counts its calls, so that the headers of all shards agree. What
+ * the owner has refused is refused without asking again until the window ends. While the owner cannot be reached, a shard counts by
+ * itself.
  */
-export function limitsAtOwners({ limiter, routing, ownership, wheel, monotonic }: RateLimitPorts): TakeCall {
+export function limitsAtOwners({ limiter, routing, wheel, monotonic }: RateLimitPorts): TakeCall {
   let asksFromMs = Number.NEGATIVE_INFINITY;
   const ask = routing.ask(
     'rateLimits.take',
-    async (attempt: Attempt, calls: Calls): Promise<Verdict> => {
-      limiter.add(attempt, calls, monotonic());
-      return limiter.take(attempt, monotonic());
-    },
+    async (attempt: Attempt): Promise<Verdict> => limiter.take(attempt, monotonic()),
     ({ principal }) => principal,
   );
 
   /** Null when the answer does not come in time. */
-  const askInTime = (attempt: Attempt, calls: Calls): Promise<Verdict | null> =>
+  const askInTime = (attempt: Attempt): Promise<Verdict | null> =>
     new Promise((resolve) => {
       const giveUp = () => {
         asksFromMs = monotonic() + ANSWER_MS.pause;
@@ -45,20 +38,19 @@ export function limitsAtOwners({ limiter, routing, ownership, wheel, monotonic }
       };
       const timer = wheel.add(giveUp, ANSWER_MS.wait);
       const { limit, windowMs } = attempt.rule;
-      ask({ ...attempt, rule: { limit, windowMs } }, calls)
+      ask({ ...attempt, rule: { limit, windowMs } })
         .then(resolve, giveUp)
         .finally(() => timer.cancel());
     });
 
   return (attempt) => {
     const nowMs = monotonic();
-    const verdict = limiter.take(attempt, nowMs);
-    if (!verdict.allowed || routing.owns(attempt.principal) || nowMs < asksFromMs) return verdict;
-    const calls = limiter.report(attempt, FREE_SHARE / Math.max(1, ownership.view.shards.length), nowMs);
-    if (calls === null) return verdict;
-    return askInTime(attempt, calls).then((answer) => {
-      if (answer === null) return verdict;
-      limiter.learn(attempt, answer, monotonic());
+    if (routing.owns(attempt.principal) || nowMs < asksFromMs) return limiter.take(attempt, nowMs);
+    const known = limiter.refusal(attempt, nowMs);
+    if (known) return known;
+    return askInTime(attempt).then((answer) => {
+      if (answer === null) return limiter.take(attempt, monotonic());
+      if (!answer.allowed) limiter.refuse(attempt, answer, monotonic());
       return answer;
     });
   };

@@ -24,12 +24,6 @@ export interface Verdict {
   readonly scope: 'user' | 'global';
 }
 
-/** Numbers of calls in the two windows of an attempt. */
-export interface Calls {
-  readonly bucket: number;
-  readonly global: number;
-}
-
 interface LimiterSettings {
   /** Bound of a principal's calls across all buckets. */
   readonly global: Rule;
@@ -41,15 +35,10 @@ interface LimiterSettings {
 export interface Limiter {
   /** Counts one call. */
   take(attempt: Attempt, nowMs: number): Verdict;
-  /** Counts calls that another shard has admitted. */
-  add(attempt: Attempt, calls: Calls, nowMs: number): void;
-  /**
-   * The calls that the principal's owner does not know yet, without the last one; for a report to it. Null while neither window
-   * is used beyond this share (0 to 1) of its limit.
-   */
-  report(attempt: Attempt, share: number, nowMs: number): Calls | null;
-  /** Applies a verdict of the principal's owner. */
-  learn(attempt: Attempt, verdict: Verdict, nowMs: number): void;
+  /** The refusal of a call that would be refused now; null for one that may be admitted. Counts nothing. */
+  refusal(attempt: Attempt, nowMs: number): Verdict | null;
+  /** Applies a refusal by another limiter until its window ends. */
+  refuse(attempt: Attempt, refusal: Verdict, nowMs: number): void;
 }
 
 /**
@@ -59,43 +48,37 @@ export interface Limiter {
 export function createLimiter({ global, entriesMax }: LimiterSettings): Limiter {
   const buckets = new WindowTable(entriesMax);
   const globals = new WindowTable(entriesMax);
-  const isWithin = (window: Window | undefined, { limit }: Rule, share: number): boolean =>
-    window === undefined || window.used <= Math.floor(limit * share);
+  const spentGlobally = ({ principal, globalExempt }: Attempt, nowMs: number): Verdict | null =>
+    globalExempt ? null : spent(globals.peek(principal, nowMs), global, 'global', nowMs);
   return {
     take(attempt, nowMs) {
       const { principal, rule, globalExempt } = attempt;
-      const spent = globalExempt ? undefined : globals.peek(principal, nowMs);
-      if (spent && spent.used >= global.limit)
-        return {
-          ...{ allowed: false, limit: global.limit, remaining: 0 },
-          ...{ resetMs: spent.endMs - nowMs, scope: 'global' },
-        };
-      const taken = buckets.take(keyOf(attempt), rule, nowMs);
-      if (taken.allowed && !globalExempt) globals.take(principal, global, nowMs);
-      const { allowed, remaining, resetMs } = taken;
+      const no = spentGlobally(attempt, nowMs);
+      if (no) return no;
+      const { allowed, remaining, resetMs } = buckets.take(keyOf(attempt), rule, nowMs);
+      if (allowed && !globalExempt) globals.take(principal, global, nowMs);
       return { allowed, limit: rule.limit, remaining, resetMs, scope: 'user' };
     },
-    add(attempt, calls, nowMs) {
-      buckets.add(keyOf(attempt), attempt.rule, calls.bucket, nowMs);
-      globals.add(attempt.principal, global, calls.global, nowMs);
-    },
-    report(attempt, share, nowMs) {
-      const { principal, rule, globalExempt } = attempt;
-      const key = keyOf(attempt);
-      const isFree =
-        isWithin(buckets.peek(key, nowMs), rule, share) &&
-        (globalExempt || isWithin(globals.peek(principal, nowMs), global, share));
-      if (isFree) return null;
-      const bucket = Math.max(0, buckets.report(key) - 1);
-      return { bucket, global: globalExempt ? 0 : Math.max(0, globals.report(principal) - 1) };
-    },
-    learn(attempt, { limit, remaining, resetMs, scope }, nowMs) {
-      const window = { endMs: nowMs + resetMs, used: limit - remaining };
-      if (scope === 'global') globals.learn(attempt.principal, global, window, nowMs);
-      else buckets.learn(keyOf(attempt), attempt.rule, window, nowMs);
+    refusal: (attempt, nowMs) =>
+      spentGlobally(attempt, nowMs) ??
+      spent(buckets.peek(keyOf(attempt), nowMs), attempt.rule, 'user', nowMs),
+    refuse(attempt, { resetMs, scope }, nowMs) {
+      const endMs = nowMs + resetMs;
+      if (scope === 'global') globals.fill(attempt.principal, global, endMs, nowMs);
+      else buckets.fill(keyOf(attempt), attempt.rule, endMs, nowMs);
     },
   };
 }
+
+const spent = (
+  window: Window | undefined,
+  { limit }: Rule,
+  scope: Verdict['scope'],
+  nowMs: number,
+): Verdict | null =>
+  window && window.used >= limit
+    ? { allowed: false, limit, remaining: 0, resetMs: window.endMs - nowMs, scope }
+    : null;
 
 /** Ids, addresses and groups have no line feed, so keys cannot collide. */
 const keyOf = ({ group, principal, major }: Attempt): string => `${group}\n${principal}\n${major}`;

@@ -7,8 +7,6 @@ interface LimiterEntry {
   window: Window;
   /** Share of the window that is used up, 0 to 1. */
   share: number;
-  /** Calls of the window that are reported to the owner of the key. */
-  reported: number;
 }
 
 /**
@@ -32,34 +30,19 @@ export class WindowTable {
   take(key: string, rule: Rule, nowMs: number): WindowResult {
     const entry = this.#entries.get(key);
     const taken = take(entry?.window, rule, nowMs);
+    const share = taken.window.used / rule.limit;
     if (entry && entry.window.endMs === taken.window.endMs) {
       entry.window = taken.window;
-      entry.share = taken.window.used / rule.limit;
-    } else this.#append(key, taken.window, rule, 0, nowMs);
+      entry.share = share;
+      return taken;
+    }
+    this.#append(key, taken.window, share, nowMs);
     return taken;
   }
 
-  /** Counts calls that were admitted elsewhere, also beyond the limit. */
-  add(key: string, rule: Rule, calls: number, nowMs: number): void {
-    if (calls === 0) return;
-    const { endMs, used } = this.peek(key, nowMs) ?? { endMs: nowMs + rule.windowMs, used: 0 };
-    this.#append(key, { endMs, used: used + calls }, rule, 0, nowMs);
-  }
-
-  /** The calls under `key` that are not reported to its owner yet; from now on they are. */
-  report(key: string): number {
-    const entry = this.#entries.get(key);
-    if (!entry) return 0;
-    const calls = entry.window.used - entry.reported;
-    entry.reported = entry.window.used;
-    return calls;
-  }
-
-  /** Applies the window of the owner of `key`, which may end at another time. */
-  learn(key: string, rule: Rule, { endMs, used }: Window, nowMs: number): void {
-    const entry = this.#entries.get(key);
-    const unreported = entry && entry.window.endMs > nowMs ? entry.window.used - entry.reported : 0;
-    this.#append(key, { endMs, used: used + unreported }, rule, used, nowMs);
+  /** Admits no more calls under `key` until `endMs`. */
+  fill(key: string, { limit }: Rule, endMs: number, nowMs: number): void {
+    this.#append(key, { endMs, used: limit }, 1, nowMs);
   }
 
   /** The current window under `key`, without counting a call. */
@@ -68,11 +51,11 @@ export class WindowTable {
     return window && window.endMs > nowMs ? window : undefined;
   }
 
-  /** Appends a window, so that the map stays in the order of window starts. */
-  #append(key: string, window: Window, rule: Rule, reported: number, nowMs: number): void {
+  /** Appends a new window, so that the map stays in the order of window starts. */
+  #append(key: string, window: Window, share: number, nowMs: number): void {
     this.#entries.delete(key);
     this.#makeRoom(nowMs);
-    this.#entries.set(key, { window, share: window.used / rule.limit, reported });
+    this.#entries.set(key, { window, share });
   }
 
   #makeRoom(nowMs: number): void {
