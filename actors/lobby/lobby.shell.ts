@@ -68,6 +68,7 @@ const DIRECT_MAX = 256;
 /** Members who have no attached session but may have an open one. Removes entries that are out of date, and those of members who left. */
 function stillUnattached(
   unattached: Map<UserId, number>,
+  missing: Set<UserId>,
   { sessions, members }: LobbyState,
   nowMs: number,
 ): readonly UserId[] {
@@ -75,8 +76,10 @@ function stillUnattached(
   const attached = new Set([...sessions.values()].map(({ userId }) => userId));
   const still: UserId[] = [];
   for (const [id, untilMs] of unattached)
-    if (nowMs >= untilMs || !members.has(id)) unattached.delete(id);
-    else if (!attached.has(id)) still.push(id);
+    if (nowMs >= untilMs || !members.has(id)) {
+      unattached.delete(id);
+      missing.delete(id);
+    } else if (!attached.has(id)) still.push(id);
   return still;
 }
 
@@ -94,6 +97,8 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
    * too. Empty in standalone mode.
    */
   readonly #unattached = new Map<UserId, number>();
+  /** Those of them who were addressed with dispatches that no record has. */
+  readonly #missing = new Set<UserId>();
   #game: LobbyGame | null = null;
   #isFresh = false;
   /** The next change that depends on time alone, Unix milliseconds. */
@@ -119,7 +124,9 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     return this.deciding(
       (state) => lobbyRules.needs(state, type, input, authority),
       (state, env) =>
-        lobbyRules.decide(state, type, input, authority, { ...env, unattached: this.#unattached }),
+        lobbyRules.decide(state, type, input, authority, {
+          ...{ ...env, unattached: this.#unattached, missing: this.#missing },
+        }),
       answer,
       fault,
       commandKey,
@@ -267,6 +274,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     }
     const here = new Set(to.map(({ userId }) => userId));
     const unattached = [...userIds].filter((id) => !here.has(id));
+    for (const id of unattached) this.#missing.add(id);
     const also = unattached.length === 0 ? [] : [this.#ports.toEach(routesOf(unattached, filter))];
     const asOf = { ownerId: directStream(this.id), ...epoch.stream.shownAt(nowMs) };
     return [{ t, d, to: [...to, ...also], asOf }];
@@ -294,7 +302,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
       const member = added?.allSessions ? null : (added?.member ?? removed);
       if (member) userIds.add(member.user.id);
     } else
-      for (const id of stillUnattached(this.#unattached, state, nowMs))
+      for (const id of stillUnattached(this.#unattached, this.#missing, state, nowMs))
         if (id !== added?.member.user.id) userIds.add(id);
     return { userIds, isForAll: !isForOne };
   }

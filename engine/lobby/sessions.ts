@@ -16,7 +16,7 @@ type SessionCommands = {
       readonly userId: UserId;
       readonly sessions: readonly SessionRef[];
       readonly announce: boolean;
-      /** The sessions were open before: they are sent the lobby if dispatches of it were not addressed to them. */
+      /** The sessions were open before: they are sent the lobby if they may have missed dispatches of it. */
       readonly areBack?: boolean;
       /** The sessions are sent the lobby although they are attached: they have missed a part of its state. */
       readonly again?: boolean;
@@ -48,10 +48,11 @@ export const sessions: LobbyTopic<
         state,
         { userId, sessions, announce: wanted, areBack = false, again = false },
         _by,
-        { nowMs, unattached },
+        { nowMs, unattached, missing },
       ) => {
         if (!state.members.has(userId)) return accepted(null);
-        const announce = wanted || (areBack && !((unattached?.get(userId) ?? 0) > nowMs));
+        const isAddressed = (unattached?.get(userId) ?? 0) > nowMs && !missing?.has(userId);
+        const announce = wanted || (areBack && !isAddressed);
         const fresh = sessions.filter(({ sessionId }) => !state.sessions.has(sessionId));
         const shown = (): object => {
           const all = [...state.sessions, ...fresh.map((session) => [session.sessionId, session] as const)];

@@ -54,7 +54,7 @@ interface AttachedSession {
 }
 
 /**
- * Whether attached sessions are sent the lobby. `ifMissed`: if dispatches of it were not addressed to them. `again`: also
+ * Whether attached sessions are sent the lobby. `ifMissed`: if they may have missed dispatches of it. `again`: also
  * those that were attached before.
  */
 type Announce = 'yes' | 'ifMissed' | 'again' | 'no';
@@ -237,7 +237,9 @@ export class Attachments {
         if (moved(attached.session.userId)) this.#forget(attached);
         continue;
       }
-      for (const id of attached.lobbies) if (moved(id)) this.#attachAgain(id, attached, 'no');
+      // A session that was opened here after its user moved may have missed what the next owner of a lobby has sent.
+      const how = this.#reopening.has(attached.session.userId) ? 'ifMissed' : 'no';
+      for (const id of attached.lobbies) if (moved(id)) this.#attachAgain(id, attached, how);
     }
   }
 
@@ -324,7 +326,7 @@ export class Attachments {
     const { standalone } = this.#ports.routing;
     for (const attached of this.#byUser.get(key) ?? [])
       if (!isRest || !attached.lobbies.has(lobbyId))
-        this.#attachAgain(lobbyId, attached, standalone || isRest ? 'yes' : 'no');
+        this.#attachAgain(lobbyId, attached, standalone || isRest ? 'yes' : 'ifMissed');
   }
 
   /**
