@@ -97,8 +97,10 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
    * too. Empty in standalone mode.
    */
   readonly #unattached = new Map<UserId, number>();
-  /** Those of them who were addressed with dispatches that no record has. */
+  /** Unattached members who were addressed with dispatches that no record has. */
   readonly #missing = new Set<UserId>();
+  /** When the last dispatch that is in no record was sent, Unix milliseconds. */
+  #unrecordedMs = Number.NEGATIVE_INFINITY;
   #game: LobbyGame | null = null;
   #isFresh = false;
   /** The next change that depends on time alone, Unix milliseconds. */
@@ -126,6 +128,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
       (state, env) =>
         lobbyRules.decide(state, type, input, authority, {
           ...{ ...env, unattached: this.#unattached, missing: this.#missing },
+          unrecordedMs: this.#unrecordedMs,
         }),
       answer,
       fault,
@@ -272,6 +275,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
       const origin = epoch.direct({ t, d, filter }, [...userIds], nowMs, isForAll);
       return [{ t, d, to: [this.#ports.toEach(routesOf(userIds, filter))], origin }];
     }
+    this.#unrecordedMs = nowMs;
     const here = new Set(to.map(({ userId }) => userId));
     const unattached = [...userIds].filter((id) => !here.has(id));
     for (const id of unattached) this.#missing.add(id);

@@ -8,6 +8,9 @@ import { attach, connectionDispatches, enter, gatewayLobby, memberUpdate } from 
 import type { LobbyOutcomeFact, LobbyTopic } from './topic.ts';
 import { leavingVoice } from './voice.ts';
 
+/** Longer than it takes until a shard that was lost is known to be, and its users have other owners. */
+const UNRECORDED_MS = 30_000;
+
 /** Commands of the server itself: connected sessions, and the end of lobbies without one. */
 type SessionCommands = {
   /** The value is the lobby as READY shows it; null when the user is not a member. */
@@ -18,6 +21,8 @@ type SessionCommands = {
       readonly announce: boolean;
       /** The sessions were open before: they are sent the lobby if they may have missed dispatches of it. */
       readonly areBack?: boolean;
+      /** Their user has another owner: what was sent to them through the last one a moment ago may be lost. */
+      readonly areMoved?: boolean;
       /** The sessions are sent the lobby although they are attached: they have missed a part of its state. */
       readonly again?: boolean;
     };
@@ -46,9 +51,9 @@ export const sessions: LobbyTopic<
       server: true,
       decide: (
         state,
-        { userId, sessions, announce: wanted, areBack = false, again = false },
+        { userId, sessions, announce: wanted, areBack = false, areMoved = false, again = false },
         _by,
-        { nowMs, unattached, missing },
+        { nowMs, unattached, missing, unrecordedMs = Number.NEGATIVE_INFINITY },
       ) => {
         if (!state.members.has(userId)) return accepted(null);
         const isAddressed = (unattached?.get(userId) ?? 0) > nowMs && !missing?.has(userId);
@@ -60,7 +65,10 @@ export const sessions: LobbyTopic<
         };
         // An announcing caller needs no reply, which would be as large as the lobby.
         const value = announce ? null : shown();
-        const known = again ? sessions.flatMap(({ sessionId }) => state.sessions.get(sessionId) ?? []) : [];
+        const isOutdated = again || (areMoved && nowMs - unrecordedMs < UNRECORDED_MS);
+        const known = isOutdated
+          ? sessions.flatMap(({ sessionId }) => state.sessions.get(sessionId) ?? [])
+          : [];
         return accepted(value, [
           ...(fresh.length > 0
             ? [{ type: 'lobbySessionsAttached', userId, sessions: fresh, announce } as const]

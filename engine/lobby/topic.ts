@@ -36,8 +36,10 @@ export interface LobbyEnv extends Env {
    * addresses dispatches to them too. Absent or empty in standalone mode.
    */
   readonly unattached?: ReadonlyMap<UserId, number>;
-  /** Those of them to whom dispatches were addressed that are in no record: the owner of the user may have had no session then. */
+  /** Unattached members to whom dispatches were addressed that are in no record: the owner of the user may have had no session then. */
   readonly missing?: ReadonlySet<UserId>;
+  /** When the last dispatch that is in no record was sent, Unix milliseconds. */
+  readonly unrecordedMs?: number;
 }
 
 /** One topic of the lobby: the commands `C`, and the facts named `K`. */

@@ -269,17 +269,39 @@ describe('being connected', () => {
 
   test('sends the lobby to a session that is back unless its dispatches were addressed to the member', () => {
     const state = lobbyWith([member('11')]);
-    const back = (sessionId: string, unattached: ReadonlyMap<UserId, number> = new Map()) =>
+    const back = (
+      sessionId: string,
+      unattached: ReadonlyMap<UserId, number> = new Map(),
+      missing: ReadonlySet<UserId> = new Set(),
+    ) =>
       run(
         state,
         'attachSessions',
         { userId, sessions: [session('11', sessionId)], announce: false, areBack: true },
         SYSTEM,
         NOW_MS,
-        { unattached },
+        { unattached, missing },
       ).told.flatMap(({ t }) => (t === 'LOBBY_CREATE' ? [t] : []));
     expect(back('missed some')).toEqual(['LOBBY_CREATE']);
-    expect(back('missed none', new Map([[userId, Number.POSITIVE_INFINITY]]))).toEqual([]);
+    const addressed = new Map([[userId, Number.POSITIVE_INFINITY]]);
+    expect(back('missed none', addressed)).toEqual([]);
+    expect(back('missed one that is in no record', addressed, new Set([userId]))).toEqual(['LOBBY_CREATE']);
+  });
+
+  test('sends the lobby to an attached session whose user has moved, if it may have missed what is in no record', () => {
+    const state = lobbyWith([member('11')], {}, [session('11')]);
+    const moved = (unrecordedMs?: number) =>
+      run(
+        state,
+        'attachSessions',
+        { userId, sessions: [session('11')], announce: false, areBack: true, areMoved: true },
+        SYSTEM,
+        NOW_MS,
+        unrecordedMs === undefined ? {} : { unrecordedMs },
+      ).told.map(({ t, to }) => [t, to]);
+    expect(moved()).toEqual([]);
+    expect(moved(NOW_MS - 30_000)).toEqual([]);
+    expect(moved(NOW_MS - 29_999)).toEqual([['LOBBY_CREATE', ['s11']]]);
   });
 
   test('sends the lobby again, when it is to, to the named sessions that are attached, and to no others', () => {
