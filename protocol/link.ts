@@ -421,7 +421,7 @@ const LINK = {
     reply(nothing),
   ),
   'relationships.takeOver': once('user', [userId, takeover], nothing),
-  'relationships.lock': once('user', [userId, text], nothing),
+  'relationships.lock': once('user', [userId, text, userId], nothing),
   'relationships.unlock': tells('user', [userId, text]),
   'friends.of': repeatable('user', [userId], list(relation)),
   'friends.blocks': repeatable('user', [userId, userId], flag),

@@ -326,7 +326,7 @@ export class Attachments {
     const { standalone } = this.#ports.routing;
     for (const attached of this.#byUser.get(key) ?? [])
       if (!isRest || !attached.lobbies.has(lobbyId))
-        this.#attachAgain(lobbyId, attached, standalone || isRest ? 'yes' : 'ifMissed');
+        this.#attachAgain(lobbyId, attached, standalone || isRest ? 'yes' : 'no');
   }
 
   /**

@@ -93,13 +93,13 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
   const owners = {
     change: ports.routing.ask(
       'relationships.change',
-      (_lower: UserId, ...[by, peerId, ...rest]: Parameters<Change>): Promise<Reply<null>> =>
-        holding([by, peerId], () => decideChange(by, peerId, ...rest)),
+      (lower: UserId, ...[by, peerId, ...rest]: Parameters<Change>): Promise<Reply<null>> =>
+        holding(lower, [by, peerId], () => decideChange(by, peerId, ...rest)),
     ),
     takeOver: ports.routing.ask(
       'relationships.takeOver',
       (lower: UserId, move: Takeover): Promise<void> =>
-        holding([move.from, move.to, move.peerId], () =>
+        holding(lower, [move.from, move.to, move.peerId], () =>
           takeOverRelationsOf(move, ports, (...change) => commitFacts(lower, ...change)),
         ),
     ),

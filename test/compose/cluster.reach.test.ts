@@ -27,12 +27,16 @@ async function person(): Promise<Someone> {
   return { userId, token, authority: { by, requires: 0n } };
 }
 
-/** Two people whose relationship the first shard decides, and whose channel the second owns and has in memory. */
-async function pair() {
+/**
+ * Two people whose relationship the first shard decides, and whose channel the second owns and has in memory. `alone`: it owns both, so
+ * that it decides without a call to another.
+ */
+async function pair(alone = false) {
   for (;;) {
     const [ann, bob] = [await person(), await person()];
-    const [low] = [ann.userId, bob.userId].sort(compareIds) as [UserId, UserId];
+    const [low, high] = [ann.userId, bob.userId].sort(compareIds) as [UserId, UserId];
     if (cluster.ownerOf(low) !== cluster.instance(0)) continue;
+    if (alone && cluster.ownerOf(high) !== cluster.instance(0)) continue;
     const opened = await wait(cluster.instance(0).openPrivate(ann.userId, bob.userId));
     if (!opened.ok) throw new Error(opened.refusal.message);
     const { id: channelId } = opened.value;
@@ -76,7 +80,7 @@ describe('a block over three shards', () => {
 
   it('applies although the shard that stored it died before it notified any other shard', async () => {
     cluster = await openCluster(3);
-    const { ann, bob, channelId } = await pair();
+    const { ann, bob, channelId } = await pair(true);
     expect((await wait(joins(cluster.instance(2), channelId, ann))).ok).toBe(true);
     cluster.net.delayMs = () => 60_000;
     const lost = block(cluster.instance(0), bob, ann).catch(() => null);
