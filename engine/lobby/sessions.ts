@@ -19,10 +19,11 @@ type SessionCommands = {
       readonly userId: UserId;
       readonly sessions: readonly SessionRef[];
       readonly announce: boolean;
-      /** The sessions were open before: they are sent the lobby if they may have missed dispatches of it. */
+      /**
+       * The sessions were open before, at another owner of the user: they are sent the lobby if they may have missed dispatches of it, also
+       * where they are attached already.
+       */
       readonly areBack?: boolean;
-      /** Their user has another owner: what was sent to them through the last one a moment ago may be lost. */
-      readonly areMoved?: boolean;
       /** The sessions are sent the lobby although they are attached: they have missed a part of its state. */
       readonly again?: boolean;
     };
@@ -51,7 +52,7 @@ export const sessions: LobbyTopic<
       server: true,
       decide: (
         state,
-        { userId, sessions, announce: wanted, areBack = false, areMoved = false, again = false },
+        { userId, sessions, announce: wanted, areBack = false, again = false },
         _by,
         { nowMs, unattached, missing, unrecordedMs = Number.NEGATIVE_INFINITY },
       ) => {
@@ -65,7 +66,7 @@ export const sessions: LobbyTopic<
         };
         // An announcing caller needs no reply, which would be as large as the lobby.
         const value = announce ? null : shown();
-        const isOutdated = again || (areMoved && nowMs - unrecordedMs < UNRECORDED_MS);
+        const isOutdated = again || (areBack && nowMs - unrecordedMs < UNRECORDED_MS);
         const known = isOutdated
           ? sessions.flatMap(({ sessionId }) => state.sessions.get(sessionId) ?? [])
           : [];

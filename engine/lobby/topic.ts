@@ -36,7 +36,7 @@ export interface LobbyEnv extends Env {
    * addresses dispatches to them too. Absent or empty in standalone mode.
    */
   readonly unattached?: ReadonlyMap<UserId, number>;
-  /** Unattached members to whom dispatches were addressed that are in no record: the owner of the user may have had no session then. */
+  /** Unattached members who were sent dispatches that no record has. They are lost if the owner of the user had no session yet. */
   readonly missing?: ReadonlySet<UserId>;
   /** When the last dispatch that is in no record was sent, Unix milliseconds. */
   readonly unrecordedMs?: number;

@@ -54,10 +54,10 @@ interface AttachedSession {
 }
 
 /**
- * Whether attached sessions are sent the lobby. `ifMissed`: if they may have missed dispatches of it. `moved`: also if those that
- * were sent through the last owner of the user may be lost. `again`: also those that were attached before.
+ * Whether attached sessions are sent the lobby. `ifMissed`: if they may have missed dispatches of it. `again`: also those that were
+ * attached before.
  */
-type Announce = 'yes' | 'ifMissed' | 'moved' | 'again' | 'no';
+type Announce = 'yes' | 'ifMissed' | 'again' | 'no';
 
 /** How a join ended: in a lobby, refused, or with a fault that leaves its outcome unknown. */
 type JoinEnd =
@@ -191,7 +191,7 @@ export class Attachments {
     this.#byUser.set(key, (this.#byUser.get(key) ?? new Set()).add(attached));
     await this.#ports.writer.flush();
     const ids = await this.#ports.lobbies.ofUser(session.userId, applicationId);
-    const how = isBack ? 'moved' : 'no';
+    const how = isBack ? 'ifMissed' : 'no';
     const shown = await Promise.all(ids.map((id) => this.#attach(id, [attached], how)));
     // A session keeps lobbies alive even if its scopes do not let it see them.
     if (!authorization.scopes.has('lobbies.write')) return [];
@@ -238,7 +238,7 @@ export class Attachments {
         continue;
       }
       // A session that was opened here after its user moved may have missed what the next owner of a lobby has sent.
-      const how = this.#reopening.has(attached.session.userId) ? 'moved' : 'no';
+      const how = this.#reopening.has(attached.session.userId) ? 'ifMissed' : 'no';
       for (const id of attached.lobbies) if (moved(id)) this.#attachAgain(id, attached, how);
     }
   }
@@ -433,8 +433,7 @@ export class Attachments {
     const userId = first.session.userId;
     const input = {
       ...{ userId, sessions, announce: announce === 'yes' || announce === 'again' },
-      ...{ areBack: announce === 'ifMissed' || announce === 'moved', areMoved: announce === 'moved' },
-      again: announce === 'again',
+      ...{ areBack: announce === 'ifMissed', again: announce === 'again' },
     };
     const reply = served(await this.#ports.call(id, 'attachSessions', input, SYSTEM));
     return reply.ok ? reply.value : null;

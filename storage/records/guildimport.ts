@@ -284,7 +284,7 @@ const nameOf = (name: string): string =>
     ? 'user'
     : name;
 
-/** The first column that a row's data repeats with another value; null when there is none. */
+/** The first column whose value differs in the row's data; null when all agree. */
 function differing(table: string, row: Record<string, unknown>): string | null {
   const { data } = row;
   if (!isRecord(data)) return null;

@@ -31,10 +31,6 @@ import { User } from '../../protocol/schemas/user.ts';
 import { GuildIncomingWebhook } from '../../protocol/schemas/webhook.ts';
 import type { RowSchema } from './rowcheck.ts';
 
-/**
- * The JSON that the rows of an exported guild have: the schemas of replies, with the fields that only rows have. A row that
- * fits is one that the server can load and show.
- */
 type Fields = Readonly<Record<string, RowSchema>>;
 
 /** Typebox schemas are JSON Schema. */
@@ -179,7 +175,10 @@ export const PERSON: RowSchema = user;
 const chosen = (schemas: Fields, key: unknown): RowSchema | null =>
   typeof key === 'string' && Object.hasOwn(schemas, key) ? (schemas[key] ?? null) : null;
 
-/** The schema of the JSON in a row; null for a row without a known kind. */
+/**
+ * The schema of the JSON in a row of an exported guild: that of a reply, with the fields that only rows have, so that the server can
+ * load and show a row that fits. Null for a row without a known kind.
+ */
 export function dataSchema(
   table: string,
   { page, kind }: Readonly<Record<string, unknown>>,

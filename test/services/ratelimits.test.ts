@@ -103,7 +103,7 @@ describe('the limits of calls over shards', () => {
     expect(asked()).toBe(51);
   });
 
-  test('are those of the shard alone while the owner does not answer, after one short wait', async () => {
+  test('are counted by each shard alone while the owner does not answer, after one wait of 250 ms', async () => {
     const { shards, clock, asked } = arrange({ owner: null });
     const first = isAllowed(shards[1]!(attemptOf(3)));
     clock.advance(300);

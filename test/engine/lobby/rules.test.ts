@@ -294,7 +294,7 @@ describe('being connected', () => {
       run(
         state,
         'attachSessions',
-        { userId, sessions: [session('11')], announce: false, areBack: true, areMoved: true },
+        { userId, sessions: [session('11')], announce: false, areBack: true },
         SYSTEM,
         NOW_MS,
         unrecordedMs === undefined ? {} : { unrecordedMs },

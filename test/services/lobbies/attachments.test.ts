@@ -204,7 +204,7 @@ describe('a session that asks for voice', () => {
     expect(reportsOf(asked, inputs)).toEqual([['leaveVoice', undefined]]);
   });
 
-  it('is reported to the next owners of the lobby for a minute as one that was in the call, unless it is in it again', async () => {
+  it('is reported for a minute to the next owners of the lobby as having left the call, unless it joins the call again', async () => {
     const { attachments, asked, inputs, pass } = arrange();
     const reports = async () => {
       for (const list of [asked, inputs]) list.length = 0;

@@ -58,7 +58,7 @@ function arrange(...lobbies: ('made' | 'fault' | 'never')[]) {
   };
 }
 
-it('has its lobby send matched tickets, so that they are sent with the membership or not at all', async () => {
+it('sends matched tickets with the members of the lobby, and does not send them by itself', async () => {
   const { enter, pass, matched, sent, statusOf } = arrange('made');
   const [a, b] = [await enter(ANN), await enter(BEN)];
   await pass(200);
