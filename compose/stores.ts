@@ -38,7 +38,11 @@ export async function openStores(
       connectionsMax: config.postgres_connections,
       onMigrated: (report) => reportMigration(report, logger),
       onUnprepared: (reason) => logger.info(reason),
-      writer: { groupCommitsMax: config.commit_batch_max, depthMax: config.commit_depth_max },
+      writer: {
+        groupCommitsMax: config.commit_batch_max,
+        depthMax: config.commit_depth_max,
+        retry: { forMs: config.commit_retry_ms, clock },
+      },
     }));
   lifetime.own(() => storage.close());
   // Ids that the embedding program generates are its own affair.

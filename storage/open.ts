@@ -212,7 +212,7 @@ export function storageOver(
       await purge.close();
       // Callers that await a result may make another request afterwards; close only when none does.
       await driver.idle();
-      await writer.flush();
+      await writer.flush().catch(() => undefined);
       await driver.idle();
       await writer.close();
       await files.settled();

@@ -69,12 +69,17 @@ export interface Commit {
 /**
  * Group commit: commits submitted during a transaction go into the next one. `done` callbacks run in the order of `commit`
  * calls. When the database refuses a group, it is retried commit by commit, so that a bad commit affects no other owner.
- * Later commits of the same owner fail with it, because they were decided on a state that never became durable. A fault
- * after a lost connection means that the outcome is unknown: the owner must reload its state, after `flush`.
+ * Later commits of the same owner fail with it, because they were decided on a state that never became durable. After a
+ * lost connection a group is repeated for a while and written once. A fault after that means that the outcome is unknown:
+ * the owner must reload its state, after `flush`.
  */
 export interface Writer {
   commit(commit: Commit): void;
-  /** Resolves when all commits submitted so far are settled. */
+  /**
+   * Resolves when all commits submitted so far are settled and none of them can be written late.
+   *
+   * @throws StorageFault when that cannot be known, because the database does not answer.
+   */
   flush(): Promise<void>;
   /** Number of waiting commits; for metrics and back-pressure. */
   readonly depth: number;

@@ -8,7 +8,6 @@ import {
   type Fence,
   isStale,
   messageOf,
-  refusedByDatabase,
   rowText,
   type Sql,
   StaleEpoch,
@@ -17,6 +16,7 @@ import {
 import { rows, type Statement } from './database/statement.ts';
 import type { Commit, IdSource, Writer } from './ports.ts';
 import { STATEMENTS } from './tables.ts';
+import { OutcomeUnknown, type Retry, Transactions } from './transactions.ts';
 
 export interface WriterOptions {
   /** Most commits in one transaction. */
@@ -27,6 +27,8 @@ export interface WriterOptions {
   readonly depthMax?: number;
   /** Most characters of waiting row text; the next commit faults. */
   readonly waitingCharsMax?: number;
+  /** How a group is repeated after the connection to a database server was lost. Without it the group fails. */
+  readonly retry?: Retry | null;
   /** Called with what a `done` throws, which is a bug of its owner. Without it the exception reaches the process. */
   readonly onBug?: (error: unknown) => void;
   /** Id marks, written with the commits that would exceed them. */
@@ -156,7 +158,11 @@ const fencesOf = (entries: readonly QueuedCommit[]): Fence[] =>
   entries.flatMap(({ fence, chars }) => (fence && chars > 0 ? [fence] : []));
 
 /** @returns The files that no message refers to after this write. */
-async function write(driver: Driver, entries: readonly QueuedCommit[], marks: IdMarks): Promise<GoneFile[]> {
+async function write(
+  transactions: Transactions,
+  entries: readonly QueuedCommit[],
+  marks: IdMarks,
+): Promise<GoneFile[]> {
   const batches = merge(entries);
   if (batches.length === 0) return [];
   const mark = marks.due();
@@ -165,9 +171,10 @@ async function write(driver: Driver, entries: readonly QueuedCommit[], marks: Id
     text: sql,
     values: [`[${rows.join(',')}]`],
   }));
-  const results = await driver.batch<FilesRow>([...fences, ...statements]);
+  const results = await transactions.run<FilesRow>([...fences, ...statements]);
   mark?.written();
-  return lost(results.slice(fences.length).flat());
+  // The answer that named the files was lost: they stay in the store.
+  return results === null ? [] : lost(results.slice(fences.length).flat());
 }
 
 /** Most statements return no rows: only those that delete or rewrite messages do. */
@@ -175,29 +182,38 @@ const lost = (rows: readonly FilesRow[]): GoneFile[] => (rows.length === 0 ? [] 
 
 const faultOf = (error: unknown): StorageFault =>
   new StorageFault(
-    refusedByDatabase(error)
-      ? `The database refused a commit: ${messageOf(error)}`
-      : `The connection to the database was lost during a commit: ${messageOf(error)}`,
+    error instanceof OutcomeUnknown
+      ? `The connection to the database was lost during a commit: ${error.message}`
+      : `The database refused a commit: ${messageOf(error)}`,
     { cause: error },
   );
+
+interface Flush {
+  /** How many commits were submitted before it. */
+  readonly upTo: number;
+  readonly resolve: () => void;
+  readonly reject: (fault: StorageFault) => void;
+}
 
 /**
  * Writes facts as rows; nothing else does. Runs one transaction at a time; commits submitted meanwhile form the next group.
  *
  * A group that the database refuses was rolled back and is retried commit by commit. If it was refused because of a
- * superseded epoch, the commits under that epoch are excluded. After a lost connection nothing is retried: whether the group
- * was committed is unknown, so every owner must reload its state.
+ * superseded epoch, the commits under that epoch are excluded. After a lost connection the group is repeated, and written
+ * once, for as long as `retry` allows. After that the outcome is unknown, so every owner must reload its state; `flush`
+ * resolves when no group can be committed late any more.
  *
  * After a fault, the owner's later commits that were already submitted fail too, because they were decided on a state that
  * never became durable. Commits that the owner submits after it was notified of the fault are tried again.
  */
 class GroupCommit implements Writer {
   readonly #driver: Driver;
+  readonly #transactions: Transactions;
   readonly #options: Required<WriterOptions>;
   readonly #queue: QueuedCommit[] = [];
   /** Number of failed commits, by owner, that the owner was not yet notified of. */
   readonly #faulted = new Map<string, number>();
-  readonly #flushes: { readonly upTo: number; readonly resolve: () => void }[] = [];
+  readonly #flushes: Flush[] = [];
   #waitingChars = 0;
   #handedIn = 0;
   #settled = 0;
@@ -206,6 +222,7 @@ class GroupCommit implements Writer {
 
   constructor(driver: Driver, options: Required<WriterOptions>) {
     this.#driver = driver;
+    this.#transactions = new Transactions(driver, options.retry);
     this.#options = options;
   }
 
@@ -220,21 +237,29 @@ class GroupCommit implements Writer {
     this.#waitingChars += entry.chars;
     if (entry.fault) this.#mark(entry, entry.fault);
     this.#queue.push(entry);
+    this.#start();
+  }
+
+  flush(): Promise<void> {
+    if (this.depth === 0 && !this.#transactions.isUnresolved) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      this.#flushes.push({ upTo: this.#handedIn, resolve, reject });
+      this.#start();
+    });
+  }
+
+  /** Commits what was submitted, if the database answers; later commits fault. */
+  close(): Promise<void> {
+    this.#closed = true;
+    this.#transactions.end();
+    return this.flush().catch(() => undefined);
+  }
+
+  #start(): void {
     if (this.#running) return;
     this.#running = true;
     // Commits submitted during this turn of the event loop form one group.
     queueMicrotask(() => void this.#run());
-  }
-
-  flush(): Promise<void> {
-    if (this.depth === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#flushes.push({ upTo: this.#handedIn, resolve }));
-  }
-
-  /** Commits what was submitted; later commits fault. */
-  close(): Promise<void> {
-    this.#closed = true;
-    return this.flush();
   }
 
   /** Why a commit of this owner is refused now; null if it is accepted. */
@@ -247,8 +272,21 @@ class GroupCommit implements Writer {
   }
 
   async #run(): Promise<void> {
-    while (this.#queue.length > 0) await this.#commitGroup(this.#take());
+    while (this.#queue.length > 0 || this.#flushes.length > 0)
+      if (this.#queue.length > 0) await this.#commitGroup(this.#take());
+      else await this.#resolve();
     this.#running = false;
+  }
+
+  /** Ends the flushes that wait for a group whose outcome is unknown. */
+  async #resolve(): Promise<void> {
+    const waiting = this.#flushes.splice(0);
+    try {
+      await this.#transactions.resolve();
+      for (const { resolve } of waiting) resolve();
+    } catch (error) {
+      for (const { reject } of waiting) reject(faultOf(error));
+    }
   }
 
   #take(): QueuedCommit[] {
@@ -266,11 +304,11 @@ class GroupCommit implements Writer {
   async #commitGroup(group: readonly QueuedCommit[]): Promise<void> {
     const live = group.filter((entry) => entry.fault === null);
     try {
-      const gone = await write(this.#driver, live, this.#options.marks);
+      const gone = await write(this.#transactions, live, this.#options.marks);
       if (gone.length > 0) this.#options.onFilesGone(gone);
     } catch (error) {
       if (isStale(error) && (await this.#failStale(live))) return this.#commitGroup(group);
-      if (live.length > 1 && refusedByDatabase(error)) return this.#commitOneByOne(group);
+      if (live.length > 1 && !(error instanceof OutcomeUnknown)) return this.#commitOneByOne(group);
       this.#fail(live, [], faultOf(error));
     }
     for (const entry of group) this.#settle(entry);
@@ -291,14 +329,15 @@ class GroupCommit implements Writer {
     for (const [index, entry] of group.entries()) {
       if (entry.fault === null)
         try {
-          const gone = await write(this.#driver, [entry], this.#options.marks);
+          const gone = await write(this.#transactions, [entry], this.#options.marks);
           if (gone.length > 0) this.#options.onFilesGone(gone);
         } catch (error) {
           const later = group.slice(index + 1);
           // Its partition may have been taken over since the group was refused.
           const isToldStale = isStale(error) && (await this.#failStale([entry, ...later]));
-          if (!isToldStale && refusedByDatabase(error)) this.#fail([entry], later, faultOf(error));
-          else if (!isToldStale) this.#fail([entry, ...later], [], faultOf(error));
+          if (!isToldStale && error instanceof OutcomeUnknown)
+            this.#fail([entry, ...later], [], faultOf(error));
+          else if (!isToldStale) this.#fail([entry], later, faultOf(error));
         }
       this.#settle(entry);
     }
@@ -332,6 +371,7 @@ class GroupCommit implements Writer {
     } catch (error) {
       this.#options.onBug(error);
     }
+    if (this.#transactions.isUnresolved) return;
     while (this.#flushes[0] && this.#flushes[0].upTo <= this.#settled) this.#flushes.shift()?.resolve();
   }
 }
@@ -344,6 +384,7 @@ export const openWriter = (
   new GroupCommit(driver, {
     groupCommitsMax: options.groupCommitsMax ?? 512,
     groupCharsMax: options.groupCharsMax ?? 4_000_000,
+    retry: options.retry ?? null,
     depthMax: options.depthMax ?? 20_000,
     waitingCharsMax: options.waitingCharsMax ?? 64_000_000,
     marks: options.marks ?? new IdMarks(),

@@ -27,7 +27,8 @@ export async function drain(ports: DrainPorts): Promise<void> {
   const handedOver = withTimeout(ownership.drain(), timeoutMs * SHARE.handover, clock);
   await handedOver.catch((error) => onFault(error, 'drain'));
   await ports.network.drain(timeoutMs * SHARE.sessions);
-  await Promise.all([ports.interactions.idle(), ports.writer.flush(), ports.accounts.idle()]);
+  const written = () => ports.writer.flush().catch((error) => onFault(error, 'drain'));
+  await Promise.all([ports.interactions.idle(), written(), ports.accounts.idle()]);
 }
 
 /**

@@ -39,6 +39,7 @@ import { teamsOfUser } from './0042_teamsofuser.ts';
 import { onboardingAnswers } from './0043_onboardinganswers.ts';
 import { archiveTimes } from './0044_archivetimes.ts';
 import { formerMembers } from './0045_formermembers.ts';
+import { writerTransactions } from './0046_writertransactions.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
@@ -91,4 +92,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 43, name: 'onboarding answers', sql: onboardingAnswers },
   { version: 44, name: 'archive times', sql: archiveTimes },
   { version: 45, name: 'former members', sql: formerMembers },
+  { version: 46, name: 'writer transactions', sql: writerTransactions },
 ];

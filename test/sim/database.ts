@@ -105,6 +105,8 @@ export class Database {
   readonly told: DeliveryPosition[] = [];
   readonly snapshots = new Map<string, { readonly atMs: number; readonly data: object }>();
   readonly history: Accepted[] = [];
+  /** The number of the last transaction of each writer. */
+  readonly #numbers = new Map<string, number>();
   /** Number of commits rejected because their epoch was over. */
   refused = 0;
   /** Called with each accepted commit. */
@@ -128,6 +130,13 @@ export class Database {
     };
     this.history.push(accepted);
     this.onAccepted(accepted);
+  }
+
+  /** @throws as `guildhall_number` does. */
+  takeNumber(writer: string, number: number): void {
+    if (number <= (this.#numbers.get(writer) ?? 0))
+      throw Object.assign(new Error('The number is taken.'), { severity: 'ERROR', code: 'GH002' });
+    this.#numbers.set(writer, number);
   }
 
   check(fence: Fence): void {

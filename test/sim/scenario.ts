@@ -24,7 +24,9 @@ export interface Scenario {
   readonly config: SimConfig;
 }
 
-type SimConfig = ReturnType<typeof boundsOf> & Partial<ReturnType<typeof callsOf>>;
+type SimConfig = ReturnType<typeof boundsOf> &
+  ReturnType<typeof retryOf> &
+  Partial<ReturnType<typeof callsOf>>;
 
 export function scenarioOf(world: World, features: readonly Feature[], seed: number): Scenario {
   const usual = drawnOf(world);
@@ -33,7 +35,7 @@ export function scenarioOf(world: World, features: readonly Feature[], seed: num
   const calmed = isCalm ? { ...usual, faults: [], breaks: 0 } : usual;
   const lateShare = lateShareOf(seed, slowSeeds(isCalm, calmed.faults));
   const config = features.includes('voice') ? { ...calmed.config, ...callsOf(seed) } : calmed.config;
-  const drawn = { ...calmed, lateShare, config };
+  const drawn = { ...calmed, lateShare, config: { ...config, ...retryOf(seed) } };
   // Missed lobby and direct message dispatches are sent at once: a link without room for them never catches up.
   const hasDirect = features.some((feature) => !INDIRECT.includes(feature));
   return !hasDirect ? drawn : { ...drawn, framesMax: Math.max(drawn.framesMax, CATCHING_UP) };
@@ -47,7 +49,7 @@ function slowSeeds(isCalm: boolean, faults: readonly FaultName[]): number {
   return faults.includes('loseDatabase') ? 0 : LATE_SEEDS.most;
 }
 
-function drawnOf(world: World): Omit<Scenario, 'lateShare'> {
+function drawnOf(world: World) {
   const { random } = world;
   const some = FAULT_NAMES.filter(() => world.chance(0.35));
   return {
@@ -83,6 +85,13 @@ function lateShareOf(seed: number, slowShare: number): number {
   const random = new Random(seed ^ 0x1a7e_5a1e);
   const { fast, from, to } = LATE_SHARE;
   return random.next() < slowShare ? from + random.next() * (to - from) : fast;
+}
+
+/** How long commits are repeated when the database is lost, drawn from a separate random sequence; mostly as by default. */
+function retryOf(seed: number) {
+  const random = new Random(seed ^ 0x2e71_2e71);
+  const commit_retry_ms = random.next() < 0.4 ? random.below(3_000) : DEFAULTS.commit_retry_ms;
+  return { commit_retry_ms } satisfies Partial<Config>;
 }
 
 /** Bounds of calls, drawn from a separate random sequence. The voice clients of a run have no end-to-end encryption. */

@@ -4,8 +4,9 @@ import type { Identity } from '../../engine/provisional/identity.ts';
 import type { RelationType } from '../../engine/social/facts.ts';
 import { compareIds } from '../../protocol/ids.ts';
 import type { ClusterStore } from '../../storage/cluster/port.ts';
-import { StorageFault } from '../../storage/database/driver.ts';
+import { type BatchStatement, type Driver, StorageFault } from '../../storage/database/driver.ts';
 import type { Commit, Storage, Writer } from '../../storage/ports.ts';
+import { Transactions } from '../../storage/transactions.ts';
 import { identityKey, NOTHING_HELD } from './accountrows.ts';
 import { hits } from './bounds.ts';
 import { copied, Stale } from './database.ts';
@@ -16,7 +17,7 @@ import { type DatabaseLine, storeOf } from './storeof.ts';
 /** Why a commit is refused before anything of it is written. */
 export const QUEUE_FULL = 'The commit queue is full.';
 
-type WriterBounds = Pick<Config, 'commit_batch_max' | 'commit_depth_max'>;
+type WriterBounds = Pick<Config, 'commit_batch_max' | 'commit_depth_max' | 'commit_retry_ms'>;
 
 interface Entry {
   readonly commit: Commit;
@@ -24,13 +25,25 @@ interface Entry {
   fault: Error | null;
 }
 
-/** As `storage/writer.ts` promises: groups, in order, and after a fault the same owner's later commits fault too. */
+interface Flush {
+  readonly upTo: number;
+  readonly resolve: () => void;
+  readonly reject: (fault: Error) => void;
+}
+
+/**
+ * As `storage/writer.ts` promises: groups, in order, and after a fault the same owner's later commits fault too. Groups are
+ * numbered and repeated by the server's own code.
+ */
 class SimWriter implements Writer {
   readonly #line: DatabaseLine;
   readonly #staleFault: (stale: Stale) => Error;
   #queue: Entry[] = [];
   #group: Entry[] = [];
-  #flushes: { readonly upTo: number; readonly resolve: () => void }[] = [];
+  #flushes: Flush[] = [];
+  readonly #transactions: Transactions;
+  /** The fault of each entry of the last transaction. */
+  #faults: (Error | null)[] = [];
   #handedIn = 0;
   #settled = 0;
   #running = false;
@@ -40,6 +53,25 @@ class SimWriter implements Writer {
     this.#line = line;
     this.#bounds = bounds;
     this.#staleFault = staleFault;
+    this.#transactions = new Transactions(this.#driver(), line.retry(bounds.commit_retry_ms));
+  }
+
+  /** Writes the live entries of the group as one numbered transaction. */
+  #driver(): Driver {
+    const batch = async <Row>([numbered]: readonly BatchStatement[]): Promise<Row[][]> => {
+      const [writer = '', number] = numbered?.values ?? [];
+      const live = this.#live();
+      await this.#line.ask((nowMs) => {
+        this.#line.database.takeNumber(writer, Number(number));
+        this.#faults = this.#write(live, nowMs);
+      });
+      return [[]];
+    };
+    return { kind: 'postgres', batch } as Partial<Driver> as Driver;
+  }
+
+  #live(): Entry[] {
+    return this.#group.filter(({ fault }) => fault === null);
   }
 
   get depth(): number {
@@ -60,30 +92,53 @@ class SimWriter implements Writer {
         : null;
     this.#handedIn += 1;
     this.#queue.push({ commit, row, fault });
+    this.#start();
+  }
+
+  flush(): Promise<void> {
+    if (this.depth === 0 && !this.#transactions.isUnresolved) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      this.#flushes.push({ upTo: this.#handedIn, resolve, reject });
+      this.#start();
+    });
+  }
+
+  #start(): void {
     if (this.#running) return;
     this.#running = true;
     queueMicrotask(() => void this.#run());
   }
 
-  flush(): Promise<void> {
-    if (this.depth === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#flushes.push({ upTo: this.#handedIn, resolve }));
-  }
-
   async #run(): Promise<void> {
-    while (this.#queue.length > 0) {
+    while (this.#queue.length > 0 || this.#flushes.length > 0) {
+      if (this.#queue.length === 0) {
+        await this.#resolve();
+        continue;
+      }
       if (this.#queue.length > this.#bounds.commit_batch_max) hits.add('commit_batch_max');
       this.#group = this.#queue.splice(0, this.#bounds.commit_batch_max);
-      const live = this.#group.filter(({ fault }) => fault === null);
+      const live = this.#live();
       try {
-        const faults = await this.#line.ask((nowMs) => this.#write(live, nowMs));
-        for (const [at, fault] of faults.entries()) if (fault) this.#fail(live[at] as Entry, fault);
+        if (live.length > 0) await this.#transactions.run([]);
+        for (const [at, fault] of this.#faults.splice(0).entries())
+          if (fault) this.#fail(live[at] as Entry, fault);
       } catch (fault) {
-        for (const entry of live) this.#fail(entry, fault as Error);
+        hits.add('commit_retry_ms');
+        for (const entry of live) this.#fail(entry, new StorageFault((fault as Error).message));
       }
       while (this.#group.length > 0) this.#settle(this.#group[0] as Entry);
     }
     this.#running = false;
+  }
+
+  async #resolve(): Promise<void> {
+    const waiting = this.#flushes.splice(0);
+    try {
+      await this.#transactions.resolve();
+      for (const { resolve } of waiting) resolve();
+    } catch (error) {
+      for (const { reject } of waiting) reject(new StorageFault((error as Error).message));
+    }
   }
 
   #write(entries: readonly Entry[], nowMs: number): (Error | null)[] {
@@ -110,6 +165,7 @@ class SimWriter implements Writer {
     this.#settled += 1;
     entry.commit.done(entry.fault);
     this.#group.shift();
+    if (this.#transactions.isUnresolved) return;
     while (this.#flushes[0] && this.#flushes[0].upTo <= this.#settled) this.#flushes.shift()?.resolve();
   }
 }

@@ -1,4 +1,5 @@
 import { StorageFault } from '../../storage/database/driver.ts';
+import type { Retry } from '../../storage/transactions.ts';
 import { copied, type Database } from './database.ts';
 import type { Host, World } from './world.ts';
 
@@ -32,6 +33,15 @@ export class DatabaseLine {
     this.#host = host;
     this.database = database;
     this.way = way;
+  }
+
+  /** By the clock of the world, whatever the clock of the process shows; waits while the process lives. */
+  retry(forMs: number): Retry {
+    const setTimer = (run: () => void, delayMs: number) => {
+      this.#world.after(delayMs, run, this.#host);
+      return { cancel: () => undefined };
+    };
+    return { forMs, clock: { monotonic: () => this.#world.nowMs, setTimer } };
   }
 
   get shard(): string {

@@ -17,15 +17,20 @@ interface Group {
   settle(error?: Error): void;
 }
 
+/** The first statement of a transaction over a server has its number, and no rows. */
+const isRows = (text: string): boolean => text.startsWith('[');
+
 /** A database that holds every group until the test settles it; in `automatic` mode `judge` settles it at once. */
 function heldDriver(judge?: (rows: readonly string[]) => Error | null) {
   const groups: Group[] = [];
   const answer = async (statements: readonly string[]): Promise<void> => {
-    const rows = statements.flatMap((text) =>
-      (JSON.parse(text) as { id: string; data?: { username: string } }[]).map(
-        (row) => row.data?.username ?? `#${row.id}`,
-      ),
-    );
+    const rows = statements
+      .filter(isRows)
+      .flatMap((text) =>
+        (JSON.parse(text) as { id: string; data?: { username: string } }[]).map(
+          (row) => row.data?.username ?? `#${row.id}`,
+        ),
+      );
     await new Promise<void>((resolve, reject) => {
       const settle = (error?: Error) => (error ? reject(error) : resolve());
       groups.push({ rows, statements: statements.length, settle });
@@ -214,6 +219,37 @@ describe('group commit', () => {
     await writer.flush();
     expect(answers.slice(2)).toEqual([`behind: ${fault}`, 'c']);
     expect(groups).toHaveLength(2);
+  });
+
+  test('a flush after a lost connection to a server waits until the group cannot be committed late', async () => {
+    const { driver, groups } = heldDriver();
+    const writer = openWriter({ ...driver, kind: 'postgres' });
+    const log: string[] = [];
+    const facts: Commit['facts'] = [{ type: 'userCreated', user: { ...user('1'), bot: true } }];
+    writer.commit({ ownerId: '1', facts, done: (fault) => log.push(fault ? 'fault' : 'done') });
+    await settleAll();
+    const flushed = () =>
+      writer.flush().then(
+        () => log.push('flushed'),
+        (fault: Error) => log.push(fault.message),
+      );
+    const early = flushed();
+    groups[0]?.settle(lost());
+    await settleAll();
+    expect([log, groups[1]?.rows]).toEqual([['fault'], []]);
+    groups[1]?.settle(lost());
+    await early;
+    expect(log[1]).toBe('The connection to the database was lost during a commit: Connection terminated');
+    const late = flushed();
+    await settleAll();
+    writer.commit({ ownerId: '2', facts, done: (fault) => log.push(fault ? 'fault' : 'done') });
+    groups[2]?.settle();
+    await late;
+    await settleAll();
+    groups[3]?.settle();
+    await flushed();
+    expect(log.slice(2)).toEqual(['flushed', 'done', 'flushed']);
+    expect(groups).toHaveLength(4);
   });
 
   test('does not try the rest when the connection is lost among retries', async () => {

@@ -20,8 +20,9 @@ afterEach(async () => {
 });
 
 /** An instance over a database behind the proxy, with a guild, its owner, and a bot that receives its events. */
-async function openOver(databaseUrl: string) {
-  const storage = await openStorage({ databaseUrl });
+async function openOver(databaseUrl: string, retryMs: number) {
+  const retry = { forMs: retryMs, clock: systemClock };
+  const storage = await openStorage({ databaseUrl, writer: { retry } });
   closing.push(() => storage.close());
   const foundation = foundationOf({
     clock: systemClock,
@@ -76,7 +77,7 @@ describe.skipIf(!postgres)('while PostgreSQL is unreachable', () => {
     closing.push(() => database.dispose());
     const wire = await openWire(database.options.databaseUrl ?? '');
     closing.push(() => wire.close());
-    const { say, stored, shown, sink, storage } = await openOver(wire.url);
+    const { say, stored, shown, sink, storage } = await openOver(wire.url, 0);
     await say('before');
 
     const acknowledged: string[] = ['before'];
@@ -118,5 +119,30 @@ describe.skipIf(!postgres)('while PostgreSQL is unreachable', () => {
     expect(acknowledged.filter((content) => !durable.has(content))).toEqual([]);
     expect(durable.has('while it is gone')).toBe(false);
     expect(shown().at(-1)).toBe('after');
+  });
+
+  test('writes wait for a database that is back soon, and no session notices', async () => {
+    const database = await (postgres as Kind).create();
+    closing.push(() => database.dispose());
+    const wire = await openWire(database.options.databaseUrl ?? '');
+    closing.push(() => wire.close());
+    const { say, stored, shown, sink } = await openOver(wire.url, 60_000);
+    const contents = Array.from({ length: 300 }, (_, n) => `message ${n}`);
+    const writing = Promise.all(
+      contents.map(async (content, n) => {
+        await delay(n);
+        return (await say(content)).ok;
+      }),
+    );
+    for (let turn = 0; turn < 3; turn += 1) {
+      await delay(60);
+      wire.cut();
+      await delay(40);
+      wire.mend();
+    }
+    expect(new Set(await writing)).toEqual(new Set([true]));
+    expect(sink.names).not.toContain('GUILD_DELETE');
+    expect([shown().length, new Set(shown())]).toEqual([300, new Set(contents)]);
+    expect(new Set(await stored())).toEqual(new Set(contents));
   });
 });

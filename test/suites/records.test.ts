@@ -38,6 +38,7 @@ const UNOWNED_TABLES: Readonly<Record<string, string>> = {
   command_records: 'of running processes',
   told_users: 'of running processes',
   partition_epochs: 'of running processes',
+  writer_transactions: 'of running processes',
   id_marks: 'of the server',
   settings: 'of the server',
   schema_migrations: 'of the server',

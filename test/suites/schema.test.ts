@@ -91,6 +91,7 @@ const OWNER: Record<string, string> = {
   told_users: 'owner_id',
   actor_snapshots: 'owner_id',
   id_marks: 'worker',
+  writer_transactions: 'writer',
   interactions: 'owner_id',
   ephemeral_messages: 'owner_id',
   app_commands: 'application_id',

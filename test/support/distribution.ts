@@ -16,6 +16,7 @@ export const DISTRIBUTION: ReadonlyMap<string, string> = new Map(
     code: 'invite_directory template_directory',
     login: 'login_directory',
     key: 'usernames',
+    writer: 'writer_transactions',
     id: `expression_directory guilds lobbies lobby_listings oauth_device_requests teams users
       webhook_directory`,
   }).flatMap(([column, tables]) => tables.split(/\s+/).map((table) => [table, column] as const)),

@@ -25,8 +25,7 @@ export function fencedWriter(writer: Writer, ownership: Ownership, onBug: (error
 
   function refuse({ ownerId, done, fence }: Commit): void {
     refused.set(ownerId, (refused.get(ownerId) ?? 0) + 1);
-    // Waits for earlier commits: `done` is called in commit order.
-    void writer.flush().then(() => {
+    const settle = (): void => {
       const left = (refused.get(ownerId) ?? 1) - 1;
       if (left > 0) refused.set(ownerId, left);
       else refused.delete(ownerId);
@@ -38,7 +37,9 @@ export function fencedWriter(writer: Writer, ownership: Ownership, onBug: (error
       // The commit's actor has ended. Homes subscribe to its successor only when the epoch changes, which it would not
       // if the lease became safe again.
       if (fence) ownership.stale(fence.partition, fence.epoch);
-    });
+    };
+    // Waits for earlier commits: `done` is called in commit order.
+    writer.flush().then(settle, settle);
   }
 
   return {

@@ -35,6 +35,14 @@ export const STORAGE: readonly Patch[] = [
     to: 'run(null)',
   },
   {
+    name: 'storage-repeated-anew',
+    about: 'A transaction that is repeated after a lost connection gets another number.',
+    file: 'storage/transactions.ts',
+    kind: 'expression',
+    from: 'this.#driver.batch<Row>(numbered)',
+    to: 'this.#driver.batch<Row>([numbering(this.#writer, (this.#number += 1)), ...statements])',
+  },
+  {
     name: 'storage-leaving-not-kept',
     about: 'That a member has left is shown and not written down.',
     file: 'actors/runtime/aggregate.ts',
