@@ -82,7 +82,7 @@ export class Transactions {
     let isUnknown = false;
     for (let waitMs = WAIT_MS.first; ; waitMs = Math.min(waitMs * 2, WAIT_MS.most)) {
       try {
-        const results = await this.#driver.batch<Row>(numbered);
+        const results = await this.#driver.batch<Row>(numbered, true);
         this.#answered();
         return results.slice(1);
       } catch (error) {

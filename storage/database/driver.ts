@@ -28,9 +28,16 @@ export interface Sql {
 export interface Driver extends Sql {
   readonly kind: 'pglite' | 'postgres';
   /**
-   * Runs statements in one transaction; if they are short, in two round trips to the server. @returns the rows of each.
+   * Runs statements in one transaction. If they are short, that takes two round trips to the server, and nothing is
+   * committed after the connection was lost; or one, where that is allowed because the statements refuse to be committed
+   * late or twice.
+   *
+   * @returns the rows of each.
    */
-  batch<Row = Record<string, unknown>>(statements: readonly BatchStatement[]): Promise<Row[][]>;
+  batch<Row = Record<string, unknown>>(
+    statements: readonly BatchStatement[],
+    mayCommitLate?: boolean,
+  ): Promise<Row[][]>;
   /**
    * Runs `body` in one transaction, which rolls back when `body` throws. The script `opening` runs first, without an extra
    * round trip; if it fails, the transaction rolls back.
@@ -129,7 +136,8 @@ export function counted(driver: Driver): CountedDriver {
   return {
     kind: driver.kind,
     ...sql,
-    batch: <Row>(statements: readonly BatchStatement[]) => count(() => driver.batch<Row>(statements)),
+    batch: <Row>(statements: readonly BatchStatement[], mayCommitLate?: boolean) =>
+      count(() => driver.batch<Row>(statements, mayCommitLate)),
     transaction: (body, opening) => count(() => driver.transaction(body, opening)),
     copy: () => count(() => driver.copy()),
     async idle() {

@@ -108,18 +108,19 @@ const charsOf = (statements: readonly BatchStatement[]): number =>
   statements.reduce((sum, { values }) => values.reduce((each, { length }) => each + length, sum), 0);
 
 /**
- * Two round trips: the statements leave a transaction open. A connection that is lost meanwhile thus commits nothing, and
- * whether something was committed is unknown only when it is lost with COMMIT under way.
+ * In two round trips the statements leave a transaction open. A connection that is lost meanwhile thus commits nothing, and
+ * whether something was committed is unknown only when it is lost with COMMIT under way. In one round trip the server
+ * commits after the last statement, whether the connection is still there or not.
  */
 async function batch<Row>(
   pool: pg.Pool,
   statements: readonly BatchStatement[],
-  isPooled: boolean,
+  { isPooled, mayCommitLate }: { readonly isPooled: boolean; readonly mayCommitLate: boolean },
 ): Promise<Row[][]> {
-  const opening = isPooled ? [BEGIN, BATCH_TIMEOUTS] : [BEGIN];
+  const opening = [...(mayCommitLate ? [] : [BEGIN]), ...(isPooled ? [BATCH_TIMEOUTS] : [])];
   const { client, results } = await sendBatch(pool, [...opening, ...statements], isPooled);
   try {
-    await client.query('COMMIT');
+    if (!mayCommitLate) await client.query('COMMIT');
     client.release();
     return results.slice(opening.length) as Row[][];
   } catch (error) {
@@ -128,7 +129,10 @@ async function batch<Row>(
   }
 }
 
-/** An idle pooled connection may have died unnoticed; nothing is committed yet, so one retry is safe. */
+/**
+ * An idle pooled connection may have died unnoticed. One retry is safe: nothing is committed yet, or the statements refuse
+ * to be committed twice.
+ */
 async function sendBatch(pool: pg.Pool, statements: readonly BatchStatement[], isPooled: boolean) {
   for (let attempt = 0; ; attempt++) {
     const client = await pool.connect();
@@ -223,11 +227,12 @@ export async function openPostgres(options: PostgresOptions): Promise<Driver> {
   return {
     kind: 'postgres',
     ...sqlOver(pool, isPooled),
-    batch: async <Row>(statements: readonly BatchStatement[]) => {
+    batch: async <Row>(statements: readonly BatchStatement[], mayCommitLate = false) => {
       // A single statement is a transaction by itself.
       if (statements.length === 1) return oneByOne<Row>(sqlOver(pool, isPooled), statements);
-      if (charsOf(statements) <= BATCH_CHARS_MAX) return batch<Row>(pool, statements, isPooled);
-      return transaction(pool, (sql) => oneByOne<Row>(sql, statements), '', isPooled);
+      if (charsOf(statements) > BATCH_CHARS_MAX)
+        return transaction(pool, (sql) => oneByOne<Row>(sql, statements), '', isPooled);
+      return batch<Row>(pool, statements, { isPooled, mayCommitLate });
     },
     transaction: (body, opening = '') => transaction(pool, body, opening, isPooled),
     copy: async () => null,

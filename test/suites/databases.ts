@@ -50,9 +50,9 @@ function distributing(driver: Driver): Driver {
     kind: driver.kind,
     query: (text, values) => driver.query(text, values),
     script: (text) => driver.script(text),
-    batch: async (statements) => {
+    batch: async (statements, mayCommitLate) => {
       for (const { text } of statements) refuse(text);
-      return driver.batch(statements);
+      return driver.batch(statements, mayCommitLate);
     },
     transaction: (body, opening) => driver.transaction((sql) => body(checked(sql)), opening),
     copy: () => driver.copy(),

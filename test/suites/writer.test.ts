@@ -3,9 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../actors/runtime/clock.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
 import type { BatchStatement, Driver } from '../../storage/database/driver.ts';
+import { openDriver } from '../../storage/open.ts';
 import type { Writer } from '../../storage/ports.ts';
 import type { Retry } from '../../storage/transactions.ts';
 import { openWriter } from '../../storage/writer.ts';
+import { openWire } from '../support/databasewire.ts';
 import { commit, created, GUILD, id, message, seed, user } from './builders.ts';
 import { databases, openFresh } from './databases.ts';
 
@@ -138,6 +140,21 @@ describe.each(databases())('writer on $name', (kind) => {
         await commit(writer, GUILD, created(message(CHANNEL, String(6000 + index))));
         await ended;
         expect([attempts, ...(await newest(1))]).toEqual([2, String(6000 + index)]);
+      }
+    });
+
+    test('a commit on a connection that died unnoticed is written once', async () => {
+      const wire = await openWire(fresh.options.databaseUrl ?? '');
+      const through = await openDriver({ databaseUrl: wire.url, connectionsMax: 1 });
+      try {
+        const writer = openWriter(through);
+        await commit(writer, GUILD, created(message(CHANNEL, '6100')));
+        wire.resetNext();
+        await commit(writer, GUILD, created(message(CHANNEL, '6101')));
+        expect(await newest(2)).toEqual(['6100', '6101']);
+      } finally {
+        await through.close();
+        await wire.close();
       }
     });
 

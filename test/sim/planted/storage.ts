@@ -39,7 +39,7 @@ export const STORAGE: readonly Patch[] = [
     about: 'A transaction that is repeated after a lost connection gets another number.',
     file: 'storage/transactions.ts',
     kind: 'expression',
-    from: 'this.#driver.batch<Row>(numbered)',
+    from: 'this.#driver.batch<Row>(numbered, true)',
     to: 'this.#driver.batch<Row>([numbering(this.#writer, (this.#number += 1)), ...statements])',
   },
   {
