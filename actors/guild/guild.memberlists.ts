@@ -98,6 +98,8 @@ export class GuildMemberLists {
   readonly #changed = new Set<UserId>();
   /** The latest request of each session under this object. */
   readonly #requests = new WeakMap<Recipient, MemberListRequest>();
+  /** Requests that wait for another attempt, because the database did not answer. */
+  readonly #unshown = new Map<Recipient, MemberListRequest>();
   /** Whether roles or channels changed, so that lists must be made again. */
   #isOutdated = false;
   #visibilityVersion = 0;
@@ -119,7 +121,10 @@ export class GuildMemberLists {
         (request.channels ?? []).every(({ channelId }) => isMade(guild, channelId)) ? {} : everyone(guild),
       run: (guild) => this.#show(guild, session, request),
       refuse: () => undefined,
-      fault: () => undefined,
+      fault: () => {
+        this.#unshown.set(session, request);
+        this.#updateLater();
+      },
     };
   }
 
@@ -180,6 +185,8 @@ export class GuildMemberLists {
     this.#timer ??= this.#ports.wheel.add(() => {
       this.#timer = null;
       this.#ports.send(this.#updating());
+      for (const [session, request] of this.#unshown) this.#ports.send(this.show(session, request));
+      this.#unshown.clear();
     }, LIMITS.member_list_update_ms);
   }
 
@@ -191,7 +198,7 @@ export class GuildMemberLists {
       needs: (guild) => (this.#makesLists(guild) ? everyone(guild) : changed(guild)),
       run: (guild) => this.#update(guild),
       refuse: () => undefined,
-      fault: () => undefined,
+      fault: () => this.#updateLater(),
     };
   }
 

@@ -107,9 +107,9 @@ function arrange({ membersMax = 1000 } = {}) {
     memberIds: memberIds.map((each) => id<UserId>(each)),
     atMs: ++atMs,
   });
-  const pass = (ms: number = LIMITS.member_list_update_ms + 20) => {
+  const pass = (ms: number = LIMITS.member_list_update_ms + 20, each = run) => {
     clock.advance(ms);
-    for (const work of sent.splice(0)) run(work);
+    for (const work of sent.splice(0)) each(work);
   };
   const show = (userId: string, channels: Ranges, memberIds: string[] = []) =>
     run(lists.show(session(userId), request(channels, memberIds)));
@@ -294,6 +294,28 @@ describe('an update of a member list', () => {
     expect(presences()).toBe(2);
     show('20', {}, ['22']);
     expect(presences()).toBe(3);
+  });
+
+  it('is sent when the database answers again after members could not be read', () => {
+    const { lists, request, pass, updates, session, present, guild } = arrange();
+    const fail = (work: Work<Guild>) => work.fault(new Error('The database was lost.'));
+    fail(lists.show(session('20'), request({ 30: all })));
+    pass(LIMITS.member_list_update_ms + 20, fail);
+    pass();
+    expect(updates('20')).toHaveLength(1);
+    present('21', 'online');
+    pass(LIMITS.member_list_update_ms + 20, fail);
+    expect(updates('20')).toHaveLength(1);
+    pass();
+    expect(updates('20').at(-1)?.online_count).toBe(guild.presences.size);
+  });
+
+  it('is not requested again once the actor has ended', () => {
+    const { lists, clock, request, session, sent } = arrange();
+    lists.show(session('20'), request({ 30: all })).fault(new Error('The guild was released.'));
+    lists.end();
+    clock.advance(10_000);
+    expect(sent).toEqual([]);
   });
 
   it('is not sent after the actor has ended', () => {
