@@ -163,10 +163,10 @@ export class SimClient implements WireEnd {
         }
         this.life.heard(heard);
         if (heard.t !== null) this.voice?.heard(heard.t, heard.d as object);
-        // Requests that have no rows yet may have been lost with the connection before.
+        // Requests that have no rows for sure may have been lost with the connection before.
         if (heard.t === 'RESUMED')
-          for (const [guildId, { channelId, ranges, isProbe, id }] of this.life.lists.wishes)
-            if (id === null) this.watch(guildId, channelId, ranges, isProbe);
+          for (const [guildId, { channelId, ranges, isProbe, isRepeated, id }] of this.life.lists.wishes)
+            if (id === null || isRepeated) this.watch(guildId, channelId, ranges, isProbe);
         if (heard.t === 'INTERACTION_CREATE') this.#ports.interacted(heard.d as ReceivedInteraction);
     }
   }

@@ -7,6 +7,8 @@ interface ListWish {
   readonly ranges: readonly RowRange[];
   /** Whether the request was sent after all faults. */
   readonly isProbe: boolean;
+  /** Whether the session has requested the same rows of the guild before: an answer may be that to the earlier request. */
+  readonly isRepeated: boolean;
   /** The list's id; null before the rows were received. */
   id: string | null;
   held: unknown[];
@@ -30,11 +32,15 @@ export const shownRow = (row: unknown): string => {
 /** The rows of member lists of one session of a user, as its client knows them; the last request for each guild. */
 export class ListView {
   readonly wishes = new Map<string, ListWish>();
+  readonly #asked = new Set<string>();
 
   /** The client has sent a request. */
   asked(guildId: string, channelId: string, ranges: readonly RowRange[], isProbe: boolean): void {
+    const key = `${guildId} ${JSON.stringify(ranges)}`;
+    const isRepeated = this.#asked.has(key);
+    this.#asked.add(key);
     if (ranges.length === 0) this.wishes.delete(guildId);
-    else this.wishes.set(guildId, { channelId, ranges, isProbe, id: null, held: [] });
+    else this.wishes.set(guildId, { channelId, ranges, isProbe, isRepeated, id: null, held: [] });
   }
 
   heard(t: string, d: object): void {
