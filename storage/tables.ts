@@ -72,7 +72,7 @@ type AllFacts = GuildFacts &
   InteractionFacts;
 
 const ephemeral: StatementTable<
-  EphemeralFacts & VoiceChannelFacts & GuildActivityFacts & GuildInteractionFacts
+  EphemeralFacts & VoiceChannelFacts & Pick<GuildActivityFacts, 'activityShown'> & GuildInteractionFacts
 > = {
   activityShown: none,
   interactionSent: none,

@@ -11,6 +11,7 @@ import type {
 } from '../../protocol/ids.ts';
 import type { APIRole, APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
 import type { EventResponse } from '../../protocol/scheduledevents.ts';
+import type { ActivityFacts } from '../activity/instance.ts';
 import type { Rule, RuleAction } from '../automod/rule.ts';
 import type { FactOf } from '../kernel/aggregate.ts';
 import type { EventException, RsvpKey, ScheduledEvent } from '../scheduledevent/event.ts';
@@ -318,9 +319,8 @@ export type GuildInteractionFacts = {
   commandIndexChanged: object;
 };
 
-/** Never stored. */
-export type GuildActivityFacts = {
-  /** A running activity in a channel has changed. */
+export type GuildActivityFacts = ActivityFacts & {
+  /** A running activity in a channel has changed. Only in the record of its command. */
   activityShown: { readonly channelId: ChannelId; readonly activity: object };
 };
 

@@ -55,14 +55,14 @@ export const interactions: GuildTopic<
   },
   facts: {
     commandPermissionsChanged: {
-      durable: false,
+      durable: 'record',
       apply: () => {},
       dispatches: (_, { permissions }) => [
         { t: 'APPLICATION_COMMAND_PERMISSIONS_UPDATE', d: permissions, to: { kind: 'guild' } },
       ],
     },
     commandIndexChanged: {
-      durable: false,
+      durable: 'record',
       apply: () => {},
       dispatches: (guild) => {
         const userIds = [...guild.sessionCounts.keys()].filter((id) => !guild.members.get(id)?.user.bot);

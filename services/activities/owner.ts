@@ -18,9 +18,8 @@ import type { ActivityRequest } from './ports.ts';
 
 interface OwnerPorts {
   readonly store: Pick<ActivityStore, 'ofOwner'>;
-  commitAsOwner(ownerId: string, facts: readonly ActivityFact[]): Promise<void>;
-  /** Shows a stored change to those who see the location. */
-  show(instance: ActivityInstance): Promise<void>;
+  /** Stores a change, and shows it to those who see the location if `isShown`. */
+  change(change: ActivityChange, facts: readonly ActivityFact[]): Promise<void>;
   readonly wheel: Wheel;
   /** Ends the work in the background, with its timers. */
   readonly scope: Pick<Lifetime, 'over' | 'own'>;
@@ -38,7 +37,7 @@ interface Loaded {
 const AGAIN_MS = 5_000;
 
 /**
- * Running activities that this shard owns. Joins and leaves are stored before they are shown; leases are in memory, and
+ * Running activities that this shard owns. Joins and leaves are stored and shown in one commit; leases are in memory, and
  * start again with the owner. One change of a guild or private channel follows the other.
  */
 export class ActivityOwner {
@@ -77,7 +76,7 @@ export class ActivityOwner {
     return this.#in(request.ownerId, async (loaded) => {
       const decided = joinActivity(loaded.instances, request, { nowMs: nowMs(), nextId });
       if (!decided.ok) return { ok: false, refusal: decided.refusal };
-      await this.#become(request.ownerId, loaded, decided);
+      await this.#become(loaded, decided);
       return { ok: true, value: decided.value.instance };
     });
   }
@@ -85,7 +84,7 @@ export class ActivityOwner {
   leave(request: ActivityRequest): Promise<void> {
     return this.#in(request.ownerId, async (loaded) => {
       const before = instanceAt(loaded.instances, request);
-      if (before) await this.#become(request.ownerId, loaded, leaveActivity(before, request));
+      if (before) await this.#become(loaded, leaveActivity(before, request));
     });
   }
 
@@ -120,18 +119,12 @@ export class ActivityOwner {
     return loaded;
   }
 
-  async #become(
-    ownerId: string,
-    loaded: Loaded,
-    decided: Outcome<ActivityChange | null, ActivityFact>,
-  ): Promise<void> {
+  async #become(loaded: Loaded, decided: Outcome<ActivityChange | null, ActivityFact>): Promise<void> {
     if (!decided.ok || decided.value === null) return;
-    const { instance, isShown } = decided.value;
-    if (decided.facts.length > 0) await this.#ports.commitAsOwner(ownerId, decided.facts);
+    const { instance } = decided.value;
+    if (decided.facts.length > 0) await this.#ports.change(decided.value, decided.facts);
     const others = loaded.instances.filter((one) => one !== instanceAt(loaded.instances, instance));
     loaded.instances = instance.connections.length === 0 ? others : [...others, instance];
-    // The instance is stored already, so a failure to show it undoes nothing.
-    if (isShown) await this.#ports.show(instance).catch(this.#ports.onFault);
   }
 
   /** Waits for the next connection to lapse; forgets an owner without activities. */
@@ -158,7 +151,7 @@ export class ActivityOwner {
   #lapse(ownerId: string): Promise<void> {
     return this.#in(ownerId, async (loaded) => {
       const atMs = this.#ports.nowMs();
-      for (const before of loaded.instances) await this.#become(ownerId, loaded, lapseActivity(before, atMs));
+      for (const before of loaded.instances) await this.#become(loaded, lapseActivity(before, atMs));
     });
   }
 

@@ -2,8 +2,10 @@ import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Lifetime } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
-import type { Notifier } from '../../actors/user/notifier.ts';
+import type { CommitAndNotify } from '../../actors/user/notifier.ts';
 import {
+  type ActivityChange,
+  type ActivityFact,
   type ActivityInstance,
   embeddedActivityObject,
   idOf,
@@ -17,6 +19,7 @@ import { type Reply, refused } from '../../engine/kernel/aggregate.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import { readInstanceId } from '../../protocol/activityinstances.ts';
 import { PRIVATE, VOICE_LIKE, WITH_MESSAGES } from '../../protocol/channeltypes.ts';
+import { NotServed } from '../../protocol/faults.ts';
 import { type FreshId, snowflakeOf } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
@@ -29,7 +32,7 @@ interface RunningPorts {
   readonly storage: Pick<Storage, 'activities' | 'applications' | 'privateChannels'>;
   readonly guilds: Pick<Guilds, 'call'>;
   readonly places: Pick<Places, 'describe'>;
-  readonly notifier: Pick<Notifier, 'notify'>;
+  readonly commitAndNotify: CommitAndNotify;
   commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
   readonly routing: Routing;
   readonly wheel: Wheel;
@@ -39,6 +42,8 @@ interface RunningPorts {
   readonly nowMs: () => number;
   readonly onFault: (error: unknown) => void;
 }
+
+type ChangePorts = Pick<RunningPorts, 'guilds' | 'storage' | 'commitAsOwner' | 'commitAndNotify'>;
 
 /** Running activities as compose holds them. */
 export interface ServedActivities extends RunningActivities {
@@ -57,7 +62,7 @@ export function startRunningActivities(ports: RunningPorts): ServedActivities {
   const { storage, routing, wheel, scope, onFault } = ports;
   const owner = new ActivityOwner({
     ...{ ...ports, scope, store: storage.activities },
-    show: (one) => show(ports, one),
+    change: (change, facts) => changed(ports, change, facts),
   });
   const adopt = async (isMine: (ownerId: string) => boolean): Promise<void> => {
     for (let after: string | null = null; !scope.over; ) {
@@ -179,17 +184,25 @@ function joinRefusal({ type, permissions }: Described): Refusal | null {
   return (BigInt(permissions) & needed) === needed ? null : refusal('MISSING_PERMISSIONS');
 }
 
-async function show(
-  { guilds, notifier, storage }: Pick<RunningPorts, 'guilds' | 'notifier' | 'storage'>,
-  instance: ActivityInstance,
+/** Stores a change in the commit that shows it, so that an owner which ends in between does not leave a wrong picture. */
+async function changed(
+  { guilds, storage, commitAsOwner, commitAndNotify }: ChangePorts,
+  { instance, isShown }: ActivityChange,
+  facts: readonly ActivityFact[],
 ): Promise<void> {
-  const { guildId, channelId } = instance;
+  const { ownerId, guildId, channelId } = instance;
+  if (!isShown) return commitAsOwner(ownerId, facts);
   const activity = embeddedActivityObject(instance);
   if (guildId !== null) {
-    await guilds.call(guildId, 'showActivity', { channelId, activity }, SYSTEM);
-    return;
+    const reply = await guilds.call(guildId, 'changeActivity', { channelId, facts, activity }, SYSTEM);
+    if (reply.ok) return;
+    if (reply.refusal.status >= 500) throw new NotServed(reply.refusal.message);
+    // The guild has been deleted.
+    return commitAsOwner(ownerId, facts);
   }
   const channel = await storage.privateChannels.get(channelId);
-  for (const userId of channel?.recipientIds ?? [])
-    notifier.notify(userId, 'EMBEDDED_ACTIVITY_UPDATE_V2', activity, OWN_SESSIONS);
+  const userIds = channel?.recipientIds ?? [];
+  const shown = { t: 'EMBEDDED_ACTIVITY_UPDATE_V2', d: activity, filter: OWN_SESSIONS, userIds } as const;
+  const notify = await commitAndNotify(ownerId, facts, [shown]);
+  notify();
 }

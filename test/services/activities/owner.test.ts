@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Lifetime } from '../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
-import type { ActivityFact, ActivityInstance } from '../../../engine/activity/instance.ts';
+import type { ActivityChange, ActivityFact, ActivityInstance } from '../../../engine/activity/instance.ts';
 import { ACTIVITY_LEASE_MS } from '../../../protocol/activityinstances.ts';
 import { snowflakeOf, type UserId } from '../../../protocol/ids.ts';
 import { ActivityOwner } from '../../../services/activities/owner.ts';
@@ -46,13 +46,13 @@ const make = (): ActivityOwner => {
   let id = 100n;
   return new ActivityOwner({
     store: { ofOwner: async () => [...stored.values()] },
-    commitAsOwner: async (_, facts: readonly ActivityFact[]) => {
+    change: async ({ instance, isShown }: ActivityChange, facts: readonly ActivityFact[]) => {
       if (isBroken) throw new Error('The database does not answer.');
       for (const fact of facts)
         if (fact.type === 'activityInstanceWritten') stored.set(fact.instance.channelId, fact.instance);
         else stored.delete(fact.channelId);
+      if (isShown) shown.push(instance.connections.length);
     },
-    show: async ({ connections }) => void shown.push(connections.length),
     ...{ wheel, scope: new Lifetime(clock) },
     nextId: () => String(++id),
     nowMs: () => clock.now(),

@@ -4,6 +4,8 @@ import { HERE } from '../../../actors/placement/routing.ts';
 import { Lifetime } from '../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+import { NotServed } from '../../../protocol/faults.ts';
+import { P } from '../../../protocol/permissions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { startRunningActivities } from '../../../services/activities/running.ts';
 
@@ -64,6 +66,37 @@ test('the takeover is repeated until the database answers, later and later', asy
   expect(gaps.map((ms) => Math.floor(ms / 1_000))).toEqual([0, 1, 2, 4]);
 });
 
+test('a change is not stored while the guild is overloaded, and is stored without being shown when the guild is gone', async () => {
+  const stored: string[] = [];
+  let answer: object = { ok: false, refusal: refusal('API_OVERLOADED') };
+  const ports = {
+    storage: {
+      activities: { owners: async () => [], ofOwner: async () => [] },
+      applications: { get: async () => ({ activity: { urlMappings: [{ prefix: '/' }] } }) },
+    },
+    commitAsOwner: async (ownerId: string, facts: readonly { type: string }[]) =>
+      void stored.push(ownerId, ...facts.map(({ type }) => type)),
+    guilds: { call: async () => answer },
+    places: {
+      describe: async () => ({
+        ok: true,
+        value: { type: 0, permissions: String(P.USE_EMBEDDED_ACTIVITIES) },
+      }),
+    },
+    ...{ routing: HERE, wheel, scope: new Lifetime(clock), nextId: () => '900' },
+    nowMs: () => clock.now(),
+    onFault: () => undefined,
+  };
+  const { join } = startRunningActivities(ports as never);
+  const at = { ownerId: '2', guildId: '2', channelId: '5', applicationId: '3' };
+  const request = { ...at, userId: '4', connectionId: 'a' } as never;
+  await expect(join(request)).rejects.toThrow(NotServed);
+  expect(stored).toEqual([]);
+  answer = { ok: false, refusal: refusal('UNKNOWN_GUILD') };
+  expect(await join(request)).toMatchObject({ ok: true });
+  expect(stored).toEqual(['2', 'activityInstanceWritten']);
+});
+
 test('a renewal removes the participant when access is refused, and not when the guild is overloaded', async () => {
   const written: number[] = [];
   let described: object = { ok: true, value: { type: 1, permissions: '0' } };
@@ -73,10 +106,14 @@ test('a renewal removes the participant when access is refused, and not when the
       applications: { get: async () => ({ activity: { urlMappings: [{ prefix: '/' }] } }) },
       privateChannels: { get: async () => null },
     },
-    commitAsOwner: async (_: string, facts: readonly { instance?: { connections: readonly object[] } }[]) =>
-      void written.push(facts[0]?.instance?.connections.length ?? 0),
+    commitAndNotify: async (
+      _: string,
+      facts: readonly { instance?: { connections: readonly object[] } }[],
+    ) => {
+      written.push(facts[0]?.instance?.connections.length ?? 0);
+      return () => undefined;
+    },
     places: { describe: async () => described },
-    notifier: { notify: () => undefined },
     ...{ routing: HERE, wheel, scope: new Lifetime(clock), nextId: () => '900' },
     nowMs: () => clock.now(),
     onFault: () => undefined,
