@@ -1,6 +1,7 @@
 import { isIPv6 } from 'node:net';
 import type { Calls } from '../actors/call/calls.ts';
 import { callListing } from '../actors/call/listing.ts';
+import type { Placement } from '../actors/placement/ports.ts';
 import { systemClock } from '../actors/runtime/clock.ts';
 import { trustsProxyOfVoice, voiceWorkersOf, webrtcHostOf } from '../config/choices.ts';
 import type { Config } from '../config/config.ts';
@@ -18,13 +19,15 @@ import { reserveUdpPort } from '../media/webrtc/reservation.ts';
 import { present } from '../protocol/present.ts';
 import { movingMs } from '../services/operator/drain.ts';
 import { redirectingCalls } from '../services/voice/elsewhere.ts';
+import { createVoiceRelays } from '../services/voice/relays.ts';
 import type { AddressWatch } from '../transports/http/addresswatch.ts';
 import { type HttpServer, startServer } from '../transports/http/server.ts';
-import { voiceRoutes } from '../transports/voice/routes.ts';
+import { type VoiceRoutes, voiceRoutes } from '../transports/voice/routes.ts';
 import { voiceTls } from '../transports/voice/tls.ts';
 import { type CallPorts, createCalls } from './calls.ts';
 
 interface VoicePorts extends CallPorts {
+  readonly cluster: Placement;
   readonly watch: AddressWatch | null;
 }
 
@@ -105,11 +108,16 @@ export function createVoice(ports: VoicePorts) {
   };
 }
 
-const createRoutes = (
-  { config, clock, wheel, routing, watch, chaos, openFiles, onFault }: VoicePorts,
+function createRoutes(
+  { config, clock, wheel, routing, cluster, randomBytes, watch, chaos, openFiles, onFault }: VoicePorts,
   calls: Calls,
-) =>
-  voiceRoutes({
+): VoiceRoutes {
+  const relays = createVoiceRelays({
+    ...cluster,
+    firstNumber: Buffer.from(randomBytes(6)).readUIntBE(0, 6),
+    accept: (client, end) => routes.relayed(client, end),
+  });
+  const routes = voiceRoutes({
     settings: { ...socketSettings(config), openFiles },
     trustProxyOnOwnPort: trustsProxyOfVoice(config),
     port: redirectingCalls(calls, routing),
@@ -120,8 +128,10 @@ const createRoutes = (
     nowMs: () => clock.monotonic(),
     defer: (run) => clock.defer(run),
     onFault: (error) => onFault(error, 'voice gateway'),
-    ...{ watch, chaos },
+    ...{ watch, chaos, relays },
   });
+  return routes;
+}
 
 /** The UDP address for browsers; the port stays reserved until `close`. */
 interface WebrtcAddress extends PeerOptions {

@@ -113,6 +113,9 @@ export const voiceMember = fields({
   afkAfterMs: nullable(number),
 });
 
+/** A client of the voice gateway: its address and the version of its connection. */
+export const voiceClient = fields({ address: text, version: integer });
+
 const receiver = fields({ userId, guildId: nullable(guildId) });
 const billing = fields({
   ...{ id: text, state: oneOf('running', 'ending', 'over'), skuId, periodStartMs: number },

@@ -25,6 +25,7 @@ import {
   takeover,
   ticket,
   ticketDraft,
+  voiceClient,
   voiceMember,
   voicePlace,
 } from './link.games.ts';
@@ -230,6 +231,8 @@ const tellsAll = <const A extends Schemas>(args: A, since = 1) => ({
 const command = (kind: string) => [id(kind), text, commandInput, authority] as const;
 /** Number of a connection period between two shards; messages of an earlier period are ignored. */
 const period = integer;
+/** The commands of an application, in a guild or everywhere. */
+const commandsAt = [applicationId, nullable(guildId)] as const;
 const shardState = oneOf('joining', 'serving', 'suspended', 'draining', 'left');
 
 /**
@@ -335,22 +338,10 @@ const LINK = {
   'teams.change': repeatable('name', [ids.team, teamChange], reply(nullable(team))),
   'applications.update': repeatable('application', [applicationId, applicationChange], reply(application)),
   'webhookEvents.queued': tells('application', [applicationId]),
-  'appCommands.write': once(
-    'application',
-    [applicationId, nullable(guildId), clientInput],
-    reply(writtenCommand),
-  ),
-  'appCommands.edit': repeatable(
-    'application',
-    [applicationId, nullable(guildId), ids.command, clientInput],
-    reply(appCommand),
-  ),
-  'appCommands.delete': once('application', [applicationId, nullable(guildId), ids.command], reply(nothing)),
-  'appCommands.overwrite': repeatable(
-    'application',
-    [applicationId, nullable(guildId), clientInput],
-    reply(list(appCommand)),
-  ),
+  'appCommands.write': once('application', [...commandsAt, clientInput], reply(writtenCommand)),
+  'appCommands.edit': repeatable('application', [...commandsAt, ids.command, clientInput], reply(appCommand)),
+  'appCommands.delete': once('application', [...commandsAt, ids.command], reply(nothing)),
+  'appCommands.overwrite': repeatable('application', [...commandsAt, clientInput], reply(list(appCommand))),
   'appCommands.setPermissions': repeatable(
     'application',
     [applicationId, guildId, permissionTarget, clientInput],
@@ -472,6 +463,11 @@ const LINK = {
   'places.leave': tells('name', [text, voicePlace, text, authority]),
   'places.greet': tells('channel', [text, userId, text]),
   'calls.wake': tells('channel', [id('channel')]),
+  // Voice clients that have connected to another shard than that of their call: their frames, and those for them.
+  'voiceSockets.received': tellsShard([integer, nullable(voiceClient), bytes, flag]),
+  'voiceSockets.closed': tellsShard([integer, integer]),
+  'voiceSockets.sent': tellsShard([integer, bytes, flag]),
+  'voiceSockets.ended': tellsShard([integer, nullable(integer), text]),
   'streams.ask': tells('name', [text, streamer, SESSION_REQUESTS.stream.input]),
 } as const;
 

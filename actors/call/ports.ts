@@ -76,6 +76,39 @@ export interface VoicePort {
   resume(resume: VoiceResume, sink: VoiceSink): VoiceOutcome;
 }
 
+/** The connection of a client whose call is at another shard, on its way there: its frames pass unread. */
+export interface VoiceRelay {
+  /** A frame of the client, whose bytes are valid during the call only. */
+  received(bytes: Uint8Array, binary: boolean): void;
+  /** The client's connection has ended with this code. */
+  closed(code: number): void;
+}
+
+/** A client whose frames are relayed, as the shard of its call reaches it. */
+export interface RelayedClient {
+  readonly address: string;
+  /** Version of the connection, 4 to 9. */
+  readonly version: number;
+  pass(frame: Uint8Array, binary: boolean): void;
+  /** Closes the connection; without a code as if the network had failed. */
+  end(code: number | null, reason: string): void;
+}
+
+/** The end of a relay at the shard of the call, which a voice socket has in place of a connection. */
+export interface RelayEnd {
+  /** @returns 1: passed on. */
+  send(frame: string | Uint8Array, isBinary: boolean): number;
+  getBufferedAmount(): number;
+  end(code: number, reason: string): void;
+  close(): void;
+}
+
+/** Relays clients that have reached this shard through a port that several shards share. */
+export interface VoiceRelays {
+  /** @returns Null when this shard has the call, or when no other is known to have it. */
+  open(serverId: string, client: RelayedClient): VoiceRelay | null;
+}
+
 /** Notifications from the owners of voice states to the calls. Never throws. */
 export interface VoiceListener {
   /**

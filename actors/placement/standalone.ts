@@ -27,6 +27,7 @@ export function standalone(): Placement {
     },
     serve: () => undefined,
     sessions: () => undefined,
+    onBroken: () => undefined,
   };
   return { ownership, routing: HERE, router };
 }

@@ -55,10 +55,20 @@ interface UpgradeDeps<S extends UpgradedSocket> {
   readonly onFault: (error: unknown) => void;
   /** Counts bad IDENTIFYs and refuses addresses that sent too many. Null or absent when limits are off. */
   readonly watch?: AddressWatch | null;
-  /** Parses the query and creates the socket. */
-  admit(address: string, query: string): Attached<S>;
+  /**
+   * Parses the query and creates the socket.
+   *
+   * @param isShared Whether the client may have wanted another shard: several listen on the port.
+   */
+  admit(address: string, query: string, isShared: boolean): Attached<S>;
   /** Sends the server's first frame. Called before any other method of the socket except `closed`. */
   opened(ws: WebSocket<Attached<S>>, attached: Attached<S>): void;
+}
+
+/** What the paths of one port have in common. */
+interface Port {
+  readonly trustProxy: boolean;
+  readonly isShared: boolean;
 }
 
 /** The machine's clock, also in tests with a virtual clock, because it concerns how the network splits data. */
@@ -102,8 +112,11 @@ export class SocketUpgrades<S extends UpgradedSocket> {
     return this.#sockets.size;
   }
 
-  /** @param trustProxy Whether a client's address is taken from X-Forwarded-For. */
-  install(app: TemplatedApp, paths: readonly string[], trustProxy: boolean): void {
+  /**
+   * @param trustProxy Whether a client's address is taken from X-Forwarded-For.
+   * @param isShared Whether several shards listen on the port.
+   */
+  install(app: TemplatedApp, paths: readonly string[], trustProxy: boolean, isShared = false): void {
     const { settings, frameBytesMax } = this.#deps;
     const idleSec = Math.ceil((settings.heartbeatIntervalMs + settings.heartbeatGraceMs) / 1000) + 30;
     const behavior = {
@@ -115,7 +128,7 @@ export class SocketUpgrades<S extends UpgradedSocket> {
       maxBackpressure: 0,
       compression: 0,
       upgrade: (res: HttpResponse, req: HttpRequest, context: us_socket_context_t) =>
-        this.#upgrade(res, req, context, trustProxy),
+        this.#upgrade(res, req, context, { trustProxy, isShared }),
       open: (ws: WebSocket<Attached<S>>) => this.guard(() => this.#connected(ws)),
       message: (ws: WebSocket<Attached<S>>, message: ArrayBuffer, isBinary: boolean) =>
         this.guard(() => {
@@ -201,9 +214,9 @@ export class SocketUpgrades<S extends UpgradedSocket> {
     }
   }
 
-  #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t, trustProxy: boolean): void {
+  #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t, port: Port): void {
     try {
-      this.#admit(res, req, context, trustProxy);
+      this.#admit(res, req, context, port);
     } catch (error) {
       this.#deps.onFault(error);
       // Guarded too: the response may already be used up when the exception occurs.
@@ -211,9 +224,9 @@ export class SocketUpgrades<S extends UpgradedSocket> {
     }
   }
 
-  #admit(res: HttpResponse, req: HttpRequest, context: us_socket_context_t, trustProxy: boolean): void {
+  #admit(res: HttpResponse, req: HttpRequest, context: us_socket_context_t, port: Port): void {
     const { socketsMax, socketsPerIpMax } = this.#deps.settings;
-    const address = addressOf(res, trustProxy ? req.getHeader('x-forwarded-for') : undefined);
+    const address = addressOf(res, port.trustProxy ? req.getHeader('x-forwarded-for') : undefined);
     const blockedMs = this.#deps.watch?.blockedMs(address) ?? 0;
     if (blockedMs > 0) {
       reject(res, blockedMs);
@@ -227,7 +240,7 @@ export class SocketUpgrades<S extends UpgradedSocket> {
       return;
     }
     res.upgrade(
-      this.#deps.admit(address, req.getQuery()),
+      this.#deps.admit(address, req.getQuery(), port.isShared),
       req.getHeader('sec-websocket-key'),
       req.getHeader('sec-websocket-protocol'),
       // No WebSocket extensions: the gateway protocol compresses by itself, and data is never compressed twice.
@@ -236,14 +249,25 @@ export class SocketUpgrades<S extends UpgradedSocket> {
     );
   }
 
-  #connected(ws: WebSocket<Attached<S>>): void {
-    const { socket } = ws.getUserData();
+  /** Counts, sweeps and drains a socket whose connection is at another shard. @returns false when there is no room. */
+  adopt(socket: S): boolean {
+    if (this.#draining || this.#sockets.size >= this.#deps.settings.socketsMax) return false;
+    this.#enter(socket);
+    return true;
+  }
+
+  #enter(socket: S): void {
     const network = networkOf(socket.address);
     this.#sockets.add(socket);
     this.#perIp.set(network, (this.#perIp.get(network) ?? 0) + 1);
+    this.#sweepLater();
+  }
+
+  #connected(ws: WebSocket<Attached<S>>): void {
+    const { socket } = ws.getUserData();
+    this.#enter(socket);
     this.#unopened.set(socket, { ws, dueMs: this.#deps.realTime.monotonic() + FIRST_FRAME_DELAY_MS });
     this.#opening ??= this.#deps.realTime.setTimer(this.#openDue, FIRST_FRAME_DELAY_MS);
-    this.#sweepLater();
   }
 
   /** Lets the protocol send its first frame, if it has not yet. */

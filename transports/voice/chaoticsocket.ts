@@ -1,4 +1,4 @@
-import type { VoiceIdentify, VoiceResume } from '../../actors/call/ports.ts';
+import type { VoiceIdentify, VoiceRelays, VoiceResume } from '../../actors/call/ports.ts';
 import type { Chaos, TimedStrikes } from '../../engine/chaos/chaos.ts';
 import type { GatewayRule, VoiceRule } from '../../protocol/chaos.ts';
 import { VOICE_CLOSE } from '../../protocol/voice.ts';
@@ -19,8 +19,14 @@ export class ChaoticVoiceSocket extends VoiceSocket {
   /** The connection stays open, and nothing passes in either direction. */
   #isZombie = false;
 
-  constructor(address: string, version: number, host: VoiceHost, chaos: Chaos) {
-    super(address, version, host);
+  constructor(
+    address: string,
+    version: number,
+    host: VoiceHost,
+    chaos: Chaos,
+    relays: VoiceRelays | null = null,
+  ) {
+    super(address, version, host, relays);
     this.#chaos = chaos;
     chaos.opened(this.#struck);
   }

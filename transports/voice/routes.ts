@@ -1,4 +1,4 @@
-import type { VoicePort } from '../../actors/call/ports.ts';
+import type { RelayEnd, VoicePort, VoiceRelays } from '../../actors/call/ports.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { Chaos } from '../../engine/chaos/chaos.ts';
 import type { VoiceAllowance } from '../../engine/ratelimit/flood.ts';
@@ -30,6 +30,8 @@ interface VoiceRoutesDeps {
   readonly onFault: (error: unknown) => void;
   /** Counts bad IDENTIFYs and refuses addresses that sent too many. Null or absent when limits are off. */
   readonly watch?: AddressWatch | null;
+  /** Relays clients to the shards of their calls; null or absent where this process has all calls. */
+  readonly relays?: VoiceRelays | null;
   /** Injects failures; null elsewhere than in development. */
   readonly chaos?: Chaos | null;
 }
@@ -41,6 +43,8 @@ export interface VoiceRoutes {
   readonly onOwnPort: Installer;
   /** Installer for the main port, where `/` belongs to the gateway. */
   readonly onMainPort: Installer;
+  /** A client that another shard relays. @returns its socket; null when there is no room for it. */
+  relayed(client: Pick<VoiceSocket, 'address' | 'version'>, end: RelayEnd): VoiceSocket | null;
   stats(): VoiceStats;
   /**
    * Refuses new sockets and closes every connection with 4015, spread over half of the time. Resolves when all are closed, at
@@ -85,6 +89,10 @@ export function voiceRoutes(deps: VoiceRoutesDeps): VoiceRoutes {
     onGone: (socket) => upgrades.gone(socket),
     onRefused: ({ address }) => deps.watch?.count(address),
   };
+  const socketOf = (address: string, spoken: number, relays: VoiceRelays | null): VoiceSocket =>
+    deps.chaos
+      ? new ChaoticVoiceSocket(address, spoken, host, deps.chaos, relays)
+      : new VoiceSocket(address, spoken, host, relays);
   const upgrades = new SocketUpgrades<VoiceSocket>({
     settings,
     frameBytesMax: NATIVE_FRAME_BYTES_MAX,
@@ -93,18 +101,21 @@ export function voiceRoutes(deps: VoiceRoutesDeps): VoiceRoutes {
     nowMs,
     onFault,
     watch: deps.watch ?? null,
-    admit(address, query) {
+    admit(address, query, isShared) {
       const { version: spoken, refusal } = readDialect(query);
-      const socket = deps.chaos
-        ? new ChaoticVoiceSocket(address, spoken, host, deps.chaos)
-        : new VoiceSocket(address, spoken, host);
-      return { socket, refusal };
+      return { socket: socketOf(address, spoken, isShared ? (deps.relays ?? null) : null), refusal };
     },
     opened: (ws, { socket, refusal }) => socket.opened(ws, refusal),
   });
   return {
     onOwnPort: (app) => upgrades.install(app, ['/', '/voice', '/voice/'], deps.trustProxyOnOwnPort),
-    onMainPort: (app) => upgrades.install(app, ['/voice', '/voice/'], settings.trustProxy),
+    onMainPort: (app) => upgrades.install(app, ['/voice', '/voice/'], settings.trustProxy, true),
+    relayed({ address, version: spoken }, end) {
+      const socket = socketOf(address, spoken, null);
+      if (!upgrades.adopt(socket)) return null;
+      socket.relayed(end);
+      return socket;
+    },
     stats: () => ({ sockets: upgrades.size, ...host.counters }),
     drain: (timeoutMs, patienceMs) => upgrades.drain(timeoutMs, [(socket) => socket.sendAway()], patienceMs),
     close: () => upgrades.close(),

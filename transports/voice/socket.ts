@@ -1,7 +1,10 @@
 import type {
+  RelayedClient,
   VoiceIdentify,
   VoiceOutcome,
   VoicePort,
+  VoiceRelay,
+  VoiceRelays,
   VoiceResume,
   VoiceSession,
   VoiceSink,
@@ -73,13 +76,18 @@ const acknowledged = (d: Heartbeat): string =>
  * Calls the session's `detach` once, and never from inside a call of the sink: a session that sends or closes is not called
  * back before its own call has returned.
  */
-export class VoiceSocket implements VoiceSink, VoiceConnection {
+export class VoiceSocket implements VoiceSink, VoiceConnection, RelayedClient {
   readonly address: string;
   readonly version: number;
   /** The user whose session this connection has; null before there is one. */
   protected sessionUserId: string | null = null;
   readonly #host: VoiceHost;
   readonly #allowance: VoiceAllowance;
+  readonly #relays: VoiceRelays | null;
+  /** Takes the frames of a client whose call is at another shard. */
+  #relay: VoiceRelay | null = null;
+  /** The frame that is being handled. */
+  #frame: Uint8Array | null = null;
   #ws: RawSocket | null = null;
   #phase: Phase = 'unidentified';
   #session: VoiceSession | null = null;
@@ -90,11 +98,13 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
   #resumable = true;
   #overflowing = false;
 
-  constructor(address: string, version: number, host: VoiceHost) {
+  /** @param relays For a connection through a port that shards share; null for others. */
+  constructor(address: string, version: number, host: VoiceHost, relays: VoiceRelays | null = null) {
     this.address = address;
     this.version = version;
     this.#host = host;
     this.#allowance = host.newAllowance();
+    this.#relays = relays;
   }
 
   // Called by the network.
@@ -108,6 +118,12 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
     else this.send(VOICE_OP.HELLO, { v: this.version, heartbeat_interval: limits.heartbeatIntervalMs }, null);
   }
 
+  /** The connection was opened at another shard, which has sent HELLO and relays the frames. */
+  relayed(ws: RawSocket): void {
+    this.#ws = ws;
+    this.#deadlineMs = this.#host.nowMs() + this.#host.limits.identifyTimeoutMs;
+  }
+
   /** Handles a received frame. The bytes are not kept. */
   received(bytes: Uint8Array, binary: boolean): void {
     if (this.#isShut()) return;
@@ -117,9 +133,15 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
       this.#closeFor(VOICE_CLOSE.RATE_LIMITED);
       return;
     }
+    if (this.#relay) {
+      this.#relay.received(bytes, binary);
+      return;
+    }
+    this.#frame = bytes;
     const decoded = decodeFrame(bytes, binary);
     if ('refused' in decoded) this.#closeFor(decoded.refused);
     else this.#accept(VOICE_OPCODES[decoded.op], decoded.d);
+    this.#frame = null;
   }
 
   /** The client has read all queued data. */
@@ -133,6 +155,8 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
     if (this.#phase !== 'closing') this.#resumable = !CLIENT_ENDS.has(code);
     this.#phase = 'gone';
     this.#letGo();
+    this.#relay?.closed(code);
+    this.#relay = null;
     this.#host.onGone(this);
   }
 
@@ -150,6 +174,18 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
     this.#shut({ code, reason }, RESUMABLE.has(code));
   }
 
+  // Called by the relay.
+
+  pass(frame: Uint8Array, binary: boolean): void {
+    if (!this.#isShut()) this.#write(frame, binary);
+  }
+
+  end(code: number | null, reason: string): void {
+    this.#relay = null;
+    if (code === null) this.terminate();
+    else this.#shut({ code, reason }, false);
+  }
+
   // Called by the opcodes.
 
   heartbeat(d: Heartbeat, seqAck: number | null): void {
@@ -159,11 +195,13 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
   }
 
   identify(identify: Omit<VoiceIdentify, 'version'>): void {
-    this.#open(() => this.#host.port.identify({ ...identify, version: this.version }, this));
+    if (!this.#relayTo(identify.serverId))
+      this.#open(() => this.#host.port.identify({ ...identify, version: this.version }, this));
   }
 
   resume(resume: Omit<VoiceResume, 'version'>): void {
-    this.#open(() => this.#host.port.resume({ ...resume, version: this.version }, this));
+    if (!this.#relayTo(resume.serverId))
+      this.#open(() => this.#host.port.resume({ ...resume, version: this.version }, this));
   }
 
   tellVersion(): void {
@@ -206,11 +244,22 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
     return this.#phase === 'closing' || this.#phase === 'gone';
   }
 
-  #write(frame: string | Uint8Array): void {
+  /** Passes this frame and all later ones to the shard of the call, which has the session and its deadlines. */
+  #relayTo(serverId: string): boolean {
+    if (!this.#frame) return false;
+    this.#relay = this.#relays?.open(serverId, this) ?? null;
+    if (!this.#relay) return false;
+    this.#phase = 'open';
+    this.#deadlineMs = Number.POSITIVE_INFINITY;
+    this.#relay.received(this.#frame, false);
+    return true;
+  }
+
+  #write(frame: string | Uint8Array, binary = typeof frame !== 'string'): void {
     const ws = this.#ws;
     if (!ws || this.#overflowing) return;
     this.#host.counters.framesSent += 1;
-    if (ws.send(frame, typeof frame !== 'string', false) === SENT) return;
+    if (ws.send(frame, binary, false) === SENT) return;
     if (ws.getBufferedAmount() > this.#host.limits.socketBufferBytesMax) this.#overflow();
   }
 

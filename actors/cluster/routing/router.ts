@@ -93,6 +93,7 @@ class LinkRouter implements ClusterRouter {
   readonly #retries: OwnerRetries;
   readonly #tells: OwnerTells;
   #sessions: SessionFrames | null = null;
+  readonly #onBroken: ((shardId: string) => void)[] = [];
   #calls = 0;
   #notServed = 0;
 
@@ -116,7 +117,10 @@ class LinkRouter implements ClusterRouter {
     this.handler = {
       ask: (from, method, args, context) => this.#asked(from, method, args, context),
       notified: (from, frames) => this.#receiveNotifications(from, frames),
-      broken: (from) => this.#sessions?.broken(from),
+      broken: (from) => {
+        this.#sessions?.broken(from);
+        for (const run of this.#onBroken) this.#safely('broken link', () => run(from));
+      },
     };
   }
 
@@ -212,6 +216,10 @@ class LinkRouter implements ClusterRouter {
 
   sessions(frames: SessionFrames): void {
     this.#sessions = frames;
+  }
+
+  onBroken(run: (shardId: string) => void): void {
+    this.#onBroken.push(run);
   }
 
   /** An id for one call, unique across all runs of all shards. */
