@@ -113,8 +113,7 @@ function createRoutes(
   calls: Calls,
 ): VoiceRoutes {
   const relays = createVoiceRelays({
-    ...cluster,
-    firstNumber: Buffer.from(randomBytes(6)).readUIntBE(0, 6),
+    ...{ ...cluster, randomBytes },
     accept: (client, end) => routes.relayed(client, end),
   });
   const routes = voiceRoutes({

@@ -90,8 +90,9 @@ export interface RelayedClient {
   /** Version of the connection, 4 to 9. */
   readonly version: number;
   pass(frame: Uint8Array, binary: boolean): void;
-  /** Closes the connection; without a code as if the network had failed. */
-  end(code: number | null, reason: string): void;
+  close(code: number, reason: string): void;
+  /** Ends the connection as if the network had failed. */
+  terminate(): void;
 }
 
 /** The end of a relay at the shard of the call, which a voice socket has in place of a connection. */

@@ -188,7 +188,7 @@ export interface Router {
   /** Registers the receiver of frames for local sessions. */
   sessions(frames: SessionFrames): void;
   /** Calls `run` with each shard whose link has broken: messages of it may be missing. */
-  onBroken(run: (shardId: string) => void): void;
+  readonly onBroken: (run: (shardId: string) => void) => void;
 }
 
 /** Calls to the owners of keys: a function call on this shard, a link call to another shard. Only for `Routing`. */

@@ -7,12 +7,14 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { GatewayClient } from '../support/gateway-client.ts';
 import { oggOpus } from '../support/ogg.ts';
 import { openDatabase, type TestDatabase } from '../support/postgres.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { ownerOf, settled } from '../support/shards.ts';
 import { ROOT } from '../support/source.ts';
 import { decodedSamples, shareAt, toneFrames } from '../support/tone.ts';
+import { joinChannel, VoiceClient } from '../support/voice-client.ts';
 import { VoiceBot } from '../support/voicebot.ts';
 
 const CLI = join(ROOT, 'dist/cli.js');
@@ -35,10 +37,11 @@ describe.runIf(database !== null)('a call over two shards', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'guildhall-shardscalls-'));
     await writeFile(join(folder, 'tone.ogg'), oggOpus(frames));
-    server = await startServer({ shards: 2, bots: 2, databaseUrl: database?.url ?? '' });
+    server = await startServer({ shards: 2, bots: 3, databaseUrl: database?.url ?? '' });
     const { api, ca_file: caFile, guild } = server.info;
-    users = { userIds: server.info.bots.map(({ id }) => id) };
-    for (const { token } of server.info.bots) bots.push(new VoiceBot({ api, token, caFile: caFile! }));
+    const callers = server.info.bots.slice(0, 2);
+    users = { userIds: callers.map(({ id }) => id) };
+    for (const { token } of callers) bots.push(new VoiceBot({ api, token, caFile: caFile! }));
     for (const bot of bots) {
       await bot.do('login');
       await bot.do('join', { guildId: guild.id, channelId: guild.voice_channel_id });
@@ -81,6 +84,22 @@ describe.runIf(database !== null)('a call over two shards', () => {
     await expect.poll(hear, soon).toBeGreaterThan(frames.length / 2);
     expect(shareAt(decodedSamples(await b.heard(speaker)), TONE_HZ)).toBeGreaterThan(0.8);
   }
+
+  test('is reached through the port that the shards share, whichever shard accepts the connection', async () => {
+    const { api, bots: all, guild } = server.info;
+    const { host } = new URL(api);
+    const gateway = await GatewayClient.ready(server.info.gateway, { token: all[2]!.token });
+    const ticket = await joinChannel(gateway, guild.id, guild.voice_channel_id);
+    for (let attempt = 0; attempt < 10; attempt += 1) {
+      const endpoint = `${host}/voice/`;
+      const dialect = { caFile: null };
+      const { client } = await VoiceClient.ready({ ...ticket, endpoint }, dialect, {
+        max_dave_protocol_version: 1,
+      });
+      await client.close();
+    }
+    gateway.close();
+  });
 
   test('keeps its bots while all shards are restarted one after the other', async () => {
     const { url, token } = server.info.admin;

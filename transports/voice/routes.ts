@@ -113,7 +113,7 @@ export function voiceRoutes(deps: VoiceRoutesDeps): VoiceRoutes {
     relayed({ address, version: spoken }, end) {
       const socket = socketOf(address, spoken, null);
       if (!upgrades.adopt(socket)) return null;
-      socket.relayed(end);
+      socket.opened(end, null, true);
       return socket;
     },
     stats: () => ({ sockets: upgrades.size, ...host.counters }),

@@ -3,7 +3,6 @@ import type {
   VoiceIdentify,
   VoiceOutcome,
   VoicePort,
-  VoiceRelay,
   VoiceRelays,
   VoiceResume,
   VoiceSession,
@@ -13,16 +12,12 @@ import type { VoiceAllowance } from '../../engine/ratelimit/flood.ts';
 import { CLIENT_ENDS } from '../../protocol/closecodes.ts';
 import { VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts';
 import { encodeServerFrame, type ServerVoiceOp } from '../../protocol/voiceframing.ts';
-import type { RawSocket as BinarySocket, SocketCounters, SocketLimits } from '../gateway/socket.ts';
+import type { SocketCounters, SocketLimits } from '../gateway/socket.ts';
 import { decodeFrame } from './decode.ts';
 import { VOICE_OPCODES } from './opcodes/index.ts';
 import type { Heartbeat, VoiceConnection, VoiceOpcode } from './opcodes/opcode.ts';
-
-/** The used methods of a native WebSocket. Valid until `end`, `close` or the close event. */
-interface RawSocket extends Omit<BinarySocket, 'send' | 'cork'> {
-  /** @returns 1: passed to the network; 0: queued behind data the client has not read; 2: dropped. */
-  send(frame: string | Uint8Array, isBinary: boolean, compress: boolean): number;
-}
+import { Outlet, type RawSocket } from './outlet.ts';
+import { Relaying } from './relaying.ts';
 
 /** State shared by all sockets. */
 export interface VoiceHost {
@@ -59,7 +54,6 @@ const NOT_THE_CLIENTS_DOING: ReadonlySet<number> = new Set([
   VOICE_CLOSE.SERVER_CRASHED.code,
   VOICE_CLOSE.CALL_TERMINATED.code,
 ]);
-const SENT = 1;
 
 /** The nonce as received. Some clients use 64-bit nonces and compare the answer with them. */
 const acknowledged = (d: Heartbeat): string =>
@@ -83,12 +77,8 @@ export class VoiceSocket implements VoiceSink, VoiceConnection, RelayedClient {
   protected sessionUserId: string | null = null;
   readonly #host: VoiceHost;
   readonly #allowance: VoiceAllowance;
-  readonly #relays: VoiceRelays | null;
-  /** Takes the frames of a client whose call is at another shard. */
-  #relay: VoiceRelay | null = null;
-  /** The frame that is being handled. */
-  #frame: Uint8Array | null = null;
-  #ws: RawSocket | null = null;
+  readonly #relaying: Relaying | null;
+  readonly #outlet: Outlet;
   #phase: Phase = 'unidentified';
   #session: VoiceSession | null = null;
   /** Deadline for IDENTIFY, for the next heartbeat, or for the end of closing, depending on the phase. */
@@ -96,7 +86,6 @@ export class VoiceSocket implements VoiceSink, VoiceConnection, RelayedClient {
   #closing: CloseReason | null = null;
   /** While the connection is closing: whether the session may be resumed. */
   #resumable = true;
-  #overflowing = false;
 
   /** @param relays For a connection through a port that shards share; null for others. */
   constructor(address: string, version: number, host: VoiceHost, relays: VoiceRelays | null = null) {
@@ -104,24 +93,36 @@ export class VoiceSocket implements VoiceSink, VoiceConnection, RelayedClient {
     this.version = version;
     this.#host = host;
     this.#allowance = host.newAllowance();
-    this.#relays = relays;
+    this.#relaying = relays && new Relaying(relays);
+    const slow = { ...VOICE_CLOSE.SERVER_CRASHED, reason: 'The connection reads too slowly.' };
+    const { counters } = host;
+    this.#outlet = new Outlet({
+      bytesMax: host.limits.socketBufferBytesMax,
+      sent: () => {
+        counters.framesSent += 1;
+      },
+      // Its session can be resumed, and replays what was not sent.
+      overflowed: () => {
+        counters.overflows += 1;
+        host.defer(() => this.#closeFor(slow));
+      },
+    });
   }
 
   // Called by the network.
 
-  /** The connection is open: sends HELLO, or closes it with `refusal`. */
-  opened(ws: RawSocket, refusal: CloseReason | null): void {
+  /**
+   * The connection is open: sends HELLO, or closes it with `refusal`.
+   *
+   * @param isGreeted The shard that relays the client has sent HELLO.
+   */
+  opened(ws: RawSocket, refusal: CloseReason | null, isGreeted = false): void {
     const { limits, nowMs } = this.#host;
-    this.#ws = ws;
+    this.#outlet.open(ws);
     this.#deadlineMs = nowMs() + limits.identifyTimeoutMs;
     if (refusal) this.#closeFor(refusal);
-    else this.send(VOICE_OP.HELLO, { v: this.version, heartbeat_interval: limits.heartbeatIntervalMs }, null);
-  }
-
-  /** The connection was opened at another shard, which has sent HELLO and relays the frames. */
-  relayed(ws: RawSocket): void {
-    this.#ws = ws;
-    this.#deadlineMs = this.#host.nowMs() + this.#host.limits.identifyTimeoutMs;
+    else if (!isGreeted)
+      this.send(VOICE_OP.HELLO, { v: this.version, heartbeat_interval: limits.heartbeatIntervalMs }, null);
   }
 
   /** Handles a received frame. The bytes are not kept. */
@@ -133,15 +134,10 @@ export class VoiceSocket implements VoiceSink, VoiceConnection, RelayedClient {
       this.#closeFor(VOICE_CLOSE.RATE_LIMITED);
       return;
     }
-    if (this.#relay) {
-      this.#relay.received(bytes, binary);
-      return;
-    }
-    this.#frame = bytes;
+    if (this.#relaying?.takes(bytes, binary)) return;
     const decoded = decodeFrame(bytes, binary);
     if ('refused' in decoded) this.#closeFor(decoded.refused);
     else this.#accept(VOICE_OPCODES[decoded.op], decoded.d);
-    this.#frame = null;
   }
 
   /** The client has read all queued data. */
@@ -151,23 +147,22 @@ export class VoiceSocket implements VoiceSink, VoiceConnection, RelayedClient {
 
   /** The connection has ended; `code` is the client's close code, if it sent one. */
   closed(code: number): void {
-    this.#ws = null;
+    this.#outlet.ended();
     if (this.#phase !== 'closing') this.#resumable = !CLIENT_ENDS.has(code);
     this.#phase = 'gone';
     this.#letGo();
-    this.#relay?.closed(code);
-    this.#relay = null;
+    this.#relaying?.closed(code);
     this.#host.onGone(this);
   }
 
   // Called by the session.
 
   send(op: ServerVoiceOp, d: unknown, seq: number | null): void {
-    if (!this.#isShut()) this.#write(JSON.stringify(seq === null ? { op, d } : { op, d, seq }));
+    if (!this.#isShut()) this.#outlet.write(JSON.stringify(seq === null ? { op, d } : { op, d, seq }));
   }
 
   sendBinary(op: ServerVoiceOp, payload: Uint8Array, seq: number): void {
-    if (!this.#isShut()) this.#write(encodeServerFrame({ seq, op, payload }));
+    if (!this.#isShut()) this.#outlet.write(encodeServerFrame({ seq, op, payload }));
   }
 
   close(code: number, reason: string): void {
@@ -177,20 +172,14 @@ export class VoiceSocket implements VoiceSink, VoiceConnection, RelayedClient {
   // Called by the relay.
 
   pass(frame: Uint8Array, binary: boolean): void {
-    if (!this.#isShut()) this.#write(frame, binary);
-  }
-
-  end(code: number | null, reason: string): void {
-    this.#relay = null;
-    if (code === null) this.terminate();
-    else this.#shut({ code, reason }, false);
+    if (!this.#isShut()) this.#outlet.write(frame, binary);
   }
 
   // Called by the opcodes.
 
   heartbeat(d: Heartbeat, seqAck: number | null): void {
     if (this.#phase === 'open') this.#expectHeartbeat();
-    if (!this.#isShut()) this.#write(`{"op":${VOICE_OP.HEARTBEAT_ACK},"d":${acknowledged(d)}}`);
+    if (!this.#isShut()) this.#outlet.write(`{"op":${VOICE_OP.HEARTBEAT_ACK},"d":${acknowledged(d)}}`);
     if (seqAck !== null) this.#session?.acknowledge(seqAck);
   }
 
@@ -217,7 +206,7 @@ export class VoiceSocket implements VoiceSink, VoiceConnection, RelayedClient {
 
   /** Drops the connection as if the network had failed. The session can be resumed. */
   terminate(): void {
-    this.#ws?.close();
+    this.#outlet.drop();
   }
 
   /** Asks the client to reconnect: 4015 is the only code after which every library resumes. */
@@ -233,7 +222,7 @@ export class VoiceSocket implements VoiceSink, VoiceConnection, RelayedClient {
   /** Checks deadlines; call about once a second. */
   sweep(nowMs: number): void {
     if (nowMs < this.#deadlineMs) return;
-    if (this.#phase === 'closing') this.#ws?.close();
+    if (this.#phase === 'closing') this.#outlet.drop();
     // A client that receives this close joins again; a client whose network failed does not receive it and may resume.
     else if (!this.#isShut()) this.#closeFor(VOICE_CLOSE.SESSION_TIMEOUT, true);
   }
@@ -246,29 +235,10 @@ export class VoiceSocket implements VoiceSink, VoiceConnection, RelayedClient {
 
   /** Passes this frame and all later ones to the shard of the call, which has the session and its deadlines. */
   #relayTo(serverId: string): boolean {
-    if (!this.#frame) return false;
-    this.#relay = this.#relays?.open(serverId, this) ?? null;
-    if (!this.#relay) return false;
+    if (!this.#relaying?.begin(serverId, this)) return false;
     this.#phase = 'open';
     this.#deadlineMs = Number.POSITIVE_INFINITY;
-    this.#relay.received(this.#frame, false);
     return true;
-  }
-
-  #write(frame: string | Uint8Array, binary = typeof frame !== 'string'): void {
-    const ws = this.#ws;
-    if (!ws || this.#overflowing) return;
-    this.#host.counters.framesSent += 1;
-    if (ws.send(frame, binary, false) === SENT) return;
-    if (ws.getBufferedAmount() > this.#host.limits.socketBufferBytesMax) this.#overflow();
-  }
-
-  /** Closes this socket because its client reads too slowly; its session can be resumed and replays what was not sent. */
-  #overflow(): void {
-    this.#overflowing = true;
-    this.#host.counters.overflows += 1;
-    const slow = { ...VOICE_CLOSE.SERVER_CRASHED, reason: 'The connection reads too slowly.' };
-    this.#host.defer(() => this.#closeFor(slow));
   }
 
   #accept(opcode: VoiceOpcode, d: unknown): void {
@@ -326,8 +296,7 @@ export class VoiceSocket implements VoiceSink, VoiceConnection, RelayedClient {
 
   /** Sends the close frame once the client has read the queued data; the deadline bounds the wait. */
   #finish(): void {
-    if (this.#closing && this.#ws?.getBufferedAmount() === 0)
-      this.#ws.end(this.#closing.code, this.#closing.reason);
+    if (this.#closing) this.#outlet.finish(this.#closing.code, this.#closing.reason);
   }
 
   #letGo(): void {

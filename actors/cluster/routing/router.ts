@@ -86,6 +86,7 @@ export function createRouter(deps: RouterDeps): ClusterRouter {
 
 class LinkRouter implements ClusterRouter {
   readonly handler: LinkHandler;
+  readonly onBroken: Router['onBroken'];
   readonly #deps: RouterDeps;
   readonly #waitingMax: number;
   readonly #served: ServedMethods;
@@ -93,7 +94,6 @@ class LinkRouter implements ClusterRouter {
   readonly #retries: OwnerRetries;
   readonly #tells: OwnerTells;
   #sessions: SessionFrames | null = null;
-  readonly #onBroken: ((shardId: string) => void)[] = [];
   #calls = 0;
   #notServed = 0;
 
@@ -114,12 +114,14 @@ class LinkRouter implements ClusterRouter {
     this.#served = new ServedMethods(deps.catalogue ?? CATALOGUE);
     this.#run = Buffer.from(deps.randomBytes(12)).toString('base64url');
     deps.scope.own(deps.ownership.onChange(() => this.#changed()));
+    const broken: ((shardId: string) => void)[] = [];
+    this.onBroken = (run) => void broken.push(run);
     this.handler = {
       ask: (from, method, args, context) => this.#asked(from, method, args, context),
       notified: (from, frames) => this.#receiveNotifications(from, frames),
       broken: (from) => {
         this.#sessions?.broken(from);
-        for (const run of this.#onBroken) this.#safely('broken link', () => run(from));
+        for (const run of broken) this.#safely('broken link', () => run(from));
       },
     };
   }
@@ -216,10 +218,6 @@ class LinkRouter implements ClusterRouter {
 
   sessions(frames: SessionFrames): void {
     this.#sessions = frames;
-  }
-
-  onBroken(run: (shardId: string) => void): void {
-    this.#onBroken.push(run);
   }
 
   /** An id for one call, unique across all runs of all shards. */
