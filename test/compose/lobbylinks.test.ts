@@ -1,5 +1,5 @@
 // Goal: a lobby and a channel name each other or neither names the other, also when changes overlap or a part fails.
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { GuildChannel } from '../../engine/guild/guild.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
@@ -45,6 +45,11 @@ async function arrange(name: string) {
     link: (id = lobbyId, to: string = channel.id) => setup.lobbies.link(id, to as never, owner.authority),
     unlink: () => setup.lobbies.link(lobbyId, null, owner.authority),
     unlinkChannel: () => setup.lobbies.unlinkChannel(channel.id, owner.authority),
+    write: (content: string) => {
+      const input = { channelId: channel.id, draft: { content }, attachments: [], forward: null };
+      return setup.guilds.call(guildId, 'createMessage', input, asOwner);
+    },
+    deleteLobby: () => setup.lobbies.call(lobbyId, 'deleteLobby', {}, setup.bot),
     /** The lobby that the channel names, and the channel that the lobby names. */
     async halves(id = lobbyId, ofChannel: string = channel.id) {
       const found = await look(guildId, ({ channels: known }) => known.get(ofChannel as never)?.linked_lobby);
@@ -130,6 +135,16 @@ describe('a lobby that is being linked to a channel', () => {
     expect(await halves(other)).toEqual([other, channel.id]);
   });
 
+  test('frees the channel when the lobby is deleted meanwhile', async () => {
+    const { link, halves, deleteLobby, create, channel } = await arrange('refused');
+    whileLinking(async () => must(await deleteLobby()));
+    expect(await link()).toMatchObject({ ok: false, refusal: refusal('UNKNOWN_LOBBY') });
+    expect(await halves()).toEqual([null, null]);
+    const next = await create();
+    expect((await link(next)).ok).toBe(true);
+    expect(await halves(next)).toEqual([next, channel.id]);
+  });
+
   test('stays linked when its guild is too busy to say what the channel names', async () => {
     const { link, halves, channel, lobbyId } = await arrange('busy');
     failingLook(() => ({ refusal: refusal('API_OVERLOADED') }));
@@ -146,5 +161,29 @@ describe('a lobby that is being linked to a channel', () => {
     expect(await halves()).toEqual([null, channel.id]);
     expect(must(await link())).toMatchObject({ linked_channel: { id: channel.id } });
     expect(await halves()).toEqual([lobbyId, channel.id]);
+  });
+});
+
+describe('a channel that names a lobby', () => {
+  /** A channel whose lobby's half was not stored. */
+  async function arrangeHalf(name: string) {
+    const arranged = await arrange(name);
+    whileLinking(() => Promise.reject(new Error('The lobby was lost.')));
+    await expect(arranged.link()).rejects.toThrow('lost');
+    expect(await arranged.halves()).toEqual([arranged.lobbyId, null]);
+    return arranged;
+  }
+
+  test('is freed by its next message when the lobby is not linked to it', async () => {
+    const { halves, write } = await arrangeHalf('stale');
+    must(await write('to nobody'));
+    await vi.waitFor(async () => expect(await halves()).toEqual([null, null]));
+  });
+
+  test('is freed by its next message when the lobby does not exist', async () => {
+    const { halves, write, deleteLobby } = await arrangeHalf('gone');
+    must(await deleteLobby());
+    must(await write('to nobody'));
+    await vi.waitFor(async () => expect(await halves()).toEqual([null, null]));
   });
 });
