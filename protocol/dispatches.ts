@@ -81,7 +81,7 @@ export const DISPATCH = {
   STREAM_CREATE: { intent: null, scope: 'voice' },
   STREAM_UPDATE: { intent: null, scope: 'voice' },
   STREAM_SERVER_UPDATE: { intent: null, scope: 'voice' },
-  STREAM_DELETE: { intent: null, scope: 'voice' },
+  STREAM_DELETE: { intent: null, scope: 'voice', showsUnstored: true },
   CHANNEL_INFO: { intent: null },
   VOICE_CHANNEL_STATUS_UPDATE: { intent: I.GUILDS, showsUnstored: true },
   VOICE_CHANNEL_START_TIME_UPDATE: { intent: I.GUILDS, showsUnstored: true },
