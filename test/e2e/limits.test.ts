@@ -47,7 +47,7 @@ test('every response names its rate limit bucket; beyond it a 429 carries the he
   expect((await create(server.bot(2), 'Mine')).status).toBe(200);
 });
 
-test('a 429 from the global limit is marked as global', async () => {
+test('a 429 from the global limit is marked as global and names no bucket', async () => {
   const rest = server.bot(2);
   const answers = await Promise.all(
     Array.from({ length: 200 }, () => rest.ask<{ global?: boolean }>('get_my_user')),
@@ -55,6 +55,8 @@ test('a 429 from the global limit is marked as global', async () => {
   const global = answers.find(({ status, body }) => status === 429 && body.global === true);
   expect(global?.headers.get('x-ratelimit-global')).toBe('true');
   expect(global?.headers.get('x-ratelimit-scope')).toBe('global');
+  for (const name of ['limit', 'remaining', 'reset', 'reset-after', 'bucket'])
+    expect(global?.headers.get(`x-ratelimit-${name}`), name).toBeNull();
 });
 
 test('discord.js sends thirty messages at once without a 429, and all arrive in order', async () => {

@@ -58,5 +58,5 @@ function answerOf(rule: RestRule, bucketHash: string, nowMs: number): Result {
     'X-RateLimit-Reset-After': waitSec.toFixed(3),
     'X-RateLimit-Bucket': bucketHash,
   };
-  return tooMany(waitSec * 1000, scope, scope === 'global' ? {} : bucket);
+  return tooMany(waitSec * 1000, scope, bucket);
 }

@@ -182,7 +182,12 @@ function headersOf(verdict: Verdict, bucketHash: string, nowMs: number): Record<
   };
 }
 
-/** An answer 429. Its scope decides which headers and fields it has. */
+/**
+ * An answer 429. Its scope decides which headers and fields it has: a global one has no bucket, because clients would take
+ * its limit and reset for those of the route.
+ *
+ * @source https://docs.discord.com/developers/topics/rate-limits, "Example Exceeded Global Rate Limit Response"
+ */
 export function tooMany(
   waitMs: number,
   scope: 'user' | 'shared' | 'global',
@@ -192,9 +197,8 @@ export function tooMany(
   return {
     status: 429,
     headers: {
-      ...headers,
+      ...(global ? { 'X-RateLimit-Global': 'true' } : headers),
       ...waitHeaders(waitMs / 1000, scope),
-      ...(global ? { 'X-RateLimit-Global': 'true' } : {}),
     },
     body: {
       // The platform gives every error a code, but documents none for this one.
