@@ -52,6 +52,8 @@ const requiresAuthorization = ({ flags }: Pick<LobbyObject, 'flags'>): boolean =
 export class Links {
   readonly #ports: LinkPorts;
   readonly #mutex = keyedMutex<string>();
+  /** Copies of messages that are being written to channels, by lobby. */
+  readonly #copies = new Map<ChannelId, Set<Promise<unknown>>>();
 
   readonly #owners;
 
@@ -189,8 +191,12 @@ export class Links {
     return reply;
   }
 
-  /** Removes the guild's half of the link if it belongs to this lobby. */
-  #free(guildId: GuildId, channelId: ChannelId, lobbyId: ChannelId): Promise<unknown> {
+  /**
+   * Removes the guild's half of the link if it belongs to this lobby. It waits for the lobby's earlier messages, whose calls
+   * it could overtake while they wait for rows or for the guild's next owner; each ends by the deadline of its call.
+   */
+  async #free(guildId: GuildId, channelId: ChannelId, lobbyId: ChannelId): Promise<unknown> {
+    await Promise.allSettled(this.#copies.get(lobbyId) ?? []);
     return this.#ports.guilds.call(guildId, 'unlinkChannel', { channelId, lobbyId }, SYSTEM);
   }
 
@@ -236,17 +242,24 @@ export class Links {
     const channelId = link.channel.id;
     const { author, content, flags } = message;
     const additionalName = message.lobby_member?.additional_name ?? null;
-    guilds
-      .call(
-        link.guild_id,
-        'writeFromLobby',
-        { channelId, lobbyId, author, content, flags, additionalName },
-        SYSTEM,
-      )
+    const input = { channelId, lobbyId, author, content, flags, additionalName };
+    const copy = guilds.call(link.guild_id, 'writeFromLobby', input, SYSTEM);
+    this.#track(lobbyId, copy);
+    copy
       .then((reply) =>
         !reply.ok && UNKNOWN_CHANNEL_CODES.has(reply.refusal.code) ? this.#unlink(lobbyId, link) : undefined,
       )
       .catch((fault) => onFault(fault, lobbyId));
+  }
+
+  #track(lobbyId: ChannelId, copy: Promise<unknown>): void {
+    const copies = this.#copies.get(lobbyId) ?? new Set();
+    this.#copies.set(lobbyId, copies.add(copy));
+    const end = (): void => {
+      copies.delete(copy);
+      if (copies.size === 0) this.#copies.delete(lobbyId);
+    };
+    copy.then(end, end);
   }
 
   /** Copies news of a linked channel to its lobby. */

@@ -49,6 +49,8 @@ async function arrange(name: string) {
       const input = { channelId: channel.id, draft: { content }, attachments: [], forward: null };
       return setup.guilds.call(guildId, 'createMessage', input, asOwner);
     },
+    send: (content: string) =>
+      setup.lobbies.send(lobbyId, { content, metadata: null, flags: 0 }, owner.authority),
     deleteLobby: () => setup.lobbies.call(lobbyId, 'deleteLobby', {}, setup.bot),
     /** The lobby that the channel names, and the channel that the lobby names. */
     async halves(id = lobbyId, ofChannel: string = channel.id) {
@@ -88,6 +90,25 @@ function failingLook(end: () => unknown, meanwhile: () => Promise<unknown> = asy
   });
 }
 
+/** Delays commands of this name until `release`, and keeps their replies. */
+function delaying(command: string) {
+  const call = setup.guilds.call.bind(setup.guilds);
+  const replies: unknown[] = [];
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const run = async (...args: Parameters<typeof call>) => {
+    if (args[1] !== command) return call(...args);
+    await released;
+    const reply = await call(...args);
+    replies.push(reply);
+    return reply;
+  };
+  Object.assign(setup.guilds, { call: run });
+  return { replies, release };
+}
+
 const CONFLICT = { ok: false, refusal: { status: 409 } };
 
 describe('a lobby that is linked to a channel', () => {
@@ -112,6 +133,22 @@ describe('a lobby that is linked to a channel', () => {
     expect((await unlinkChannel()).ok).toBe(true);
     expect(await halves()).toEqual([next, null]);
     expect(await halves(next)).toEqual([next, channel.id]);
+  });
+});
+
+describe('a message of a lobby', () => {
+  test.each(['unlinked', 'deleted'])('is written to the channel before the lobby is %s', async (end) => {
+    const { link, send, unlink, deleteLobby, halves } = await arrange(end);
+    must(await link());
+    const { replies, release } = delaying('writeFromLobby');
+    must(await send('last words'));
+    const ended = end === 'deleted' ? deleteLobby() : unlink();
+    // The lobby's half is removed, and the channel waits for the message.
+    await vi.waitFor(async () => expect((await halves())[1]).toBeNull());
+    release();
+    expect((await ended).ok).toBe(true);
+    await vi.waitFor(async () => expect(await halves()).toEqual([null, null]));
+    expect(replies).toEqual([{ ok: true, value: null }]);
   });
 });
 
