@@ -5,7 +5,7 @@ CREATE TABLE writer_transactions (writer uuid PRIMARY KEY, number bigint NOT NUL
 WITH (fillfactor = 50);
 
 -- Holds the row until the transaction ends, and refuses the transaction (GH002) when the number is taken. The first
--- transaction of a writer deletes the rows of writers that ended long ago.
+-- transaction of a writer deletes the rows of writers that ended long ago, but for those that another one deletes.
 CREATE FUNCTION guildhall_number(its_writer uuid, its_number bigint) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
   INSERT INTO writer_transactions AS t VALUES (its_writer, its_number, now())
@@ -14,7 +14,9 @@ BEGIN
     RAISE EXCEPTION 'transaction % of the writer is committed', its_number USING ERRCODE = 'GH002';
   END IF;
   IF its_number = 1 THEN
-    DELETE FROM writer_transactions WHERE at < now() - interval '1 day';
+    DELETE FROM writer_transactions WHERE writer IN (
+      SELECT writer FROM writer_transactions WHERE at < now() - interval '1 day' FOR UPDATE SKIP LOCKED
+    );
   END IF;
   RETURN true;
 END
