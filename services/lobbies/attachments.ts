@@ -178,8 +178,10 @@ export class Attachments {
   async opened(session: LiveSession, isBack = false): Promise<readonly object[]> {
     const { authorization } = session;
     if (!authorization || session.over) return [];
-    // The user has moved while the session was opened: only the next owner is notified of its end.
-    if (!this.#ports.routing.owns(session.userId)) return [];
+    // The user has moved while the session was opened, and only the next owner is notified of its end; or this shard may not
+    // decide for a moment. The session is opened again.
+    if (!this.#ports.routing.owns(session.userId))
+      throw new NotServed('This shard does not own the user of the session.');
     const { applicationId } = authorization;
     // Opened again after its link broke: another object stands for it, in the same lobbies.
     const before = this.#byId.get(session.sessionId);

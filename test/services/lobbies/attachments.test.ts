@@ -388,9 +388,9 @@ describe('a join whose lobby is not known yet', () => {
   });
 });
 
-it('keeps no session of a user whom another shard owns by the time the session opens', async () => {
+it('keeps no session of a user whom another shard owns by the time the session opens, which is opened again', async () => {
   const { attachments, asked } = arrange({ owns: () => false });
-  expect(await attachments.opened(session)).toEqual([]);
+  await expect(attachments.opened(session)).rejects.toThrow(NotServed);
   expect([asked, attachments.members]).toEqual([[], 0]);
 });
 
