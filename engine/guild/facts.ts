@@ -305,7 +305,7 @@ export interface SetPermissions {
   readonly permissions: readonly { readonly id: string }[];
 }
 
-/** Never stored. */
+/** In no table; changes of commands are in the record of their command. */
 export type GuildInteractionFacts = {
   /** A member used a command or a component of an application whose bot is here. */
   interactionSent: { readonly botId: UserId; readonly interaction: object };

@@ -9,7 +9,7 @@ interface RelayedSocket {
 }
 
 interface RelayPorts {
-  readonly ownership: Pick<Ownership, 'owns' | 'ownerOf' | 'onChange'>;
+  readonly ownership: Pick<Ownership, 'self' | 'owns' | 'ownerOf' | 'onChange'>;
   readonly router: Pick<Router, 'tellShard' | 'serve' | 'onBroken'>;
   /** Opens the socket of a client; null when there is no room for it. */
   accept(client: Pick<RelayedClient, 'address' | 'version'>, end: RelayEnd): RelayedSocket | null;
@@ -75,7 +75,8 @@ function clientsHere({ ownership, router, randomBytes }: RelayPorts) {
   return {
     open(serverId: string, client: RelayedClient) {
       const owner = ownership.owns(serverId) ? null : ownership.ownerOf(serverId);
-      if (!owner) return null;
+      // A shard whose lease is not safe for a moment is still the owner.
+      if (!owner || owner.shardId === ownership.self?.id) return null;
       const { shardId, instance } = owner;
       lastNumber += 1;
       const number = lastNumber;

@@ -19,6 +19,8 @@ class Shard {
   /** The sockets that it opened for clients of other shards. */
   readonly sockets: VoiceSocket[] = [];
   hasRoom = true;
+  /** Whether its lease is safe. */
+  isSafe = true;
   /** The owner of every call; null: unknown. */
   owner: string | null = 'b';
   readonly relays: VoiceRelays;
@@ -29,7 +31,8 @@ class Shard {
     this.id = id;
     this.relays = createVoiceRelays({
       ownership: {
-        owns: () => this.owner === id,
+        self: { id } as never,
+        owns: () => this.owner === id && this.isSafe,
         ownerOf: () =>
           this.owner === null ? null : { shardId: this.owner, instance: `${this.owner}.1`, epoch: 1 },
         onChange: (run: (change: OwnershipChange) => void) => {
@@ -108,9 +111,14 @@ describe('a client whose call is at another shard', () => {
     expect(b.calls.resumed).toMatchObject([{ sessionId: 'abc', seqAck: 4 }]);
   });
 
-  it('is served here when this shard has the call, or when no shard is known to have it', () => {
-    for (const owner of ['a', null]) {
+  it('is served here when this shard has the call, safely or not, or when no shard is known to have it', () => {
+    for (const [owner, isSafe] of [
+      ['a', true],
+      ['a', false],
+      [null, true],
+    ] as const) {
       a.owner = owner;
+      a.isSafe = isSafe;
       expect([client().calls.identified.length, sent]).toEqual([1, []]);
     }
   });
