@@ -10,7 +10,7 @@ import type { MediaPlane } from '../media/plane.ts';
 import { isInForce } from '../protocol/dates.ts';
 import { createCallOwner } from '../services/voice/callowner.ts';
 import type { PlacePorts, VoicePlaces } from '../services/voice/places.ts';
-import { askInOwnTurn, showingStreams, streamsThenCalls } from '../services/voice/streams.ts';
+import { askInOwnTurn, ownedIds, showingStreams, streamsThenCalls } from '../services/voice/streams.ts';
 import type { Features } from './context.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -60,7 +60,7 @@ function streamsOf(ports: CallPorts, calls: () => Calls): Streams {
     get calls() {
       return calls();
     },
-    nextId: ports.nextId,
+    nextId: ownedIds(ports.nextId, ports.routing),
     region: REGION,
     deliver: ({ userId, sessionId }, t, d) => ports.notifier.notifySession(userId, sessionId, t, d),
     show: showingStreams(ports),

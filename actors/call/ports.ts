@@ -97,7 +97,7 @@ export interface RelayedClient {
 
 /** The end of a relay at the shard of the call, which a voice socket has in place of a connection. */
 export interface RelayEnd {
-  /** @returns 1: passed on. */
+  /** @returns 1: passed on; 0: it waits for the client; 2: dropped. */
   send(frame: string | Uint8Array, isBinary: boolean): number;
   getBufferedAmount(): number;
   end(code: number, reason: string): void;

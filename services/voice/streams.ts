@@ -5,7 +5,7 @@ import type { Clock } from '../../actors/runtime/clock.ts';
 import type { RequestHandlers } from '../../actors/session/backend.ts';
 import type { GoLiveStream } from '../../engine/call/stream.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
-import { isSnowflake } from '../../protocol/ids.ts';
+import { type FreshId, isSnowflake } from '../../protocol/ids.ts';
 import type { StreamRequest } from '../../protocol/sessionrequests.ts';
 import type { PlacePorts } from './places.ts';
 
@@ -13,6 +13,18 @@ interface StreamPorts extends Pick<PlacePorts, 'guilds' | 'privateChannels' | 'i
   readonly clock: Pick<Clock, 'defer'>;
   readonly onFault: (error: unknown, where: string) => void;
 }
+
+/** Most ids that are tried: a shard may own nothing for a moment. */
+const TRIES_MAX = 64;
+
+/** Ids that this shard owns: other shards find a stream here by its id. */
+export const ownedIds =
+  (nextId: () => FreshId, { owns }: Pick<PlacePorts['routing'], 'owns'>) =>
+  (): FreshId => {
+    let id = nextId();
+    for (let tries = 1; tries < TRIES_MAX && !owns(id); tries += 1) id = nextId();
+    return id;
+  };
 
 /** Updates `self_stream` in voice states; aggregates that are not resident are skipped. */
 export const showingStreams =

@@ -184,13 +184,13 @@ export class VoiceSocket implements VoiceSink, VoiceConnection, RelayedClient {
   }
 
   identify(identify: Omit<VoiceIdentify, 'version'>): void {
-    if (!this.#relayTo(identify.serverId))
-      this.#open(() => this.#host.port.identify({ ...identify, version: this.version }, this));
+    const { port } = this.#host;
+    this.#open(identify.serverId, () => port.identify({ ...identify, version: this.version }, this));
   }
 
   resume(resume: Omit<VoiceResume, 'version'>): void {
-    if (!this.#relayTo(resume.serverId))
-      this.#open(() => this.#host.port.resume({ ...resume, version: this.version }, this));
+    const { port } = this.#host;
+    this.#open(resume.serverId, () => port.resume({ ...resume, version: this.version }, this));
   }
 
   tellVersion(): void {
@@ -235,7 +235,7 @@ export class VoiceSocket implements VoiceSink, VoiceConnection, RelayedClient {
 
   /** Passes this frame and all later ones to the shard of the call, which has the session and its deadlines. */
   #relayTo(serverId: string): boolean {
-    if (!this.#relaying?.begin(serverId, this)) return false;
+    if (this.#isShut() || !this.#relaying?.begin(serverId, this)) return false;
     this.#phase = 'open';
     this.#deadlineMs = Number.POSITIVE_INFINITY;
     return true;
@@ -256,11 +256,12 @@ export class VoiceSocket implements VoiceSink, VoiceConnection, RelayedClient {
     }
   }
 
-  #open(ask: () => VoiceOutcome): void {
+  #open(serverId: string, ask: () => VoiceOutcome): void {
     this.#phase = 'opening';
     const outcome = ask();
-    if (outcome.kind === 'closed') this.#closeFor(outcome);
-    else if (this.#isShut()) outcome.session.detach(this, this.#resumable);
+    if (outcome.kind === 'closed') {
+      if (!this.#relayTo(serverId)) this.#closeFor(outcome);
+    } else if (this.#isShut()) outcome.session.detach(this, this.#resumable);
     else {
       this.#phase = 'open';
       this.#session = outcome.session;

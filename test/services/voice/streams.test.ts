@@ -5,10 +5,16 @@ import type { Streams } from '../../../actors/call/streams.ts';
 import { HERE } from '../../../actors/placement/routing.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import type { LiveSession } from '../../../actors/session/backend.ts';
-import type { ChannelId, GuildId, UserId } from '../../../protocol/ids.ts';
+import {
+  type ChannelId,
+  type FreshId,
+  type GuildId,
+  snowflakeOf,
+  type UserId,
+} from '../../../protocol/ids.ts';
 import type { StreamRequest } from '../../../protocol/sessionrequests.ts';
 import { redirectingCalls } from '../../../services/voice/elsewhere.ts';
-import { askInOwnTurn, streamsThenCalls } from '../../../services/voice/streams.ts';
+import { askInOwnTurn, ownedIds, streamsThenCalls } from '../../../services/voice/streams.ts';
 import { identifyOf, RecordingSink, seatOf } from '../../actors/call/harness.ts';
 
 const [GUILD, HALL] = ['900', '1000'] as unknown as [GuildId, ChannelId];
@@ -96,4 +102,16 @@ it('a client that reaches a shard without its call learns that the call is at an
     redirectingCalls(calls, { owns: () => owned }).identify(identifyOf('1', ''), new RecordingSink());
   expect(at(true)).toEqual(closed);
   expect(at(false)).toEqual({ ...closed, reason: expect.stringContaining('at another shard') });
+});
+
+it('a stream has an id that its shard owns, or any when the shard owns none for a moment', () => {
+  const ids = () => {
+    let last = 0n;
+    return () => {
+      last += 1n;
+      return snowflakeOf(last) as FreshId;
+    };
+  };
+  expect(ownedIds(ids(), { owns: (id) => BigInt(id) % 5n === 0n })()).toBe('5');
+  expect(ownedIds(ids(), { owns: () => false })()).toBe('64');
 });

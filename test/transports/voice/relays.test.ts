@@ -1,6 +1,6 @@
 // Goal: a voice client that reaches another shard than that of its call is served through it, and neither shard keeps what has ended.
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { VoiceRelays } from '../../../actors/call/ports.ts';
+import type { VoicePort, VoiceRelays } from '../../../actors/call/ports.ts';
 import type { OwnershipChange } from '../../../actors/placement/ports.ts';
 import { VOICE_CLOSE } from '../../../protocol/voice.ts';
 import { createVoiceRelays } from '../../../services/voice/relays.ts';
@@ -79,9 +79,16 @@ function deliver(): string[] {
   return methods;
 }
 
+/** The calls of a shard that has no call. */
+const NO_CALLS: VoicePort = {
+  identify: () => ({ kind: 'closed', ...VOICE_CLOSE.SERVER_NOT_FOUND }),
+  resume: () => ({ kind: 'closed', ...VOICE_CLOSE.SESSION_INVALID }),
+};
+
 /** A client with a connection to `a`, over which it identifies. */
-function client(identify: object = IDENTIFY) {
+function client(identify: object = IDENTIFY, calls: VoicePort = NO_CALLS) {
   const connection = arrange({
+    calls,
     open: (version, host) => new VoiceSocket('192.0.2.7', version, host, a.relays),
   });
   connection.say(0, identify);
@@ -105,13 +112,22 @@ describe('a client whose call is at another shard', () => {
   });
 
   it('resumes there', () => {
-    const { say } = arrange({ open: (v, host) => new VoiceSocket('192.0.2.7', v, host, a.relays) });
+    const { say } = arrange({
+      calls: NO_CALLS,
+      open: (v, host) => new VoiceSocket('192.0.2.7', v, host, a.relays),
+    });
     say(7, { server_id: '5', session_id: 'abc', token: 'ticket', seq_ack: 4 });
     deliver();
     expect(b.calls.resumed).toMatchObject([{ sessionId: 'abc', seqAck: 4 }]);
   });
 
-  it('is served here when this shard has the call, safely or not, or when no shard is known to have it', () => {
+  it('is served here when the call is here, whichever shard owns it', () => {
+    const calls = new FakeCalls();
+    client(IDENTIFY, calls);
+    expect([calls.identified.length, sent]).toEqual([1, []]);
+  });
+
+  it('is refused when this shard owns the call, safely or not, or when no shard is known to own it', () => {
     for (const [owner, isSafe] of [
       ['a', true],
       ['a', false],
@@ -119,7 +135,7 @@ describe('a client whose call is at another shard', () => {
     ] as const) {
       a.owner = owner;
       a.isSafe = isSafe;
-      expect([client().calls.identified.length, sent]).toEqual([1, []]);
+      expect([client().closeCode(), sent]).toEqual([4011, []]);
     }
   });
 
