@@ -1,5 +1,6 @@
 import type { TemplatedApp } from 'uWebSockets.js';
 import { systemClock } from '../actors/runtime/clock.ts';
+import { LogWindows } from '../actors/runtime/faults.ts';
 import { notYetOpened } from '../actors/runtime/opened.ts';
 import { VERSION } from '../actors/runtime/version.ts';
 import type { Principal } from '../actors/session/ports.ts';
@@ -153,6 +154,7 @@ const installersOf = (
       settings: httpSettings(config),
       clock,
       logger,
+      logWindows: new LogWindows(clock),
       metrics: ports.httpMetrics,
       chaos: ports.chaos && restChaos(ports.chaos, clock),
       recorder: ports.recorder,

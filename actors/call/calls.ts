@@ -232,8 +232,10 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
   resume(resume: VoiceResume, sink: VoiceSink): VoiceOutcome {
     const participant = this.#bySession.get(byUser(resume.serverId, resume.sessionId));
     if (!participant) return closed(VOICE_CLOSE.SESSION_INVALID);
-    if (!participant.admits(resume.token)) return closed(VOICE_CLOSE.AUTHENTICATION_FAILED);
     const { session } = participant;
+    // After a change of owners the token may be that of the former one: the new one follows.
+    if (!participant.admits(resume.token))
+      return closed(session ? VOICE_CLOSE.AUTHENTICATION_FAILED : VOICE_CLOSE.SESSION_INVALID);
     const missed = session?.missedBy(resume.version, resume.seqAck) ?? null;
     if (!session || missed === null) {
       participant.session = null;

@@ -27,21 +27,22 @@ interface Window {
   omitted: number;
 }
 
-export function createFaults(
-  log: FaultLog,
-  lifetime: Pick<Lifetime, 'over'>,
-  clock: Pick<Clock, 'monotonic'>,
-): Faults {
-  const faults = new Map<string, number>();
-  const windows = new Map<string, Window>();
+/** Bounds the log lines of each place. */
+export class LogWindows {
+  readonly #windows = new Map<string, Window>();
+  readonly #clock: Pick<Clock, 'monotonic'>;
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
+  }
 
   /** The number of lines that were omitted before this one; null when this one is omitted too. */
-  function omittedBefore(where: string): number | null {
-    const nowMs = clock.monotonic();
-    const known = windows.get(where);
+  omittedBefore(where: string): number | null {
+    const nowMs = this.#clock.monotonic();
+    const known = this.#windows.get(where);
     const isOver = known === undefined || nowMs - known.startedMs >= WINDOW_MS;
     const window = isOver ? { startedMs: nowMs, lines: 0, omitted: 0 } : known;
-    windows.set(where, window);
+    this.#windows.set(where, window);
     if (window.lines === LINES_MAX) {
       window.omitted += 1;
       return null;
@@ -49,14 +50,22 @@ export function createFaults(
     window.lines += 1;
     return isOver ? (known?.omitted ?? 0) : 0;
   }
+}
 
+export function createFaults(
+  log: FaultLog,
+  lifetime: Pick<Lifetime, 'over'>,
+  clock: Pick<Clock, 'monotonic'>,
+): Faults {
+  const faults = new Map<string, number>();
+  const windows = new LogWindows(clock);
   return {
     faults,
     onFault(error, where, details) {
       // Once the engine closes it serves nothing more; this fault ended its background work.
       if (lifetime.over && error instanceof NotServed) return;
       faults.set(where, (faults.get(where) ?? 0) + 1);
-      const omitted = omittedBefore(where);
+      const omitted = windows.omittedBefore(where);
       if (omitted === null) return;
       const line = { ...details, err: error, where, ...(omitted > 0 && { omitted_before: omitted }) };
       // The shard that serves it now continues the work.

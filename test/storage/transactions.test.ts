@@ -9,7 +9,19 @@ const refused = (code: string) => Object.assign(new Error('refused'), { severity
 const lost = () => Object.assign(new Error('Connection terminated'), { code: 'ECONNRESET' });
 
 /** What becomes of one attempt. */
-const FATES = ['whole', 'unsent', 'unanswered', 'late', 'refused', 'standby', 'full', 'cancelled'] as const;
+const FATES = [
+  ...([
+    'whole',
+    'unsent',
+    'unanswered',
+    'late',
+    'refused',
+    'standby',
+    'crowded',
+    'full',
+    'cancelled',
+  ] as const),
+];
 type Fate = (typeof FATES)[number];
 
 /** A database server with the row of one writer. A late attempt holds the row until the test or the next attempt ends it. */
@@ -34,6 +46,7 @@ function serverOf(fates: readonly Fate[]) {
       const fate = left.shift() ?? 'whole';
       if (fate === 'unsent') throw lost();
       if (fate === 'standby') throw refused('25006');
+      if (fate === 'crowded') throw refused('53300');
       if (fate === 'cancelled') throw refused('57014');
       if (fate === 'full') throw refused('53100');
       const own = Number(numbered?.values[1]);
@@ -107,8 +120,8 @@ describe('numbered transactions', () => {
     expect(written).toEqual(['a']);
   });
 
-  test('a server that only follows another one is asked again', async () => {
-    const { transactions, written } = open(['standby', 'standby']);
+  test('a server that only follows another one, or has no free connection, is asked again', async () => {
+    const { transactions, written } = open(['standby', 'crowded']);
     await transactions.run(write('a'));
     expect(written).toEqual(['a']);
   });
@@ -122,6 +135,17 @@ describe('numbered transactions', () => {
     expect(attempts()).toBe(7);
     expect(await transactions.run(write('c'))).toEqual([[]]);
     expect(transactions.isUnresolved).toBe(false);
+  });
+
+  test('attempts have their whole time again after the database has answered', async () => {
+    const unsent = (count: number): Fate[] => Array.from({ length: count }, () => 'unsent');
+    const { transactions, attempts, clock } = open([...unsent(5), 'whole', ...unsent(5)]);
+    await transactions.run(write('a'));
+    clock.pass(10_000);
+    await transactions.run(write('b'));
+    expect(attempts()).toBe(12);
+    await transactions.run(write('c'));
+    expect(attempts()).toBe(13);
   });
 
   test('a transaction that was given up is not committed once it is resolved', async () => {

@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
+import { LogWindows } from '../../actors/runtime/faults.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import { INVALID_CALLS, watchInvalidCalls } from '../../engine/ratelimit/invalid.ts';
 import { createLimiter } from '../../engine/ratelimit/limiter.ts';
@@ -108,6 +109,7 @@ export async function startApi(
     settings?: Partial<ApiDeps['settings']>;
     installers?: readonly Installer[];
     metrics?: HttpMetrics;
+    logger?: ApiDeps['logger'];
     /** Turns of the event loop that it takes to look a token up. */
     lookUpTurns?: number;
   } = {},
@@ -121,7 +123,8 @@ export async function startApi(
         pipeline,
         catalog,
         clock,
-        logger: pino({ level: 'silent' }),
+        logger: options.logger ?? pino({ level: 'silent' }),
+        logWindows: new LogWindows(clock),
         urls: { origin: 'http://127.0.0.1' },
         authenticate: async (scheme, token) => {
           for (let turn = 0; turn < (options.lookUpTurns ?? 0); turn += 1) await setImmediate();

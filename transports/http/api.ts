@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { LogWindows } from '../../actors/runtime/faults.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import { networkOf } from '../../protocol/addresses.ts';
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
@@ -50,6 +51,8 @@ export interface ApiDeps {
   readonly settings: ApiSettings;
   readonly clock: { monotonic(): number; setTimer(run: () => void, delayMs: number): { cancel(): void } };
   readonly logger: Pick<Logger, 'error'>;
+  /** Bounds the lines about faults. */
+  readonly logWindows: Pick<LogWindows, 'omittedBefore'>;
   /** Injects failures; absent elsewhere than in development. */
   readonly chaos?: RestChaos | null;
   /** Receives every call that reached its operation; absent outside development. */
@@ -393,7 +396,7 @@ function wrongType({ multipart, oauth2, form }: AnyOperation): Refusal {
  * Answers a fault of the environment with 503, which clients may retry, and a bug with 500. A call that no shard serves now,
  * or whose owner was lost, is not logged here: the fault behind it was logged where it occurred.
  */
-function faultResult(fault: unknown, entry: CatalogEntry | null, { logger }: ApiDeps): Result {
+function faultResult(fault: unknown, entry: CatalogEntry | null, { logger, logWindows }: ApiDeps): Result {
   const operationId = entry?.operationId ?? null;
   if (fault instanceof NotServed) return unavailable(fault.retryAfterSec);
   if (fault instanceof LinkFault && fault.kind === 'lost') return unavailable(RETRY_AFTER_SEC);
@@ -401,10 +404,13 @@ function faultResult(fault: unknown, entry: CatalogEntry | null, { logger }: Api
     fault instanceof TypeError ||
     fault instanceof RangeError ||
     (fault instanceof Error && fault.name === 'AssertionError');
-  logger.error(
-    { err: fault, operationId },
-    bug ? 'A REST call failed because of a bug.' : 'A REST call failed because of a fault.',
-  );
+  // While the database is away every call fails, and each line says the same.
+  const omitted = logWindows.omittedBefore(bug ? `bug ${operationId}` : 'fault');
+  if (omitted !== null)
+    logger.error(
+      { err: fault, operationId, ...(omitted > 0 && { omitted_before: omitted }) },
+      bug ? 'A REST call failed because of a bug.' : 'A REST call failed because of a fault.',
+    );
   return bug ? resultOf(refusal('INTERNAL_ERROR')) : unavailable(RETRY_AFTER_SEC);
 }
 

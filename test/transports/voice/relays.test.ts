@@ -197,6 +197,13 @@ describe('a client whose call is at another shard', () => {
     expect(closeCode()).toBe(4015);
   });
 
+  it('leaves with its shard', () => {
+    client();
+    deliver();
+    for (const run of b.changes) run({ moved: [], came: [], gone: [{ id: 'a', instance: 'a.1' } as never] });
+    expect([b.calls.session.detached, b.at.gone]).toEqual([[true], b.sockets]);
+  });
+
   it('is not reached by a third shard', () => {
     const { wire, closeCode } = client();
     const [[, , , [number]]] = sent as unknown as [[string, string, string, [number]]];
