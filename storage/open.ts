@@ -9,6 +9,7 @@ import { LostFiles } from './blob/files.ts';
 import { clusterStore } from './cluster/cluster.ts';
 import { counted, type Driver, messageOf, type Sql } from './database/driver.ts';
 import { databaseOf, markDatabaseMade, refuseLostDatabase } from './database/lostdatabase.ts';
+import { Patience, withPatientReads } from './database/patience.ts';
 import type { FirstOpening } from './database/pglite.ts';
 import { directoryStore, settingStore } from './directory.ts';
 import { auditLog } from './guild/audit.ts';
@@ -156,14 +157,15 @@ export function storageOver(
   options: WriterOptions = {},
 ): Storage & { readonly purge: Purge } {
   const driver = counted(uncounted);
+  const patience = new Patience(options.retry ?? null);
+  const patient = withPatientReads(driver, patience);
   const files = new LostFiles();
-  const onFilesGone: WriterOptions['onFilesGone'] = (gone) => void files.notify(gone);
   const marks = new IdMarks();
   const purge = openPurge(driver, files);
   purge.wake();
   const queued = new Set<(ids: readonly ApplicationId[]) => void>();
   const writer = openWriter(driver, {
-    onFilesGone,
+    onFilesGone: (gone) => void files.notify(gone),
     ...options,
     marks,
     onMessagesLeft: () => purge.wake(),
@@ -172,35 +174,34 @@ export function storageOver(
     },
   });
   return {
-    purge,
-    writer,
-    guilds: guildStore(driver),
-    messages: messageStore(driver),
-    users: userStore(driver),
-    applications: applicationStore(driver),
-    teams: teamStore(driver),
-    privateChannels: privateChannelStore(driver),
-    oauth: oauthStore(driver),
-    accounts: accountStore(driver),
-    identities: identityStore(driver),
-    lobbies: lobbyStore(driver),
-    relationships: socialStore(driver),
-    webhookEvents: webhookEventStore(driver),
-    appCommands: appCommandStore(driver),
-    premium: premiumStore(driver),
-    expressions: expressionStore(driver),
-    webhooks: webhookStore(driver),
-    scheduledEvents: scheduledEventStore(driver),
-    threads: threadStore(driver),
-    search: searchStore(driver),
-    tags: tagStore(driver),
-    activities: activityStore(driver),
-    interactions: interactionStore(driver, files),
+    ...{ purge, writer },
+    guilds: guildStore(patient),
+    messages: messageStore(patient),
+    users: userStore(patient),
+    applications: applicationStore(patient),
+    teams: teamStore(patient),
+    privateChannels: privateChannelStore(patient),
+    oauth: oauthStore(patient),
+    accounts: accountStore(patient),
+    identities: identityStore(patient),
+    lobbies: lobbyStore(patient),
+    relationships: socialStore(patient),
+    webhookEvents: webhookEventStore(patient),
+    appCommands: appCommandStore(patient),
+    premium: premiumStore(patient),
+    expressions: expressionStore(patient),
+    webhooks: webhookStore(patient),
+    scheduledEvents: scheduledEventStore(patient),
+    threads: threadStore(patient),
+    search: searchStore(patient),
+    tags: tagStore(patient),
+    activities: activityStore(patient),
+    interactions: interactionStore(patient, files),
     onFilesGone: (listener) => files.listen(listener),
     onEventsQueued: (listener) => void queued.add(listener),
-    directory: directoryStore(driver),
-    cluster: clusterStore(driver, marks),
-    settings: settingStore(driver),
+    directory: directoryStore(patient),
+    cluster: clusterStore(patient, marks),
+    settings: settingStore(patient),
     copyDatabase: () => driver.copy(),
     followIds: (source) => marks.follow(source, driver),
     unready: () =>
@@ -209,6 +210,7 @@ export function storageOver(
         (error) => `The database does not answer: ${messageOf(error)}`,
       ),
     close: async () => {
+      patience.end();
       await purge.close();
       // Callers that await a result may make another request afterwards; close only when none does.
       await driver.idle();

@@ -1,19 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type BatchStatement, type Driver, messageOf, refusedByDatabase } from './database/driver.ts';
-
-interface Timer {
-  cancel(): void;
-}
-
-/** For how long transactions are repeated after the connection was lost. */
-export interface Retry {
-  readonly forMs: number;
-  readonly clock: {
-    monotonic(): number;
-    setTimer(run: () => void, delayMs: number): Timer;
-  };
-}
-const WAIT_MS = { first: 20, most: 500 };
+import { PAUSE_MS, Patience, type Retry } from './database/patience.ts';
 
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
@@ -49,19 +36,14 @@ const hasNumbered = (error: unknown): boolean => refusedByDatabase(error) && AFT
  */
 export class Transactions {
   readonly #driver: Driver;
-  readonly #retry: Retry | null;
-  /** Ends the pause before the next attempt, which is not made then. */
-  #endPause: () => void = () => undefined;
-  #isEnded = false;
+  readonly #patience: Patience;
   readonly #writer = randomUUID();
   #number = 0;
-  /** When the database stopped answering; null while it answers. */
-  #lostMs: number | null = null;
   #isUnresolved = false;
 
   constructor(driver: Driver, retry: Retry | null) {
     this.#driver = driver;
-    this.#retry = retry;
+    this.#patience = new Patience(retry);
   }
 
   /** Whether a transaction that was given up may still be committed. */
@@ -80,7 +62,7 @@ export class Transactions {
     this.#number += 1;
     const numbered = [numbering(this.#writer, this.#number), ...statements];
     let isUnknown = false;
-    for (let waitMs = WAIT_MS.first; ; waitMs = Math.min(waitMs * 2, WAIT_MS.most)) {
+    for (let pauseMs = PAUSE_MS.first; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MS.most)) {
       try {
         const results = await this.#driver.batch<Row>(numbered, true);
         this.#answered();
@@ -91,7 +73,7 @@ export class Transactions {
         if (isRolledBack(error, isUnknown)) throw error;
         isUnknown = true;
         this.#isUnresolved = true;
-        if (!(await this.#waits(waitMs))) throw new OutcomeUnknown(error);
+        if (!(await this.#patience.waits(pauseMs))) throw new OutcomeUnknown(error);
       }
     }
   }
@@ -107,8 +89,7 @@ export class Transactions {
 
   /** From now on a transaction is tried once. */
   end(): void {
-    this.#isEnded = true;
-    this.#endPause();
+    this.#patience.end();
   }
 
   async #runOnce<Row>(statements: readonly BatchStatement[]): Promise<Row[][]> {
@@ -120,24 +101,8 @@ export class Transactions {
   }
 
   #answered(): void {
-    this.#lostMs = null;
+    this.#patience.answered();
     this.#isUnresolved = false;
-  }
-
-  /** @returns false at once when the time for attempts would be over by then. */
-  #waits(ms: number): boolean | Promise<boolean> {
-    if (this.#retry === null || this.#isEnded) return false;
-    const { forMs, clock } = this.#retry;
-    const nowMs = clock.monotonic();
-    this.#lostMs ??= nowMs;
-    if (nowMs + ms - this.#lostMs > forMs) return false;
-    return new Promise((resolve) => {
-      const timer = clock.setTimer(() => resolve(true), ms);
-      this.#endPause = () => {
-        timer.cancel();
-        resolve(false);
-      };
-    });
   }
 }
 

@@ -13,10 +13,11 @@ import {
   StaleEpoch,
   StorageFault,
 } from './database/driver.ts';
+import type { Retry } from './database/patience.ts';
 import { rows, type Statement } from './database/statement.ts';
 import type { Commit, IdSource, Writer } from './ports.ts';
 import { STATEMENTS } from './tables.ts';
-import { OutcomeUnknown, type Retry, Transactions } from './transactions.ts';
+import { OutcomeUnknown, Transactions } from './transactions.ts';
 
 export interface WriterOptions {
   /** Most commits in one transaction. */

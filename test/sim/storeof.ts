@@ -1,5 +1,5 @@
 import { StorageFault } from '../../storage/database/driver.ts';
-import type { Retry } from '../../storage/transactions.ts';
+import type { Retry } from '../../storage/database/patience.ts';
 import { copied, type Database } from './database.ts';
 import type { Host, World } from './world.ts';
 

@@ -75,7 +75,7 @@ function eagerClock() {
   };
   const setTimer = (run: () => void, delayMs: number) => {
     pass(delayMs);
-    run();
+    queueMicrotask(run);
     return { cancel: () => undefined };
   };
   return { monotonic: () => nowMs, setTimer, pass };

@@ -6,7 +6,7 @@ import { createActors } from '../../compose/actors.ts';
 import { foundationOf } from '../../compose/foundation.ts';
 import { DEFAULTS } from '../../config/config.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
-import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import { type ChannelId, type GuildId, snowflakeOf, type UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
 import { createOperator } from '../../services/operator/operator.ts';
 import { openStorage } from '../../storage/open.ts';
@@ -126,7 +126,7 @@ describe.skipIf(!postgres)('while PostgreSQL is unreachable', () => {
     closing.push(() => database.dispose());
     const wire = await openWire(database.options.databaseUrl ?? '');
     closing.push(() => wire.close());
-    const { say, stored, shown, sink } = await openOver(wire.url, 60_000);
+    const { say, stored, shown, sink, storage } = await openOver(wire.url, 60_000);
     const contents = Array.from({ length: 300 }, (_, n) => `message ${n}`);
     const writing = Promise.all(
       contents.map(async (content, n) => {
@@ -137,8 +137,11 @@ describe.skipIf(!postgres)('while PostgreSQL is unreachable', () => {
     for (let turn = 0; turn < 3; turn += 1) {
       await delay(60);
       wire.cut();
+      const read = storage.users.get([]);
+      const looked = storage.guilds.load(snowflakeOf(1n));
       await delay(40);
       wire.mend();
+      expect([await read, await looked]).toEqual([[], null]);
     }
     expect(new Set(await writing)).toEqual(new Set([true]));
     expect(sink.names).not.toContain('GUILD_DELETE');

@@ -1,0 +1,84 @@
+import { type Driver, refusedByDatabase } from './driver.ts';
+
+interface Timer {
+  cancel(): void;
+}
+
+/** For how long something is tried again after the connection was lost. */
+export interface Retry {
+  readonly forMs: number;
+  readonly clock: {
+    monotonic(): number;
+    setTimer(run: () => void, delayMs: number): Timer;
+  };
+}
+
+/** Pauses between attempts, each twice as long as the one before. */
+export const PAUSE_MS = { first: 20, most: 500 };
+
+/** Counts the time since the database stopped answering: within it attempts are made again. */
+export class Patience {
+  readonly #retry: Retry | null;
+  /** When the database stopped answering; null while it answers. */
+  #lostMs: number | null = null;
+  /** Each ends a pause before an attempt, which is not made then. */
+  readonly #endPause = new Set<() => void>();
+  #isEnded = false;
+
+  /** @param retry Null: nothing is tried again. */
+  constructor(retry: Retry | null) {
+    this.#retry = retry;
+  }
+
+  answered(): void {
+    this.#lostMs = null;
+  }
+
+  /** Resolves after a pause. @returns false at once when the time for attempts would be over by then. */
+  waits(ms: number): boolean | Promise<boolean> {
+    if (this.#retry === null || this.#isEnded) return false;
+    const { forMs, clock } = this.#retry;
+    const nowMs = clock.monotonic();
+    this.#lostMs ??= nowMs;
+    if (nowMs + ms - this.#lostMs > forMs) return false;
+    return new Promise((resolve) => {
+      const end = (isAttempt: boolean): void => {
+        this.#endPause.delete(endPause);
+        resolve(isAttempt);
+      };
+      const timer = clock.setTimer(() => end(true), ms);
+      const endPause = (): void => {
+        timer.cancel();
+        end(false);
+      };
+      this.#endPause.add(endPause);
+    });
+  }
+
+  /** From now on everything is tried once. */
+  end(): void {
+    this.#isEnded = true;
+    for (const endPause of this.#endPause) endPause();
+  }
+}
+
+const READS = /^\s*SELECT\b/;
+
+/** The driver, whose single reads wait for a database that does not answer, as commits do. */
+export function withPatientReads(driver: Driver, patience: Patience): Driver {
+  if (driver.kind === 'pglite') return driver;
+  return {
+    ...driver,
+    async query<Row>(text: string, values?: readonly unknown[]): Promise<Row[]> {
+      for (let pauseMs = PAUSE_MS.first; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MS.most)) {
+        try {
+          const found = await driver.query<Row>(text, values);
+          patience.answered();
+          return found;
+        } catch (error) {
+          if (refusedByDatabase(error) || !READS.test(text) || !(await patience.waits(pauseMs))) throw error;
+        }
+      }
+    },
+  };
+}
