@@ -99,7 +99,7 @@ it('a session is shown the end of an activity that the owner of its guild stored
   await cluster.until(() => shownTo(viewer).join() === '1,0', 'the end');
 }, 60_000);
 
-it('a session that is resumed later is shown the participants who came while its guild had two owners', async () => {
+it('a session that is resumed later is shown the participants who joined while its guild had two owners', async () => {
   const arranged = await arrange();
   const { first, second, third, annId, bobId, viewer } = arranged;
   const { join } = await inGuild(arranged);

@@ -404,7 +404,7 @@ function faultResult(fault: unknown, entry: CatalogEntry | null, { logger, logWi
     fault instanceof TypeError ||
     fault instanceof RangeError ||
     (fault instanceof Error && fault.name === 'AssertionError');
-  // While the database is away every call fails, and each line says the same.
+  // While the database is away every call fails, and the lines are alike.
   const omitted = logWindows.omittedBefore(bug ? `bug ${operationId}` : 'fault');
   if (omitted !== null)
     logger.error(

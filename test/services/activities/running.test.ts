@@ -66,7 +66,7 @@ test('the takeover is repeated until the database answers, later and later', asy
   expect(gaps.map((ms) => Math.floor(ms / 1_000))).toEqual([0, 1, 2, 4]);
 });
 
-test('a change is not stored while the guild is overloaded, and is stored without being shown when the guild is gone', async () => {
+test('a change is not stored while the guild is overloaded, and is stored without being shown when the guild was deleted', async () => {
   const stored: string[] = [];
   let answer: object = { ok: false, refusal: refusal('API_OVERLOADED') };
   const ports = {

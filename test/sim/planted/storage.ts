@@ -35,7 +35,7 @@ export const STORAGE: readonly Patch[] = [
     to: 'run(null)',
   },
   {
-    name: 'storage-repeated-anew',
+    name: 'storage-repeated-renumbered',
     about: 'A transaction that is repeated after a lost connection gets another number.',
     file: 'storage/transactions.ts',
     kind: 'expression',
