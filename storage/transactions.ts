@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { codeOf } from '../protocol/thrown.ts';
 import { type BatchStatement, type Driver, messageOf, refusedByDatabase } from './database/driver.ts';
-import { PAUSE_MS, Patience, type Retry } from './database/patience.ts';
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+import { Patience, type Retry } from './database/patience.ts';
 
 /** A transaction that may have been committed, or may still be: its cause is what the connection reported last. */
 export class OutcomeUnknown extends Error {
@@ -24,7 +22,8 @@ const ELSEWHERE = /^(25006|53300)$/;
 const AFTER_NUMBER = /^(21|22|23|42|GH|P0)/;
 
 /** Whether the database got as far as the number, so that no earlier attempt is under way. */
-const hasNumbered = (error: unknown): boolean => refusedByDatabase(error) && AFTER_NUMBER.test(codeOf(error));
+const hasNumbered = (error: unknown): boolean =>
+  refusedByDatabase(error) && AFTER_NUMBER.test(codeOf(error) ?? '');
 
 /**
  * The transactions of one writer, which run one after the other. Each has a number, which it writes to the row of its writer:
@@ -62,7 +61,7 @@ export class Transactions {
     this.#number += 1;
     const numbered = [numbering(this.#writer, this.#number), ...statements];
     let isUnknown = false;
-    for (let pauseMs = PAUSE_MS.first; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MS.most)) {
+    for (let attempt = 1; ; attempt += 1) {
       try {
         const results = await this.#driver.batch<Row>(numbered, true);
         this.#answered();
@@ -73,7 +72,7 @@ export class Transactions {
         if (isRolledBack(error, isUnknown)) throw error;
         isUnknown = true;
         this.#isUnresolved = true;
-        if (!(await this.#patience.waits(pauseMs))) throw new OutcomeUnknown(error);
+        if (!(await this.#patience.waits(attempt))) throw new OutcomeUnknown(error);
       }
     }
   }
@@ -112,7 +111,7 @@ export class Transactions {
  * @param isUnknown An earlier attempt had no answer.
  */
 const isRolledBack = (error: unknown, isUnknown: boolean): boolean =>
-  refusedByDatabase(error) && (isUnknown ? hasNumbered(error) : !ELSEWHERE.test(codeOf(error)));
+  refusedByDatabase(error) && (isUnknown ? hasNumbered(error) : !ELSEWHERE.test(codeOf(error) ?? ''));
 
 const numbering = (writer: string, number: number): BatchStatement => ({
   text: 'SELECT guildhall_number($1, $2)',

@@ -15,6 +15,7 @@ import {
 } from './database/driver.ts';
 import type { Retry } from './database/patience.ts';
 import { rows, type Statement } from './database/statement.ts';
+import { Flushes } from './flushes.ts';
 import type { Commit, IdSource, Writer } from './ports.ts';
 import { STATEMENTS } from './tables.ts';
 import { OutcomeUnknown, Transactions } from './transactions.ts';
@@ -189,13 +190,6 @@ const faultOf = (error: unknown): StorageFault =>
     { cause: error },
   );
 
-interface Flush {
-  /** How many commits were submitted before it. */
-  readonly upTo: number;
-  readonly resolve: () => void;
-  readonly reject: (fault: StorageFault) => void;
-}
-
 /**
  * Writes facts as rows; nothing else does. Runs one transaction at a time; commits submitted meanwhile form the next group.
  *
@@ -214,7 +208,7 @@ class GroupCommit implements Writer {
   readonly #queue: QueuedCommit[] = [];
   /** Number of failed commits, by owner, that the owner was not yet notified of. */
   readonly #faulted = new Map<string, number>();
-  readonly #flushes: Flush[] = [];
+  readonly #flushes: Flushes;
   #waitingChars = 0;
   #handedIn = 0;
   #settled = 0;
@@ -224,6 +218,7 @@ class GroupCommit implements Writer {
   constructor(driver: Driver, options: Required<WriterOptions>) {
     this.#driver = driver;
     this.#transactions = new Transactions(driver, options.retry);
+    this.#flushes = new Flushes(this.#transactions, faultOf);
     this.#options = options;
   }
 
@@ -243,10 +238,8 @@ class GroupCommit implements Writer {
 
   flush(): Promise<void> {
     if (this.depth === 0 && !this.#transactions.isUnresolved) return Promise.resolve();
-    return new Promise((resolve, reject) => {
-      this.#flushes.push({ upTo: this.#handedIn, resolve, reject });
-      this.#start();
-    });
+    this.#start();
+    return this.#flushes.add(this.#handedIn);
   }
 
   /** Commits what was submitted, if the database answers; later commits fault. */
@@ -273,21 +266,10 @@ class GroupCommit implements Writer {
   }
 
   async #run(): Promise<void> {
-    while (this.#queue.length > 0 || this.#flushes.length > 0)
+    while (this.#queue.length > 0 || this.#flushes.size > 0)
       if (this.#queue.length > 0) await this.#commitGroup(this.#take());
-      else await this.#resolve();
+      else await this.#flushes.resolve();
     this.#running = false;
-  }
-
-  /** Ends the flushes that wait for a group whose outcome is unknown. */
-  async #resolve(): Promise<void> {
-    const waiting = this.#flushes.splice(0);
-    try {
-      await this.#transactions.resolve();
-      for (const { resolve } of waiting) resolve();
-    } catch (error) {
-      for (const { reject } of waiting) reject(faultOf(error));
-    }
   }
 
   #take(): QueuedCommit[] {
@@ -372,8 +354,7 @@ class GroupCommit implements Writer {
     } catch (error) {
       this.#options.onBug(error);
     }
-    if (this.#transactions.isUnresolved) return;
-    while (this.#flushes[0] && this.#flushes[0].upTo <= this.#settled) this.#flushes.shift()?.resolve();
+    this.#flushes.settled(this.#settled);
   }
 }
 

@@ -14,7 +14,7 @@ export interface Retry {
 }
 
 /** Pauses between attempts, each twice as long as the one before. */
-export const PAUSE_MS = { first: 20, most: 500 };
+const PAUSE_MS = { first: 20, most: 500 };
 
 /** Counts the time since the database stopped answering: within it attempts are made again. */
 export class Patience {
@@ -22,7 +22,7 @@ export class Patience {
   /** When the database stopped answering; null while it answers. */
   #lostMs: number | null = null;
   /** Each ends a pause before an attempt, which is not made then. */
-  readonly #endPause = new Set<() => void>();
+  readonly #pauses = new Set<() => void>();
   #isEnded = false;
 
   /** @param retry Null: nothing is tried again. */
@@ -34,16 +34,22 @@ export class Patience {
     this.#lostMs = null;
   }
 
-  /** Resolves after a pause. @returns false at once when the time for attempts would be over by then. */
-  waits(ms: number): boolean | Promise<boolean> {
+  /**
+   * Resolves after a pause.
+   *
+   * @param attempt The number of attempts so far, from 1.
+   * @returns false at once when the time for attempts would be over by then.
+   */
+  waits(attempt: number): boolean | Promise<boolean> {
     if (this.#retry === null || this.#isEnded) return false;
     const { forMs, clock } = this.#retry;
+    const ms = Math.min(PAUSE_MS.first * 2 ** (attempt - 1), PAUSE_MS.most);
     const nowMs = clock.monotonic();
     this.#lostMs ??= nowMs;
     if (nowMs + ms - this.#lostMs > forMs) return false;
     return new Promise((resolve) => {
       const end = (isAttempt: boolean): void => {
-        this.#endPause.delete(endPause);
+        this.#pauses.delete(endPause);
         resolve(isAttempt);
       };
       const timer = clock.setTimer(() => end(true), ms);
@@ -51,14 +57,14 @@ export class Patience {
         timer.cancel();
         end(false);
       };
-      this.#endPause.add(endPause);
+      this.#pauses.add(endPause);
     });
   }
 
   /** From now on everything is tried once. */
   end(): void {
     this.#isEnded = true;
-    for (const endPause of this.#endPause) endPause();
+    for (const endPause of this.#pauses) endPause();
   }
 }
 
@@ -70,13 +76,13 @@ export function withPatientReads(driver: Driver, patience: Patience): Driver {
   return {
     ...driver,
     async query<Row>(text: string, values?: readonly unknown[]): Promise<Row[]> {
-      for (let pauseMs = PAUSE_MS.first; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MS.most)) {
+      for (let attempt = 1; ; attempt += 1) {
         try {
           const found = await driver.query<Row>(text, values);
           patience.answered();
           return found;
         } catch (error) {
-          if (refusedByDatabase(error) || !READS.test(text) || !(await patience.waits(pauseMs))) throw error;
+          if (refusedByDatabase(error) || !READS.test(text) || !(await patience.waits(attempt))) throw error;
         }
       }
     },

@@ -17,18 +17,6 @@ const shownTo = ({ received }: ResumingClient): number[] =>
     t === 'EMBEDDED_ACTIVITY_UPDATE_V2' ? [(d as { participants: object[] }).participants.length] : [],
   );
 
-/** What `make` creates until the shard owns it. */
-async function ownedBy<T>(
-  owner: ClusterInstance,
-  make: () => Promise<T>,
-  idOf: (made: T) => string,
-): Promise<T> {
-  for (;;) {
-    const made = await wait(make());
-    if (cluster.ownerOf(idOf(made)) === owner) return made;
-  }
-}
-
 async function arrange() {
   cluster = await openCluster(3);
   const [first, second, third] = cluster.instances as [ClusterInstance, ClusterInstance, ClusterInstance];
@@ -36,7 +24,7 @@ async function arrange() {
   let names = 0;
   // The third shard dies: it owns the place of the activity, and neither person.
   const person = () =>
-    ownedBy(
+    cluster.ownedBy(
       second,
       () => operator.createUser({ username: `player${names++}` }),
       ({ user }) => user.id,
@@ -68,7 +56,7 @@ async function arrange() {
 
 /** Joins and leaves of an activity in a guild of both people, which the third shard owns. */
 async function inGuild({ third, operator, annId, bobId, viewer, at }: Awaited<ReturnType<typeof arrange>>) {
-  const guild = await ownedBy(
+  const guild = await cluster.ownedBy(
     third,
     () => operator.createGuild({ name: 'Hall', ownerId: annId }),
     ({ id }) => id,
@@ -116,7 +104,7 @@ it('a recipient is shown who joined an activity in a direct message before its o
   const { first, third, operator, bobId, viewer, at } = arranged;
   let others = 0;
   const other = () => wait(operator.createUser({ username: `other${others++}` }));
-  const { id } = await ownedBy(
+  const { id } = await cluster.ownedBy(
     third,
     async () => {
       const opened = await first.openPrivate((await other()).user.id as UserId, bobId);

@@ -13,18 +13,6 @@ afterEach(() => cluster.close());
 
 const wait = <T>(promise: Promise<T>): Promise<T> => cluster.while(promise);
 
-/** What `make` creates until the shard owns it. */
-async function ownedBy<T>(
-  owner: ClusterInstance,
-  make: () => Promise<T>,
-  idOf: (made: T) => string,
-): Promise<T> {
-  for (;;) {
-    const made = await wait(make());
-    if (cluster.ownerOf(idOf(made)) === owner) return made;
-  }
-}
-
 const changesOf = ({ received }: ResumingClient): string[] =>
   received.flatMap(({ t }) => (/^(ENTITLEMENT|SUBSCRIPTION)_/.test(t) ? [t] : []));
 
@@ -33,13 +21,13 @@ async function arrange() {
   cluster = await openCluster(3);
   const [first, second, third] = cluster.instances as [ClusterInstance, ClusterInstance, ClusterInstance];
   const { operator } = first;
-  const made = await ownedBy(
+  const made = await cluster.ownedBy(
     third,
     () => operator.createApplication({ name: 'Shop' }),
     ({ application }) => application.id,
   );
   let names = 0;
-  const person = await ownedBy(
+  const person = await cluster.ownedBy(
     second,
     () => operator.createUser({ username: `buyer${names++}` }),
     ({ user }) => user.id,

@@ -5,6 +5,7 @@ import type { RelationType } from '../../engine/social/facts.ts';
 import { compareIds } from '../../protocol/ids.ts';
 import type { ClusterStore } from '../../storage/cluster/port.ts';
 import { type BatchStatement, type Driver, StorageFault } from '../../storage/database/driver.ts';
+import { Flushes } from '../../storage/flushes.ts';
 import type { Commit, Storage, Writer } from '../../storage/ports.ts';
 import { Transactions } from '../../storage/transactions.ts';
 import { identityKey, NOTHING_HELD } from './accountrows.ts';
@@ -25,22 +26,18 @@ interface Entry {
   fault: Error | null;
 }
 
-interface Flush {
-  readonly upTo: number;
-  readonly resolve: () => void;
-  readonly reject: (fault: Error) => void;
-}
+const faultOf = (error: unknown): Error => new StorageFault((error as Error).message);
 
 /**
  * As `storage/writer.ts` promises: groups, in order, and after a fault the same owner's later commits fault too. Groups are
- * numbered and repeated by the server's own code.
+ * numbered and repeated, and flushes answered, by the server's own code.
  */
 class SimWriter implements Writer {
   readonly #line: DatabaseLine;
   readonly #staleFault: (stale: Stale) => Error;
   #queue: Entry[] = [];
   #group: Entry[] = [];
-  #flushes: Flush[] = [];
+  readonly #flushes: Flushes;
   readonly #transactions: Transactions;
   /** The fault of each entry of the last transaction. */
   #faults: (Error | null)[] = [];
@@ -54,6 +51,7 @@ class SimWriter implements Writer {
     this.#bounds = bounds;
     this.#staleFault = staleFault;
     this.#transactions = new Transactions(this.#driver(), line.retry(bounds.commit_retry_ms));
+    this.#flushes = new Flushes(this.#transactions, faultOf);
   }
 
   /** Writes the live entries of the group as one numbered transaction. */
@@ -97,10 +95,8 @@ class SimWriter implements Writer {
 
   flush(): Promise<void> {
     if (this.depth === 0 && !this.#transactions.isUnresolved) return Promise.resolve();
-    return new Promise((resolve, reject) => {
-      this.#flushes.push({ upTo: this.#handedIn, resolve, reject });
-      this.#start();
-    });
+    this.#start();
+    return this.#flushes.add(this.#handedIn);
   }
 
   #start(): void {
@@ -110,9 +106,9 @@ class SimWriter implements Writer {
   }
 
   async #run(): Promise<void> {
-    while (this.#queue.length > 0 || this.#flushes.length > 0) {
+    while (this.#queue.length > 0 || this.#flushes.size > 0) {
       if (this.#queue.length === 0) {
-        await this.#resolve();
+        await this.#flushes.resolve();
         continue;
       }
       if (this.#queue.length > this.#bounds.commit_batch_max) hits.add('commit_batch_max');
@@ -124,21 +120,11 @@ class SimWriter implements Writer {
           if (fault) this.#fail(live[at] as Entry, fault);
       } catch (fault) {
         hits.add('commit_retry_ms');
-        for (const entry of live) this.#fail(entry, new StorageFault((fault as Error).message));
+        for (const entry of live) this.#fail(entry, faultOf(fault));
       }
       while (this.#group.length > 0) this.#settle(this.#group[0] as Entry);
     }
     this.#running = false;
-  }
-
-  async #resolve(): Promise<void> {
-    const waiting = this.#flushes.splice(0);
-    try {
-      await this.#transactions.resolve();
-      for (const { resolve } of waiting) resolve();
-    } catch (error) {
-      for (const { reject } of waiting) reject(new StorageFault((error as Error).message));
-    }
   }
 
   #write(entries: readonly Entry[], nowMs: number): (Error | null)[] {
@@ -165,8 +151,7 @@ class SimWriter implements Writer {
     this.#settled += 1;
     entry.commit.done(entry.fault);
     this.#group.shift();
-    if (this.#transactions.isUnresolved) return;
-    while (this.#flushes[0] && this.#flushes[0].upTo <= this.#settled) this.#flushes.shift()?.resolve();
+    this.#flushes.settled(this.#settled);
   }
 }
 

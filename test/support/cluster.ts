@@ -292,6 +292,14 @@ export class TestCluster {
     return found;
   }
 
+  /** What `make` creates until the instance owns it. */
+  async ownedBy<T>(owner: ClusterInstance, make: () => Promise<T>, idOf: (made: T) => string): Promise<T> {
+    for (;;) {
+      const made = await this.while(make());
+      if (this.ownerOf(idOf(made)) === owner) return made;
+    }
+  }
+
   /** A living instance that does not own this id. */
   strangerTo(id: string): ClusterInstance {
     const found = this.instances.find(

@@ -388,7 +388,7 @@ describe('a join whose lobby is not known yet', () => {
   });
 });
 
-it('keeps no session of a user whom another shard owns by the time the session opens, which is opened again', async () => {
+it('refuses to open a session whose user another shard owns by then, so that the session is opened again', async () => {
   const { attachments, asked } = arrange({ owns: () => false });
   await expect(attachments.opened(session)).rejects.toThrow(NotServed);
   expect([asked, attachments.members]).toEqual([[], 0]);
