@@ -253,8 +253,8 @@ test('a request whose browser leaves while its mapping is looked up does not rea
   await expect.poll(() => isAsked).toBe(true);
   browser.destroy();
   await once(browser, 'close');
-  // The proxy has seen the end of that connection before it answers another one.
-  expect(await ask(proxy)).toEqual([200, 'one']);
+  // The proxy sees the end of that connection while it answers others; the first answer may be earlier on a busy machine.
+  for (let n = 0; n < 5; n += 1) expect(await ask(proxy)).toEqual([200, 'one']);
   find(at('/late'));
   expect(await ask(proxy)).toEqual([200, 'one']);
   expect(target.asked.filter((text) => text.startsWith('POST'))).toEqual([]);
