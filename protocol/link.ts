@@ -284,6 +284,7 @@ const LINK = {
   'localSessions.whenWritable': tellsShard([period, integer, integer]),
   'localSessions.replaced': tellsShard([period, integer, nullable(guildId), integer]),
   'localSessions.join': tellsShard([period, integer, guildId]),
+  'localSessions.guildLost': tellsShard([guildId]),
   'localSessions.guildLoaded': tellsShard([guildId]),
 
   // Gateway sessions that move, and their journals.

@@ -15,8 +15,8 @@ export interface GuildListener extends GuildVoiceListener {
   memberLeft(guildId: GuildId, userId: UserId, n: number): void;
   /** Recent membership changes by earlier owners that the owners of the users may have missed; the latest of each user. */
   membersMoved?(guildId: GuildId, changes: ReadonlyMap<UserId, 'joined' | 'left'>): void;
-  /** The guild's actor failed with these subscribers; the guild is unavailable to them until it is loaded again. */
-  guildLost(guildId: GuildId, subscribers: readonly Recipient[]): void;
+  /** The guild's actor failed with these subscribers, which have its stream up to `n`, until it is loaded again. */
+  guildLost(guildId: GuildId, subscribers: readonly Recipient[], n: number): void;
   /** The guild is in memory, for the first time or once more after it failed. */
   guildLoaded?(guildId: GuildId): void;
   /** Another owner continues the guild. Its subscribers, except those just being subscribed, have its stream up to `n`. */

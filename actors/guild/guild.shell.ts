@@ -342,14 +342,15 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     this.#strandedCheck?.cancel();
     this.#subscribed.memberLists.end();
     void this.#voice?.end();
+    const shown = this.epoch?.shown ?? 0;
     if (ending === 'moved') {
-      this.#ports.listener.guildReleased?.(this.id, this.epoch?.shown ?? 0);
+      this.#ports.listener.guildReleased?.(this.id, shown);
       return;
     }
     // A removal that is not durable leaves the user a member.
     const leaving = [...(this.#leaving?.values() ?? [])].flat();
     const subscribers = [...new Set([...this.audiences.sessions.values(), ...leaving])];
-    if (subscribers.length > 0) this.#ports.listener.guildLost(this.id, subscribers);
+    if (subscribers.length > 0) this.#ports.listener.guildLost(this.id, subscribers, shown);
   }
 }
 

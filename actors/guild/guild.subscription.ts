@@ -101,10 +101,8 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
         audiences.add(subscriber);
         ports.arriving.add(subscriber);
       }
-      // A position in the stream of an actor that ended without a successor cannot be resumed.
-      const resuming = behind.filter(({ after }) => after === null || !stream?.isOrphan(after));
       const past = stream && { stream, subscribedAt: ports.subscribedAt };
-      const catchUp = past ? missed(guild, resuming, past, nowMs) : [];
+      const catchUp = past ? missed(guild, behind, past, nowMs) : [];
       const stale = past ? behind.filter((each) => isStale(guild, each, past)) : [];
       const withdrawn = stream && stale.length > 0 ? unavailable(guild, stale, stream) : [];
       if (withdrawn.length > 0) stream?.next();
@@ -119,7 +117,6 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
         // The sessions ask the next owner with the position they came with.
         if (stream && (fault || ports.over()))
           return ports.fault(fault ?? new NotServed('Another shard owns the guild now.'));
-        // After a loss all subscribers receive GUILD_DELETE and later GUILD_CREATE.
         if (!fault) deliverAll(dispatches, ports);
         if (stream)
           for (const { subscriber, caughtUp } of arrived) {

@@ -62,8 +62,8 @@ export class DispatchStream {
   }
 
   /**
-   * Whether a session at position `n` was served by an earlier actor that ended here; such a session is notified of the
-   * end, perhaps late.
+   * Whether a session at position `n` was served by an earlier actor that failed here: what that had in memory alone,
+   * such as presences, may differ from what the session knows.
    */
   isOrphan(n: number): boolean {
     return n < this.#began && n > this.#base;

@@ -152,12 +152,20 @@ export class GuildSubscriptions {
     for (const local of [...stream.pending.keys()]) this.#apply(stream, local, { type: 'released', n });
   }
 
-  /** The actor of a guild ended, and its sessions received GUILD_DELETE as unavailable. */
-  guildUnavailable(guildId: string, sessions: ReadonlySet<LiveSession>): void {
+  /** The actor of a guild of this shard failed; it delivered everything up to `n`. */
+  guildLost(guildId: string, n: number): void {
     const stream = this.#streams.get(guildId);
-    const event = { type: 'unavailable', nowMs: this.#ports.nowMs() } as const;
-    for (const local of stream?.followers ?? [])
-      if (stream && sessions.has(local.session)) this.#apply(stream, local, event);
+    if (!stream) return;
+    if (stream.source.from === 'here') this.#changeSource(stream, { from: 'nobody', last: null });
+    // The position of the sessions is known before they are requested from there.
+    this.guildReleased(guildId, n);
+    this.#request(stream);
+  }
+
+  /** The actor of a guild of another shard failed; what it delivered was received before. */
+  guildLostAt(shardId: string, guildId: string): void {
+    const stream = this.#streams.get(guildId);
+    if (stream?.source.from === 'peer' && stream.source.peer.shardId === shardId) this.#resubscribe(stream);
   }
 
   /** A guild is loaded at its owner. Subscriptions that wait for their next attempt are requested at once. */
@@ -205,6 +213,10 @@ export class GuildSubscriptions {
 
   #resubscribe(stream: GuildStream): void {
     this.#changeSource(stream, { from: 'nobody', last: null });
+    this.#request(stream);
+  }
+
+  #request(stream: GuildStream): void {
     stream.retryMs = RETRY_MS.first;
     this.#requests.request(stream);
   }

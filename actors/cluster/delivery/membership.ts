@@ -221,14 +221,13 @@ export function createMembership(cluster: MembershipCluster, timing: Timing, por
 
     guildLoaded: loaded,
 
-    guildLost(guildId, subscribers) {
+    guildLost(guildId, subscribers, n) {
       const { clock, clusterSessions } = ports();
-      // `ownerId` lets other shards match the dispatch to the guild's stream; n = 1 moves no cursor.
-      const origin = clusterSessions ? { ownerId: guildId, n: 1 } : null;
-      const d = { id: guildId, unavailable: true };
-      const body = new DispatchBody('GUILD_DELETE', d, clock.monotonic(), origin);
-      for (const session of subscribers) if (receivesGuilds(session)) session.deliver(body);
-      clusterSessions?.guildUnavailable(guildId, subscribers as readonly LiveSession[]);
+      if (clusterSessions) clusterSessions.guildLost(guildId, n);
+      else {
+        const body = new DispatchBody('GUILD_DELETE', { id: guildId, unavailable: true }, clock.monotonic());
+        for (const session of subscribers) if (receivesGuilds(session)) session.deliver(body);
+      }
       resubscribe(guildId, subscribers as readonly LiveSession[], RETRY_MS.first);
     },
 

@@ -312,7 +312,12 @@ export class RemoteSessions {
     if (outbox?.peerEpoch === peerEpoch) outbox.becameWritable(ticket);
   }
 
-  /** A guild of this shard is loaded again, after its sessions received it as unavailable. */
+  /** The actor of a guild of this shard failed: its sessions subscribe again, after everything that it delivered. */
+  guildLost(guildId: GuildId): void {
+    for (const outbox of this.#outboxes.values()) outbox.tell('localSessions.guildLost', [guildId]);
+  }
+
+  /** A guild of this shard is loaded again, after it was lost. */
   guildLoaded(guildId: GuildId): void {
     for (const outbox of this.#outboxes.values()) outbox.tell('localSessions.guildLoaded', [guildId]);
   }

@@ -65,8 +65,8 @@ export interface ClusterSessions {
   guildReleased(guildId: GuildId, n: number): void;
   /** The user left a guild that this shard owns, whose actor has issued numbers up to `n`. */
   memberRemoved(guildId: GuildId, userId: UserId, n: number): void;
-  /** The actor of a guild ended, and these sessions received GUILD_DELETE as unavailable. */
-  guildUnavailable(guildId: GuildId, sessions: readonly LiveSession[]): void;
+  /** The actor of a guild failed; it delivered everything up to `n`. This shard continues the stream. */
+  guildLost(guildId: GuildId, n: number): void;
   /** A guild of this shard is loaded: the sessions of all shards that wait for it subscribe at once. */
   guildLoaded(guildId: GuildId): void;
   /**
@@ -150,22 +150,23 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
   };
 }
 
-/** Has the sessions of all shards subscribe again when a guild that was lost is loaded. */
+/** Has the sessions of all shards subscribe again to a guild that was lost: at once, and when it is loaded. */
 function lostGuilds({
   subscriptions,
   remoteSessions,
-}: Context): Pick<ClusterSessions, 'guildLoaded' | 'guildUnavailable'> {
-  /** Guilds whose sessions received GUILD_DELETE as unavailable, and that were not loaded since; the oldest first. */
+}: Context): Pick<ClusterSessions, 'guildLoaded' | 'guildLost'> {
+  /** Guilds that were not loaded since; the oldest first. */
   const lost = new Set<GuildId>();
   return {
     guildLoaded(guildId) {
       subscriptions.guildLoaded(guildId);
       if (lost.delete(guildId)) remoteSessions.guildLoaded(guildId);
     },
-    guildUnavailable(guildId, sessions) {
+    guildLost(guildId, n) {
       lost.add(guildId);
       dropOldest(lost, LOST_MAX);
-      subscriptions.guildUnavailable(guildId, new Set(sessions));
+      subscriptions.guildLost(guildId, n);
+      remoteSessions.guildLost(guildId);
     },
   };
 }
@@ -302,6 +303,9 @@ function serveOwners(context: Context): void {
     const local = localSessions.byHandle(from, peerEpoch, handle);
     if (local) follow(context, local, guildId);
   });
+  router.serve('localSessions.guildLost', ([guildId], { from }) =>
+    context.subscriptions.guildLostAt(from, guildId),
+  );
   router.serve('localSessions.guildLoaded', ([guildId]) => context.subscriptions.guildLoaded(guildId));
 }
 

@@ -239,15 +239,17 @@ function caughtUpLate(state: Subscription, { n }: EventOf<'caughtUpLate'>): Step
   return step({ ...state, client: { kind, n }, deliveredUnder: epochOf(n) });
 }
 
-/** The guild becomes unavailable after `UNAVAILABLE_AFTER_MS`, or at once when the guild itself failed. */
+/** The guild becomes unavailable after `UNAVAILABLE_AFTER_MS`, for callers without it also when the guild itself failed. */
 function requestFailed(state: Subscription, event: EventOf<'requestFailed'>): Step {
   const { request, fault, isFatal, nowMs } = event;
   if (!isPending(state) || !(isWaiting(state) || isRequestedIn(state, request))) return step(state);
   const { waiter, client, sinceMs } = state;
-  if (!isFatal && nowMs - sinceMs < UNAVAILABLE_AFTER_MS) return step(waits(state));
+  const isLate = nowMs - sinceMs >= UNAVAILABLE_AFTER_MS;
+  if (!isFatal && !isLate) return step(waits(state));
   const failed: readonly SubscriptionEffect[] = waiter ? [{ do: 'fail', caller: waiter.caller, fault }] : [];
-  // A resuming session keeps its position: the caller that received the failure requests it again.
-  if (waiter?.kind === 'resuming') return step(waits(state, { waiter: null }), ...failed);
+  const keepsPosition = waiter?.kind === 'resuming' || (!isLate && positionOf(state) !== null);
+  // The client has the guild: it may still be sent what it has missed.
+  if (keepsPosition) return step(waits(state, { waiter: null }), ...failed);
   const isShown = positionOf(state) !== null || (waiter === null && client.kind === 'nothing');
   const next = waits(state, { client: UNAVAILABLE, waiter: null });
   return step(next, ...failed, ...(isShown ? [SEND_UNAVAILABLE] : []), DROP_CURSOR, RETRY);

@@ -84,7 +84,7 @@ describe('a session that comes back', () => {
     expect(back.received.map(({ t }) => t)).toEqual(['GUILD_CREATE']);
   });
 
-  it('receives nothing that it missed before it is sent the guild again, when the actor that it followed has failed', async () => {
+  it('receives what it missed, and then the guild again, when the actor that it followed has failed', async () => {
     await said('received');
     await entered(ann);
     const away = new FollowingSession('a1', ANN);
@@ -95,6 +95,7 @@ describe('a session that comes back', () => {
     for (const commit of guild.owner.waiting.splice(0)) commit.done(new Error('The disk is gone.'));
     await expect(failing).rejects.toThrow('The disk is gone.');
     await entered(away);
-    expect(away.received.map(({ t }) => t)).toEqual(['GUILD_DELETE', 'GUILD_CREATE']);
+    expect(away.received.map(({ t }) => t)).toEqual(['MESSAGE_CREATE', 'GUILD_DELETE', 'GUILD_CREATE']);
+    expect(away.messages).toEqual(['missed']);
   });
 });

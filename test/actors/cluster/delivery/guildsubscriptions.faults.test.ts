@@ -107,23 +107,39 @@ describe('a followed guild', () => {
     expect([instance.cursor(other), instance.cursor(entered)]).toEqual(['1:13', '1:12']);
   });
 
-  it('is requested from its start only for the sessions that its crashed actor had subscribed', async () => {
+  it('is requested from where its failed actor ended, also while a request is in flight', async () => {
     const instance = followedGuild();
     await instance.own('self');
     const [one, other] = [instance.enter('one'), instance.enter('other')];
-    for (const entered of [one, other]) {
-      void instance.followed.subscribe(entered, GUILD, numberOf(1, 3));
-      const question = await instance.asked();
-      for (const { caughtUp } of question.wanted) caughtUp?.(numberOf(1, 5));
-      await question.answer('member');
-    }
-    instance.followed.guildUnavailable('10', new Set([one.session]));
-    instance.followed.guildUnavailable(GUILD, new Set([one.session]));
+    void instance.followed.subscribe(one, GUILD, numberOf(1, 3));
+    const first = await instance.asked();
+    for (const { caughtUp } of first.wanted) caughtUp?.(numberOf(1, 5));
+    await first.answer('member');
+    const failed = vi.fn();
+    instance.followed.subscribe(other, GUILD, numberOf(1, 4)).catch(failed);
+    const unanswered = await instance.asked();
+    instance.followed.guildLost('10', numberOf(1, 9));
+    instance.followed.guildLost(GUILD, numberOf(1, 9));
+    await unanswered.answer(new Error('The actor failed.'));
+    expect(failed).toHaveBeenCalledOnce();
     instance.clock.advance(200);
-    const question = await instance.asked();
-    expect(question.wanted.map(({ session, after }) => [session, after])).toEqual([[one.session, null]]);
-    // The actor had notified its sessions.
-    expect(instance.heard(one)).toEqual([]);
+    const again = await instance.asked();
+    expect(again.wanted.map(({ session, after }) => [session, after])).toEqual([
+      [other.session, numberOf(1, 4)],
+      [one.session, numberOf(1, 9)],
+    ]);
+    expect([instance.heard(one), instance.heard(other)]).toEqual([[], []]);
+  });
+
+  it('of another shard is requested at once when its actor failed, from the position of its sessions', async () => {
+    const instance = followedGuild();
+    const { entered } = await live(instance);
+    instance.followed.guildLostAt('b', GUILD);
+    instance.followed.guildLostAt('a', '10');
+    await expect(instance.asked()).rejects.toThrow('0 questions');
+    instance.followed.guildLostAt('a', GUILD);
+    expect((await instance.asked()).wanted[0]?.after).toBe(numberOf(1, 10));
+    expect(instance.heard(entered)).toEqual([]);
   });
 
   it('is requested as soon as the guild is loaded, and only once', async () => {
@@ -134,8 +150,10 @@ describe('a followed guild', () => {
     const first = await instance.asked();
     for (const { caughtUp } of first.wanted) caughtUp?.(numberOf(1, 5));
     await first.answer('member');
-    instance.followed.guildUnavailable(GUILD, new Set([one.session]));
+    instance.followed.guildLost(GUILD, numberOf(1, 5));
+    await (await instance.asked()).answer(new Error('The guild cannot be read.'));
     instance.followed.guildLoaded('10');
+    await expect(instance.asked()).rejects.toThrow('0 questions');
     instance.followed.guildLoaded(GUILD);
     const second = await instance.asked();
     expect(second.wanted.map(({ session }) => session)).toEqual([one.session]);

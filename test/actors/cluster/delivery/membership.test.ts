@@ -71,7 +71,7 @@ function portsOf(log: unknown[], { guild, open }: Reactions, clock: VirtualClock
       ? {
           join: ({ sessionId }: LiveSession, guildId: string) => log.push(['join', sessionId, guildId]),
           memberRemoved: note('memberRemoved'),
-          ...{ guildUnavailable: note('guildUnavailable'), guildLoaded: note('guildLoaded') },
+          ...{ guildLost: note('guildLost'), guildLoaded: note('guildLoaded') },
           guildReleased: note('guildReleased'),
           sessionReplaced: note('sessionReplaced'),
         }
@@ -172,25 +172,25 @@ describe('a guild that crashed', () => {
     membership.guildLost(
       GUILD,
       all.map(({ live }) => live),
+      0,
     );
     expect(all.map(({ received }) => received.length)).toEqual([1, 0, 1, 0]);
     const [body] = person.received as [DispatchBody];
     expect([body.t, body.d, body.origin]).toEqual(['GUILD_DELETE', { id: GUILD, unavailable: true }, null]);
   });
 
-  it('tells other shards by its stream, and the shards of its sessions that it is unavailable', async () => {
+  it('keeps its sessions in a cluster, which continue from what they were sent', async () => {
     const { membership, pass } = arrange({ isClustered: true });
     const { live, received } = session();
-    membership.guildLost(GUILD, [live]);
-    // The lowest number of a stream is below that of each session.
-    expect(received[0]?.origin).toEqual({ ownerId: GUILD, n: 1 });
-    expect(await pass()).toEqual([['guildUnavailable', GUILD, [live]]]);
+    membership.guildLost(GUILD, [live], 5);
+    expect(received).toEqual([]);
+    expect(await pass()).toEqual([['guildLost', GUILD, 5]]);
   });
 
   it('is subscribed again after half a second, and then twice as long each time, up to 30 seconds', async () => {
     const guild = Array.from({ length: 9 }, () => new Error('The guild crashed.'));
     const { membership, pass } = arrange({ guild });
-    membership.guildLost(GUILD, [session().live]);
+    membership.guildLost(GUILD, [session().live], 0);
     for (const ms of [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]) {
       expect(await pass(ms - 1)).toEqual([]);
       expect(await pass(1)).toEqual([
@@ -207,7 +207,7 @@ describe('a guild that crashed', () => {
 
   it('subscribes its sessions once when a request loads it before the next retry', async () => {
     const { membership, pass } = arrange();
-    membership.guildLost(GUILD, [session().live]);
+    membership.guildLost(GUILD, [session().live], 0);
     membership.guildLoaded?.(GUILD);
     expect(await pass()).toEqual([
       ['subscribe', GUILD, 's', 50],
@@ -227,7 +227,7 @@ describe('a guild that crashed', () => {
     const { membership, pass } = arrange({ guild: [true, new Error('Full.'), false] });
     const users = ['1', '17', '33'] as UserId[];
     const sessions = users.map((userId, at) => session({ userId, sessionId: `s${at}` }).live);
-    membership.guildLost(GUILD, sessions);
+    membership.guildLost(GUILD, sessions, 0);
     expect((await pass(500)).at(-1)).toEqual(['republish', GUILD, '1']);
     expect(await pass(1_000)).toEqual([
       ['subscribe', GUILD, 's1', 50],
@@ -238,16 +238,16 @@ describe('a guild that crashed', () => {
   it('is not subscribed for sessions that ended meanwhile, nor when another shard owns it', async () => {
     const { membership, owners, pass } = arrange();
     const { live } = session();
-    membership.guildLost(GUILD, [live, session({ over: true, sessionId: 'ended' }).live]);
+    membership.guildLost(GUILD, [live, session({ over: true, sessionId: 'ended' }).live], 0);
     expect((await pass(500)).map((each) => (each as string[])[2])).toEqual(['s', USER]);
-    membership.guildLost(GUILD, [live]);
+    membership.guildLost(GUILD, [live], 0);
     owners.give('other#1', [GUILD]);
     expect(await pass(500)).toEqual([]);
   });
 
   it('is only loaded by its owner in a cluster, where each shard subscribes its own sessions', async () => {
     const { membership, pass } = arrange({ isClustered: true, guild: [new Error('The guild crashed.')] });
-    membership.guildLost(GUILD, [session().live]);
+    membership.guildLost(GUILD, [session().live], 0);
     await pass();
     expect(await pass(500)).toEqual([
       ['look', GUILD],

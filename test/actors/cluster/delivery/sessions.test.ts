@@ -185,17 +185,20 @@ describe('a session of another shard that is subscribed to a guild of this shard
     ]);
   });
 
-  it('has its shard notified once when the guild is loaded after it was lost', async () => {
+  it('has its shard notified when the guild is lost, and once when it is loaded again', async () => {
     const { clock, sessions, subscribed, told } = arrange();
     await subscribed();
     told.length = 0;
     sessions.guildLoaded(OWN_GUILD);
-    sessions.guildUnavailable(OWN_GUILD, []);
+    sessions.guildLost(OWN_GUILD, 1);
     sessions.guildLoaded(OWN_GUILD);
     sessions.guildLoaded(OWN_GUILD);
     clock.advance(1);
     await turn();
-    expect(told).toEqual([['other', 'localSessions.guildLoaded', [OWN_GUILD]]]);
+    expect(told).toEqual([
+      ['other', 'localSessions.guildLost', [OWN_GUILD]],
+      ['other', 'localSessions.guildLoaded', [OWN_GUILD]],
+    ]);
   });
 });
 
