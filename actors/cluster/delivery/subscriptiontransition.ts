@@ -91,8 +91,13 @@ interface Step {
 
 type EventOf<T extends SubscriptionEvent['type']> = Extract<SubscriptionEvent, { readonly type: T }>;
 
-/** How long a guild may be unreachable before its sessions receive GUILD_DELETE as unavailable. */
-const UNAVAILABLE_AFTER_MS = 10_000;
+/** How long callers wait for a guild that is unreachable. */
+const CALLERS_WAIT_MS = 10_000;
+/**
+ * How long a guild may be unreachable before the sessions that have it receive GUILD_DELETE as unavailable. Until then they continue
+ * where they were, so it is longer than a database takes to fail over.
+ */
+const UNAVAILABLE_AFTER_MS = 30_000;
 
 const DROP_CURSOR: SubscriptionEffect = { do: 'dropCursor' };
 const REQUEST: SubscriptionEffect = { do: 'request' };
@@ -239,18 +244,19 @@ function caughtUpLate(state: Subscription, { n }: EventOf<'caughtUpLate'>): Step
   return step({ ...state, client: { kind, n }, deliveredUnder: epochOf(n) });
 }
 
-/** The guild becomes unavailable after `UNAVAILABLE_AFTER_MS`, for callers without it also when the guild itself failed. */
+/** Callers fail after `CALLERS_WAIT_MS`, or at once when the guild itself failed. */
 function requestFailed(state: Subscription, event: EventOf<'requestFailed'>): Step {
   const { request, fault, isFatal, nowMs } = event;
   if (!isPending(state) || !(isWaiting(state) || isRequestedIn(state, request))) return step(state);
   const { waiter, client, sinceMs } = state;
-  const isLate = nowMs - sinceMs >= UNAVAILABLE_AFTER_MS;
-  if (!isFatal && !isLate) return step(waits(state));
+  const missingMs = nowMs - sinceMs;
+  if (!isFatal && missingMs < CALLERS_WAIT_MS) return step(waits(state));
   const failed: readonly SubscriptionEffect[] = waiter ? [{ do: 'fail', caller: waiter.caller, fault }] : [];
-  const keepsPosition = waiter?.kind === 'resuming' || (!isLate && positionOf(state) !== null);
-  // The client has the guild: it may still be sent what it has missed.
-  if (keepsPosition) return step(waits(state, { waiter: null }), ...failed);
-  const isShown = positionOf(state) !== null || (waiter === null && client.kind === 'nothing');
+  const hasGuild = positionOf(state) !== null;
+  // A caller that resumes the session requests it again, and the client may still be sent what it has missed.
+  if (waiter?.kind === 'resuming' || (hasGuild && missingMs < UNAVAILABLE_AFTER_MS))
+    return step(waits(state, { waiter: null }), ...failed);
+  const isShown = hasGuild || (waiter === null && client.kind === 'nothing');
   const next = waits(state, { client: UNAVAILABLE, waiter: null });
   return step(next, ...failed, ...(isShown ? [SEND_UNAVAILABLE] : []), DROP_CURSOR, RETRY);
 }

@@ -7,7 +7,7 @@ import { INTENTS } from '../../../../protocol/intents.ts';
 import { followedGuild, GUILD, handleOf, live, numberOf, turn } from '../../../support/followedguild.ts';
 
 describe('a followed guild', () => {
-  it('sends GUILD_DELETE ten seconds after its owner was lost, although its sessions subscribed later', async () => {
+  it('answers its callers ten seconds after its owner was lost, although they subscribed later', async () => {
     const instance = followedGuild();
     await instance.own(null);
     instance.clock.advance(5_000);

@@ -32,7 +32,7 @@ const again: EventOf<'subscribe'> = {
 };
 const gone: EventOf<'answered'> = { type: 'answered', request: 7, from: 'peer', how: 'gone' };
 const late: EventOf<'requestFailed'> = {
-  ...{ type: 'requestFailed', request: 7, fault, isFatal: false, nowMs: 10_000 },
+  ...{ type: 'requestFailed', request: 7, fault, isFatal: false, nowMs: 30_000 },
 };
 
 /** Each event, with the variants that matter. An event that is missing here does not compile. */
@@ -59,6 +59,8 @@ const EVENTS = {
   caughtUpLate: { caughtUpLate: { type: 'caughtUpLate', n: numberOf(1, 30) } },
   requestFailed: {
     failed: { ...late, nowMs: 9_999 },
+    failedLong: { ...late, nowMs: 10_000 },
+    failedLonger: { ...late, nowMs: 29_999 },
     failedLate: late,
     failedFatally: { ...late, nowMs: 1, isFatal: true },
     otherFailedLate: { ...late, request: 6 },
@@ -159,6 +161,8 @@ const TABLE: Record<Subscription['name'], Row> = {
     caughtUpLate: ['waiting current 1:30 for first under 1'],
     failedLate: ['waiting unavailable', ...FAILED],
     failedFatally: ['waiting current 1:10', 'fail first lost'],
+    failedLong: ['waiting current 1:10', 'fail first lost'],
+    failedLonger: ['waiting current 1:10', 'fail first lost'],
     otherFailedLate: ['waiting unavailable', ...FAILED],
     guildDeleted: ['waiting removed 1:10 for first'],
     unavailable: ['waiting unavailable for first', 'dropCursor', 'retry'],
@@ -175,6 +179,8 @@ const TABLE: Record<Subscription['name'], Row> = {
     caughtUpLate: ['waitingAgain current 1:30 for first under 1'],
     failedLate: ['waitingAgain unavailable', ...FAILED],
     failedFatally: ['waitingAgain current 1:10', 'fail first lost'],
+    failedLong: ['waitingAgain current 1:10', 'fail first lost'],
+    failedLonger: ['waitingAgain current 1:10', 'fail first lost'],
     otherFailedLate: ['waitingAgain unavailable', ...FAILED],
     guildDeleted: ['waitingAgain removed 1:10 for first'],
     unavailable: ['waitingAgain unavailable for first', 'dropCursor', 'retry'],
@@ -195,6 +201,8 @@ const TABLE: Record<Subscription['name'], Row> = {
     failed: ['waiting current 1:10 for first'],
     failedLate: ['waiting unavailable', ...FAILED],
     failedFatally: ['waiting current 1:10', 'fail first lost'],
+    failedLong: ['waiting current 1:10', 'fail first lost'],
+    failedLonger: ['waiting current 1:10', 'fail first lost'],
     sourceChanged: ['waiting current 1:10 for first'],
     guildDeleted: ['requested removed 1:10 for first in 7'],
     unavailable: ['waiting unavailable for first', 'dropCursor', 'retry'],
@@ -215,6 +223,8 @@ const TABLE: Record<Subscription['name'], Row> = {
     failed: ['waitingAgain current 1:10 for first'],
     failedLate: ['waitingAgain unavailable', ...FAILED],
     failedFatally: ['waitingAgain current 1:10', 'fail first lost'],
+    failedLong: ['waitingAgain current 1:10', 'fail first lost'],
+    failedLonger: ['waitingAgain current 1:10', 'fail first lost'],
     sourceChanged: ['waitingAgain current 1:10 for first'],
     guildDeleted: ['requestedAgain removed 1:10 for first in 7'],
     unavailable: ['waitingAgain unavailable for first', 'dropCursor', 'retry'],
@@ -280,6 +290,8 @@ const REQUESTED: Record<string, readonly [Partial<PendingSubscription>, Partial<
       // READY has listed the guild as unavailable.
       failedLate: ['waiting unavailable', 'fail first lost', 'dropCursor', 'retry'],
       failedFatally: ['waiting unavailable', 'fail first lost', 'dropCursor', 'retry'],
+      failedLong: ['waiting unavailable', 'fail first lost', 'dropCursor', 'retry'],
+      failedLonger: ['waiting unavailable', 'fail first lost', 'dropCursor', 'retry'],
       guildDeleted: ['requested nothing for first in 7', 'dropCursor'],
     },
   ],
@@ -289,6 +301,8 @@ const REQUESTED: Record<string, readonly [Partial<PendingSubscription>, Partial<
       gone: ['absent', REMOVED, 'dropCursor'],
       failedLate: ['waiting unavailable', UNAVAILABLE, 'dropCursor', 'retry'],
       failedFatally: ['waiting unavailable', UNAVAILABLE, 'dropCursor', 'retry'],
+      failedLong: ['waiting unavailable', UNAVAILABLE, 'dropCursor', 'retry'],
+      failedLonger: ['waiting unavailable', UNAVAILABLE, 'dropCursor', 'retry'],
       guildDeleted: ['requested nothing in 7', 'dropCursor'],
     },
   ],
@@ -348,6 +362,8 @@ const REQUESTED: Record<string, readonly [Partial<PendingSubscription>, Partial<
       failed: ['waiting current 1:10 resuming first'],
       failedLate: ['waiting current 1:10', 'fail first lost'],
       failedFatally: ['waiting current 1:10', 'fail first lost'],
+      failedLong: ['waiting current 1:10', 'fail first lost'],
+      failedLonger: ['waiting current 1:10', 'fail first lost'],
       unavailable: ['waiting unavailable for first', 'dropCursor', 'retry'],
     },
   ],
