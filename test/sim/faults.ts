@@ -155,6 +155,30 @@ export function fleetingOwners(
   again();
 }
 
+/** Bounds of the time without a database: from a restart to a fail-over. */
+const OUTAGE_MS = { least: 200, most: 12_000 };
+
+/**
+ * Now and then, until `untilMs`, no shard reaches the database for a while. Only runs that request it have it, like
+ * `preemptions`.
+ */
+export function outages(
+  { world, cluster }: Pick<FaultPorts, 'world' | 'cluster'>,
+  seed: number,
+  untilMs: number,
+): void {
+  const random = new Random(seed ^ 0x2d0b_a5e1);
+  const again = (): void => {
+    world.after(500 + random.next() * 4_000, () => {
+      if (world.nowMs >= untilMs) return;
+      const forMs = OUTAGE_MS.least + random.next() ** 2 * OUTAGE_MS.most;
+      for (const slot of cluster.slots) cutFor(world, slot, 'database', forMs);
+      world.after(forMs, again);
+    });
+  };
+  again();
+}
+
 /**
  * Now and then, until `untilMs`, a client reads nothing for a while: frames for it wait at its shard. Drawn from a separate random
  * sequence, like `preemptions`.

@@ -22,7 +22,8 @@ const USAGE = `npm run sim -- [options]    runs a cluster on seeded time and jud
   --trace N           lines of the trace of one seed (${TRACE_LINES})
   --stale-writers     shards write although their lease has ended: the fence must refuse it
   --preempted         shards stand still more often
-  --fleeting          partitions stay with an owner for milliseconds`;
+  --fleeting          partitions stay with an owner for milliseconds
+  --outages           no shard reaches the database for seconds`;
 
 const readOptions = () => {
   const values = optionsOf(
@@ -36,6 +37,7 @@ const readOptions = () => {
       'stale-writers': { type: 'boolean', default: false },
       preempted: { type: 'boolean', default: false },
       fleeting: { type: 'boolean', default: false },
+      outages: { type: 'boolean', default: false },
       features: { type: 'string' },
       trace: { type: 'string', default: String(TRACE_LINES) },
     },
@@ -59,12 +61,13 @@ async function fromCommandLine(): Promise<void> {
     staleWriters: values['stale-writers'],
     preempted: values.preempted,
     fleeting: values.fleeting,
+    outages: values.outages,
     ...(named && { features: FEATURES.filter((feature) => named.includes(feature)) }),
   };
   const again = [
     ...(named ? ['--features', named.join()] : []),
     ...(values.planted ? ['--planted', values.planted] : []),
-    ...(['stale-writers', 'preempted', 'fleeting'] as const)
+    ...(['stale-writers', 'preempted', 'fleeting', 'outages'] as const)
       .filter((name) => values[name])
       .map((name) => `--${name}`),
   ]

@@ -4,7 +4,7 @@ import { SimCluster } from './cluster.ts';
 import { Database } from './database.ts';
 import { SimRegistry } from './directory.ts';
 import { SimDisk } from './disk.ts';
-import { fleetingOwners, heal, misfortune, preemptions, slowness, staleWriters } from './faults.ts';
+import { fleetingOwners, heal, misfortune, outages, preemptions, slowness, staleWriters } from './faults.ts';
 import { type Feature, featuresOf } from './features.ts';
 import { judgeEnd } from './final.ts';
 import { judgeFloor, judgeMetrics } from './floor.ts';
@@ -30,6 +30,8 @@ export interface Variant {
   readonly preempted?: boolean;
   /** Moves partitions to and fro within milliseconds. */
   readonly fleeting?: boolean;
+  /** Stops the database for seconds. */
+  readonly outages?: boolean;
   /** Used instead of the features that the seed draws. */
   readonly features?: readonly Feature[];
 }
@@ -131,8 +133,8 @@ process.on('unhandledRejection', (error) =>
   current?.expect(false, 'caught', () => String((error as Error).stack)),
 );
 
-const isUnsteady = ({ fleeting, preempted, staleWriters }: Variant): boolean =>
-  [fleeting, preempted, staleWriters].includes(true);
+const isUnsteady = ({ fleeting, outages, preempted, staleWriters }: Variant): boolean =>
+  [fleeting, outages, preempted, staleWriters].includes(true);
 
 /** Runs one seed. */
 export async function simulate(seed: number, variant: Variant = {}): Promise<Outcome> {
@@ -147,7 +149,8 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
     scenario.faults.length > 0 ||
     scenario.breaks > 0 ||
     variant.preempted === true ||
-    variant.fleeting === true;
+    variant.fleeting === true ||
+    variant.outages === true;
   // A shard that claims a session may hand everything over before it has the answer.
   const keptMs = variant.fleeting ? 0 : resumableMs(scenario);
   const parts = build(world, judge, scenario, features, !hasFaults, keptMs);
@@ -160,6 +163,7 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
   if (features.includes('slow')) slowness(parts, seed, scenario.workMs);
   if (variant.preempted) preemptions(parts, seed, scenario.workMs);
   if (variant.fleeting) fleetingOwners(parts, seed, scenario.workMs);
+  if (variant.outages) outages(parts, seed, scenario.workMs);
   if (variant.staleWriters) staleWriters(parts, scenario.workMs, scenario.config.lease_ttl_ms);
   try {
     await world.run(scenario.workMs, failed);

@@ -174,7 +174,7 @@ export class SimShard {
     const { world } = this.#ports;
     this.listens = false;
     const close = async () => {
-      await this.server.storage.writer.flush();
+      await this.server.storage.writer.flush().catch(() => undefined);
       await this.ownership.close();
       await this.server.close();
       this.voice?.calls.close();

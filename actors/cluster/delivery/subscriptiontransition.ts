@@ -244,7 +244,7 @@ function caughtUpLate(state: Subscription, { n }: EventOf<'caughtUpLate'>): Step
   return step({ ...state, client: { kind, n }, deliveredUnder: epochOf(n) });
 }
 
-/** Callers fail after `CALLERS_WAIT_MS`, or at once when the guild itself failed. */
+/** Callers are answered after `CALLERS_WAIT_MS`, or at once when the guild itself failed. */
 function requestFailed(state: Subscription, event: EventOf<'requestFailed'>): Step {
   const { request, fault, isFatal, nowMs } = event;
   if (!isPending(state) || !(isWaiting(state) || isRequestedIn(state, request))) return step(state);
@@ -253,9 +253,11 @@ function requestFailed(state: Subscription, event: EventOf<'requestFailed'>): St
   if (!isFatal && missingMs < CALLERS_WAIT_MS) return step(waits(state));
   const failed: readonly SubscriptionEffect[] = waiter ? [{ do: 'fail', caller: waiter.caller, fault }] : [];
   const hasGuild = positionOf(state) !== null;
-  // A caller that resumes the session requests it again, and the client may still be sent what it has missed.
-  if (waiter?.kind === 'resuming' || (hasGuild && missingMs < UNAVAILABLE_AFTER_MS))
-    return step(waits(state, { waiter: null }), ...failed);
+  // A caller that resumes the session requests it again.
+  if (waiter?.kind === 'resuming') return step(waits(state, { waiter: null }), ...failed);
+  // The client has the guild, and may still be sent what it has missed.
+  if (hasGuild && missingMs < UNAVAILABLE_AFTER_MS)
+    return step(waits(state, { waiter: null }), ...settled(state, 'member'));
   const isShown = hasGuild || (waiter === null && client.kind === 'nothing');
   const next = waits(state, { client: UNAVAILABLE, waiter: null });
   return step(next, ...failed, ...(isShown ? [SEND_UNAVAILABLE] : []), DROP_CURSOR, RETRY);
