@@ -14,6 +14,7 @@ import { present } from '../../protocol/present.ts';
 import type { ClusterStore, DeliveryPosition, RecordedDispatch } from '../../storage/cluster/port.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
+import { asError } from '../runtime/work.ts';
 import { matchingSessions } from './notifier.ts';
 import type { UserSession } from './user.shell.ts';
 
@@ -51,7 +52,7 @@ const PLACES_MAX = 20_000;
 const RECORDS_MAX = 1_000;
 /** Delay before a recheck, to batch its causes, which come in bursts. */
 const RECHECK_DELAY_MS = 50;
-/** Delay before a failed look-up is retried, and the most retries. */
+/** Delay before a failed look-up is retried, and for how many attempts a session that rejoins waits. */
 const RETRY = { delayMs: 250, times: 20 };
 
 interface QueuedDispatch {
@@ -65,6 +66,7 @@ interface RejoiningSession {
   readonly cursors: ReadonlyMap<string, number>;
   /** False when some missed dispatches are no longer stored. */
   readonly settle: (isWhole: boolean) => void;
+  readonly fail: (fault: Error) => void;
 }
 
 /** Delivery state of one user with sessions. */
@@ -144,6 +146,8 @@ export class UserDelivery {
   /**
    * Reopens a session with `enter` and delivers everything beyond its cursors. `isWhole` is false when some of it is no
    * longer stored.
+   *
+   * @throws what `enter` throws, or the failure of the database: the session may be reopened again.
    */
   async rejoin<T>(
     session: UserSession,
@@ -156,8 +160,9 @@ export class UserDelivery {
     queue.entering.push(session);
     try {
       const entered = await enter();
-      const isWhole = await new Promise<boolean>((settle) => {
-        queue.rejoining.push({ session, cursors: new Map(cursors.filter(([id]) => isDirect(id))), settle });
+      const isWhole = await new Promise<boolean>((settle, fail) => {
+        const own = new Map(cursors.filter(([id]) => isDirect(id)));
+        queue.rejoining.push({ session, cursors: own, settle, fail });
         removeFrom(queue.entering, session);
         this.#requestLookup(userId);
       });
@@ -256,7 +261,7 @@ export class UserDelivery {
         if (isCut) for (const { userId } of lookups) this.#pending.add(userId);
       } catch (fault) {
         this.#ports.onFault(fault);
-        for (const lookup of lookups) this.#lookupFailed(lookup);
+        for (const lookup of lookups) this.#lookupFailed(lookup, asError(fault));
         if (!(await this.#ports.wheel.pause(RETRY.delayMs))) return;
       }
     }
@@ -369,11 +374,14 @@ export class UserDelivery {
     if (queue.waiting) this.#requestLookup(userId);
   }
 
-  /** The database failed: retries for as long as somebody may wait for the result. */
-  #lookupFailed({ userId, queue, rejoining, queued }: Lookup): void {
+  /** The database failed: what is queued waits for it, as what was missed before would be lost otherwise. */
+  #lookupFailed({ userId, queue, rejoining }: Lookup, fault: Error): void {
+    this.#pending.add(userId);
     queue.failures += 1;
-    if (queue.failures < RETRY.times) this.#pending.add(userId);
-    else this.#deliverMissed({ userId, queue, rejoining, queued }, [], new Map(), true);
+    if (queue.failures < RETRY.times) return;
+    queue.failures = 0;
+    queue.rejoining = queue.rejoining.filter((each) => !rejoining.includes(each));
+    for (const { fail } of rejoining) fail(fault);
   }
 }
 

@@ -20,6 +20,8 @@ const CHANGE = 'CHANNEL_UPDATE';
 /** A state that was shown as of a number is between that number and the next one. */
 const SHOWN = 0.5;
 
+const STEP_MS = 50;
+
 const sessionOf = (sessionId: string): UserSession => ({
   ...{ sessionId, userId: USER, intents: ALL_INTENTS, bot: false, authorization: null },
   ...{ shard: [0, 1] as const, over: false, deliver: () => undefined },
@@ -43,7 +45,8 @@ function arrange(ageMs: (n: number) => number = () => 0) {
   const clock = new VirtualClock();
   const sessions: UserSession[] = [];
   const heard = new Map<string, number[]>();
-  const waiting: (() => void)[] = [];
+  const waiting: { resolve(): void; reject(fault: Error): void }[] = [];
+  const faults: unknown[] = [];
   /** How much of the channel's stream the database has. */
   let stored = 0;
   const places = () =>
@@ -55,7 +58,7 @@ function arrange(ageMs: (n: number) => number = () => 0) {
     owns: () => true,
     store: {
       async deliveriesTo() {
-        await new Promise<void>((resolve) => waiting.push(resolve));
+        await new Promise<void>((resolve, reject) => waiting.push({ resolve, reject }));
         return places();
       },
       recordsAt: async (at) => at.map(recordOf),
@@ -69,14 +72,14 @@ function arrange(ageMs: (n: number) => number = () => 0) {
     clock,
     wheel: new TimerWheel(clock),
     recordAgeMs: 60_000,
-    onFault: (fault) => expect.fail(String(fault)),
+    onFault: (fault) => faults.push(fault),
   });
   const make = (sessionId: string): UserSession => {
     heard.set(sessionId, []);
     return sessionOf(sessionId);
   };
   return {
-    ...{ inboxes, heard },
+    ...{ inboxes, heard, clock },
     open(sessionId: string) {
       sessions.push(make(sessionId));
       inboxes.sessionOpened(USER);
@@ -104,8 +107,19 @@ function arrange(ageMs: (n: number) => number = () => 0) {
     /** Lets the database answer what it was asked by now. */
     async answer() {
       await settled();
-      for (const resolve of waiting.splice(0)) resolve();
+      for (const { resolve } of waiting.splice(0)) resolve();
       await settled();
+      expect(faults).toEqual([]);
+    },
+    /** Has each look-up fail for this time. */
+    async lose(forMs: number) {
+      for (let ms = 0; ms < forMs; ms += STEP_MS) {
+        await settled();
+        for (const { reject } of waiting.splice(0)) reject(new Error('no database'));
+        await settled();
+        clock.advance(STEP_MS);
+      }
+      faults.length = 0;
     },
   };
 }
@@ -212,4 +226,33 @@ test('a session that fails to come over delays the others of its user only until
   tell(2);
   await answer();
   expect(heard.get('first')).toEqual([1, 2]);
+});
+
+test('a session is sent what it has missed before what is new, however long the database was lost', async () => {
+  const { heard, open, tell, answer, lose } = arrange();
+  open('first');
+  tell(1);
+  await answer();
+  tell(3);
+  await lose(120_000);
+  tell(4);
+  await answer();
+  expect(heard.get('first')).toEqual([1, 2, 3, 4]);
+});
+
+test('a session that comes over while the database is lost fails, and has everything when it comes over again', async () => {
+  const { heard, clock, rejoin, tell, answer, lose } = arrange();
+  tell(1);
+  tell(2);
+  const failed = expect(rejoin('moved', 0)).rejects.toThrow('no database');
+  await lose(2_000);
+  const early = await Promise.race([failed.then(() => 'failed'), settled().then(() => 'waits')]);
+  await lose(10_000);
+  await failed;
+  const rejoined = rejoin('moved', 0);
+  clock.advance(1_000);
+  await answer();
+  // The first look-up began before the session came over.
+  await answer();
+  expect([early, (await rejoined).isWhole, heard.get('moved')]).toEqual(['waits', true, [1, 2]]);
 });
