@@ -5,7 +5,7 @@ import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import { channelPermissions, standingPermissions } from '../../engine/permissions/permissions.ts';
 import { CHANNEL } from '../../protocol/channeltypes.ts';
 import { dispatchRow } from '../../protocol/dispatches.ts';
-import { isChannelId, type UserId } from '../../protocol/ids.ts';
+import { type ChannelId, isChannelId, type UserId } from '../../protocol/ids.ts';
 import { ALL_PERMISSIONS, P } from '../../protocol/permissions.ts';
 import type { DispatchStream, StreamDispatch } from '../runtime/stream.ts';
 
@@ -21,6 +21,25 @@ export interface SubscriptionDispatch {
 interface Returning {
   readonly subscriber: Recipient;
   readonly after: number | null;
+}
+
+/**
+ * Channels of missed dispatches that are not in memory: threads that were archived since. Without them nobody is known who
+ * may see these dispatches.
+ */
+export function missedThreads(
+  guild: Guild,
+  returning: readonly Pick<Returning, 'after'>[],
+  stream: DispatchStream | null,
+): readonly ChannelId[] {
+  const first = Math.min(...returning.map(({ after }) => after ?? Number.POSITIVE_INFINITY));
+  const dispatches = stream && Number.isFinite(first) ? stream.since(first) : [];
+  if (dispatches === 'tooOld') return [];
+  const absent = new Set<ChannelId>();
+  for (const { to } of dispatches)
+    if (to.kind === 'channel' && !guild.channels.has(to.channelId) && !guild.threads.has(to.channelId))
+      absent.add(to.channelId);
+  return [...absent];
 }
 
 /** The dispatches of the guild, and from which of them on each session was subscribed to this actor. */

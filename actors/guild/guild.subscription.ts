@@ -14,7 +14,7 @@ import type { Work } from '../runtime/resident.machine.ts';
 import type { DispatchStream } from '../runtime/stream.ts';
 import { missingOr } from '../runtime/work.ts';
 import type { GuildMemberLists } from './guild.memberlists.ts';
-import { isStale, missed, type SubscriptionDispatch } from './guild.missed.ts';
+import { isStale, missed, missedThreads, type SubscriptionDispatch } from './guild.missed.ts';
 
 /** A session that may end while it is being subscribed. */
 export interface Subscribing extends Recipient {
@@ -79,7 +79,7 @@ interface Ports extends SubscribedBefore {
  */
 export function subscription(entering: readonly Entering[], ports: Ports): Work<Guild> {
   return {
-    needs: needsOf(entering),
+    needs: needsOf(entering, ports),
     run: (guild) => {
       const nowMs = ports.nowMs();
       const stream = ports.stream();
@@ -161,15 +161,19 @@ function deliverAll(all: readonly SubscriptionDispatch[], { body }: Pick<Ports, 
 }
 
 /**
- * The subscribers' members and join requests. Sessions that receive presences get all members of a guild that is not large:
+ * The subscribers' members and join requests, and the threads of what they may have missed. Sessions that receive presences get all members of a guild that is not large:
  * these are read once, and the client requests members that are evicted from the window before the payload is built.
  */
-function needsOf(entering: readonly Entering[]): (guild: Guild) => Needs {
+function needsOf(
+  entering: readonly Entering[],
+  { stream }: Pick<Ports, 'stream'>,
+): (guild: Guild) => Needs {
   const members = entering.map(({ subscriber }) => subscriber.userId);
   const shown = entering.filter(({ subscriber, after }) => after === null && receivesPresences(subscriber));
   let everyoneUpTo = Math.max(0, ...shown.map(({ largeThreshold }) => largeThreshold));
   return (guild) => {
-    const own = withRequests(guild, members);
+    const threads = missedThreads(guild, entering, stream());
+    const own = { ...withRequests(guild, members), threads };
     const needs = everyoneUpTo > 0 ? { ...own, everyoneUpTo } : own;
     everyoneUpTo = 0;
     return needs;

@@ -64,6 +64,35 @@ it('a message unarchives its thread after the owner shard died, and RESUME repla
   expect(wayOf(again.sink, id)).toEqual(ALL);
 }, 60_000);
 
+it('a message in a thread that was archived after it, and the archiving, are shown by the next owner', async () => {
+  cluster = await openCluster(3);
+  const { guildId, ownerId, ownerToken } = await cluster.found();
+  const victim = cluster.ownerOf(guildId);
+  const [heir, other] = cluster.instances.filter((one) => one !== victim);
+  if (!heir || !other) throw new Error('Two other shards are expected.');
+  const { sink } = await cluster.while(other.connect(ownerToken));
+  await cluster.until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
+  const by = { userId: ownerId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
+  const within = (channelId: ChannelId): Authority => ({ by, requires: 0n, channelId });
+  const channels = await must(victim.guilds.call(guildId, 'listChannels', {}, { by, requires: 0n }));
+  const { id: channelId } = channels.find(({ type }) => type === 0)!;
+  const draft = { name: 'Talk', type: 11 };
+  const { id } = await must(
+    victim.guilds.call(guildId, 'createThread', { channelId, draft }, within(channelId)),
+  );
+  await cluster.until(() => wayOf(sink, id).length > 0, 'the thread');
+  // The owner stores what nobody receives, and dies.
+  cluster.net.delayMs = () => 60_000;
+  const words = { channelId: id, draft: { content: 'last' }, attachments: [], forward: null };
+  await must(victim.guilds.call(guildId, 'createMessage', words, within(id)));
+  const archive = { channelId: id, draft: {}, threadChange: { archived: true } };
+  await must(victim.guilds.call(guildId, 'updateChannel', archive, within(id)));
+  cluster.net.delayMs = () => 0;
+  await cluster.adopt(heir, cluster.kill(victim));
+  await cluster.until(() => wayOf(sink, id).length >= 3, 'what was missed');
+  expect(wayOf(sink, id)).toEqual(['THREAD_CREATE false', 'MESSAGE_CREATE', 'THREAD_UPDATE true']);
+}, 60_000);
+
 it('a slow mode counts messages, threads and posts from before the death of the owner shard', async () => {
   cluster = await openCluster(2);
   const { guildId, ownerId } = await cluster.found();
