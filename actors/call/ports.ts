@@ -106,8 +106,8 @@ export interface RelayEnd {
 
 /** Relays clients that have reached this shard through a port that several shards share. */
 export interface VoiceRelays {
-  /** @returns Null when this shard has the call, or when no other is known to have it. */
-  open(serverId: string, client: RelayedClient): VoiceRelay | null;
+  /** @returns `here`: this shard has the call. `unknown`: which one has it is unknown for a moment. */
+  open(serverId: string, client: RelayedClient): VoiceRelay | 'here' | 'unknown';
 }
 
 /** Notifications from the owners of voice states to the calls. Never throws. */

@@ -74,9 +74,10 @@ function clientsHere({ ownership, router, randomBytes }: RelayPorts) {
 
   return {
     open(serverId: string, client: RelayedClient) {
-      const owner = ownership.owns(serverId) ? null : ownership.ownerOf(serverId);
-      // A shard whose lease is not safe for a moment is still the owner.
-      if (!owner || owner.shardId === ownership.self?.id) return null;
+      if (ownership.owns(serverId)) return 'here';
+      const owner = ownership.ownerOf(serverId);
+      // This shard may have stood still while another became the owner.
+      if (!owner || owner.shardId === ownership.self?.id) return 'unknown';
       const { shardId, instance } = owner;
       lastNumber += 1;
       const number = lastNumber;

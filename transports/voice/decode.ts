@@ -30,9 +30,12 @@ const UNDECODABLE: Decoded = { refused: VOICE_CLOSE.DECODE_ERROR };
 const UNKNOWN: Decoded = { refused: VOICE_CLOSE.UNKNOWN_OPCODE };
 const OVERSIZED: Decoded = { refused: VOICE_CLOSE.BAD_REQUEST };
 
+export const isOversized = ({ length }: Uint8Array, binary: boolean): boolean =>
+  length > (binary ? VOICE_BINARY_BYTES_MAX : VOICE_TEXT_BYTES_MAX);
+
 /** Decodes a frame, or returns the close code for it. JSON in a binary frame fails: its first byte is not an opcode. */
 export function decodeFrame(bytes: Uint8Array, binary: boolean): Decoded {
-  if (bytes.length > (binary ? VOICE_BINARY_BYTES_MAX : VOICE_TEXT_BYTES_MAX)) return OVERSIZED;
+  if (isOversized(bytes, binary)) return OVERSIZED;
   return binary ? decodeBinary(bytes) : decodeText(bytes);
 }
 

@@ -18,11 +18,13 @@ export class Relaying {
     return this.#relay !== null;
   }
 
-  /** Begins with the frame that is being handled. @returns false when it is for this shard. */
-  begin(serverId: string, client: RelayedClient): boolean {
-    this.#relay = this.#relays.open(serverId, client);
-    this.#relay?.received(this.#frame, false);
-    return this.#relay !== null;
+  /** Begins with the frame that is being handled, when another shard has the call. */
+  begin(serverId: string, client: RelayedClient): 'relayed' | 'here' | 'unknown' {
+    const relay = this.#relays.open(serverId, client);
+    if (typeof relay === 'string') return relay;
+    this.#relay = relay;
+    relay.received(this.#frame, false);
+    return 'relayed';
   }
 
   /** The connection has ended with this code. */

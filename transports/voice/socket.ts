@@ -13,7 +13,7 @@ import { CLIENT_ENDS } from '../../protocol/closecodes.ts';
 import { VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts';
 import { encodeServerFrame, type ServerVoiceOp } from '../../protocol/voiceframing.ts';
 import type { SocketCounters, SocketLimits } from '../gateway/socket.ts';
-import { decodeFrame } from './decode.ts';
+import { decodeFrame, isOversized } from './decode.ts';
 import { VOICE_OPCODES } from './opcodes/index.ts';
 import type { Heartbeat, VoiceConnection, VoiceOpcode } from './opcodes/opcode.ts';
 import { Outlet, type RawSocket } from './outlet.ts';
@@ -54,6 +54,11 @@ const NOT_THE_CLIENTS_DOING: ReadonlySet<number> = new Set([
   VOICE_CLOSE.SERVER_CRASHED.code,
   VOICE_CLOSE.CALL_TERMINATED.code,
 ]);
+
+const MOVING: CloseReason = {
+  ...VOICE_CLOSE.SERVER_CRASHED,
+  reason: 'The call is moving to another server.',
+};
 
 /** The nonce as received. Some clients use 64-bit nonces and compare the answer with them. */
 const acknowledged = (d: Heartbeat): string =>
@@ -134,7 +139,8 @@ export class VoiceSocket implements VoiceSink, VoiceConnection, RelayedClient {
       this.#closeFor(VOICE_CLOSE.RATE_LIMITED);
       return;
     }
-    if (this.#relaying?.takes(bytes, binary)) return;
+    const isRelayed = !isOversized(bytes, binary) && this.#relaying?.takes(bytes, binary);
+    if (isRelayed) return;
     const decoded = decodeFrame(bytes, binary);
     if ('refused' in decoded) this.#closeFor(decoded.refused);
     else this.#accept(VOICE_OPCODES[decoded.op], decoded.d);
@@ -233,12 +239,18 @@ export class VoiceSocket implements VoiceSink, VoiceConnection, RelayedClient {
     return this.#phase === 'closing' || this.#phase === 'gone';
   }
 
-  /** Passes this frame and all later ones to the shard of the call, which has the session and its deadlines. */
-  #relayTo(serverId: string): boolean {
-    if (this.#isShut() || !this.#relaying?.begin(serverId, this)) return false;
-    this.#phase = 'open';
-    this.#deadlineMs = Number.POSITIVE_INFINITY;
-    return true;
+  /**
+   * This shard has refused the client: passes this frame and all later ones to the shard of the call, if that is another one,
+   * which has the session and its deadlines.
+   */
+  #relayOrClose(serverId: string, refusal: CloseReason): void {
+    const how = this.#isShut() ? 'here' : (this.#relaying?.begin(serverId, this) ?? 'here');
+    if (how === 'here') this.#closeFor(refusal);
+    else if (how === 'unknown') this.#closeFor(MOVING);
+    else {
+      this.#phase = 'open';
+      this.#deadlineMs = Number.POSITIVE_INFINITY;
+    }
   }
 
   #accept(opcode: VoiceOpcode, d: unknown): void {
@@ -259,9 +271,8 @@ export class VoiceSocket implements VoiceSink, VoiceConnection, RelayedClient {
   #open(serverId: string, ask: () => VoiceOutcome): void {
     this.#phase = 'opening';
     const outcome = ask();
-    if (outcome.kind === 'closed') {
-      if (!this.#relayTo(serverId)) this.#closeFor(outcome);
-    } else if (this.#isShut()) outcome.session.detach(this, this.#resumable);
+    if (outcome.kind === 'closed') this.#relayOrClose(serverId, outcome);
+    else if (this.#isShut()) outcome.session.detach(this, this.#resumable);
     else {
       this.#phase = 'open';
       this.#session = outcome.session;

@@ -127,17 +127,34 @@ describe('a client whose call is at another shard', () => {
     expect([calls.identified.length, sent]).toEqual([1, []]);
   });
 
-  it('is refused when this shard owns the call, safely or not, or when no shard is known to own it', () => {
-    for (const [owner, isSafe] of [
-      ['a', true],
-      ['a', false],
-      [null, true],
+  it('is refused when this shard owns the call, and closed with 4015 when no shard is known to own it safely', () => {
+    for (const [owner, isSafe, code] of [
+      ['a', true, 4011],
+      ['a', false, 4015],
+      [null, true, 4015],
     ] as const) {
       a.owner = owner;
       a.isSafe = isSafe;
-      expect([client().closeCode(), sent]).toEqual([4011, []]);
+      expect([client().closeCode(), sent]).toEqual([code, []]);
     }
   });
+
+  it.each([
+    ['text', 65_536, false],
+    ['binary', 524_288, true],
+  ])(
+    'is closed with 4020 for a frame of %s beyond %i bytes, of which the other shard receives nothing',
+    (_kind, most, binary) => {
+      const { socket, closeCode } = client();
+      socket.received(new Uint8Array(most), binary);
+      expect(deliver()).toContain('a received');
+      const larger = client();
+      deliver();
+      larger.socket.received(new Uint8Array(most + 1), binary);
+      expect(deliver()).toEqual([]);
+      expect([larger.closeCode(), closeCode() === 4020]).toEqual([4020, false]);
+    },
+  );
 
   it('is closed with the code of the other shard, which forgets it', () => {
     const { closeCode } = client({ ...IDENTIFY, token: 'another' });
