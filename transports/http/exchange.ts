@@ -244,10 +244,15 @@ export const REQUEST_TIMEOUT: Refusal = { status: 408, code: 0, message: '408: R
  */
 export const TOO_LARGE = refusal('PAYLOAD_TOO_LARGE');
 
+/** Some proxies write the port too, and an IPv6 address in brackets. */
+const WITH_PORT = /^(?:\[([^\]]+)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/;
+
 /** The peer's address; behind a trusted proxy the last entry of `forwardedFor`, which that proxy wrote. */
 export function addressOf(res: Pick<HttpResponse, 'getRemoteAddressAsText'>, forwardedFor?: string): string {
   const forwarded = forwardedFor?.split(',').at(-1)?.trim() ?? '';
-  if (isIP(forwarded) !== 0) return plainAddress(forwarded);
+  const [, bracketed, bare] = WITH_PORT.exec(forwarded) ?? [];
+  const address = bracketed ?? bare ?? forwarded;
+  if (isIP(address) !== 0) return plainAddress(address);
   return plainAddress(Buffer.from(res.getRemoteAddressAsText()).toString('latin1'));
 }
 

@@ -226,7 +226,7 @@ export class SocketUpgrades<S extends UpgradedSocket> {
 
   #admit(res: HttpResponse, req: HttpRequest, context: us_socket_context_t, port: Port): void {
     const { socketsMax, socketsPerIpMax } = this.#deps.settings;
-    const address = addressOf(res, port.trustProxy ? req.getHeader('x-forwarded-for') : undefined);
+    const address = addressOf(res, port.trustProxy ? lastForwardedFor(req) : undefined);
     const blockedMs = this.#deps.watch?.blockedMs(address) ?? 0;
     if (blockedMs > 0) {
       reject(res, blockedMs);
@@ -328,4 +328,13 @@ function reject(res: HttpResponse, blockedMs: number): void {
     for (const [name, value] of Object.entries(all)) res.writeHeader(name, value);
     res.end(JSON.stringify({ ...(body as object), global: true }));
   });
+}
+
+/** The last line of the header: a proxy adds its own after those of the client. */
+function lastForwardedFor(req: HttpRequest): string | undefined {
+  let last: string | undefined;
+  req.forEach((name, value) => {
+    if (name === 'x-forwarded-for') last = value;
+  });
+  return last;
 }

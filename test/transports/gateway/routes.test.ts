@@ -275,26 +275,37 @@ describe('the gateway over sockets', () => {
     expect(gateway.stats().sockets).toBe(1);
   });
 
-  it('counts clients by the address from a trusted proxy, and ignores that header from others', async () => {
-    const from = (port: number, address: string) =>
-      new WebSocket(`ws://127.0.0.1:${port}/`, { headers: { 'x-forwarded-for': `10.9.9.9, ${address}` } });
-    const ends = (ws: WebSocket) =>
-      new Promise<string>((resolve) => {
-        ws.once('open', () => resolve('open'));
-        ws.once('error', () => resolve('refused'));
-      });
-    for (const [trustProxy, second] of [
-      [true, 'open'],
-      [false, 'refused'],
-    ] as const) {
-      const { port } = await serve({ socketsPerIpMax: 1, trustProxy });
-      const first = from(port, '192.0.2.1');
-      expect(await ends(first)).toBe('open');
-      const other = from(port, '192.0.2.2');
-      expect(await ends(other)).toBe(second);
-      for (const ws of [first, other]) ws.terminate();
-    }
-  });
+  it.each<[how: string, written: (address: string) => string | string[]]>([
+    ['at the end of a line', (address) => `10.9.9.9, ${address}`],
+    ['in the last line', (address) => ['10.9.9.9', address]],
+    ['with its port', (address) => `${address}:4444`],
+  ])(
+    'counts clients by the address %s from a trusted proxy, and ignores the header from others',
+    async (_how, written) => {
+      const from = (port: number, address: string) =>
+        new WebSocket(`ws://127.0.0.1:${port}/`, {
+          headers: { 'x-forwarded-for': written(address) } as never,
+        });
+      const ends = (ws: WebSocket) =>
+        new Promise<string>((resolve) => {
+          ws.once('open', () => resolve('open'));
+          ws.once('error', () => resolve('refused'));
+        });
+      for (const [trustProxy, second] of [
+        [true, 'open'],
+        [false, 'refused'],
+      ] as const) {
+        const { port } = await serve({ socketsPerIpMax: 1, trustProxy });
+        const first = from(port, '192.0.2.1');
+        expect(await ends(first)).toBe('open');
+        const other = from(port, '192.0.2.2');
+        expect(await ends(other)).toBe(second);
+        const again = from(port, '192.0.2.1');
+        expect(await ends(again)).toBe('refused');
+        for (const ws of [first, other, again]) ws.terminate();
+      }
+    },
+  );
 
   it('requests a reconnect from all clients when it drains, and waits until they leave', async () => {
     const { port, gateway, sessions } = await serve();

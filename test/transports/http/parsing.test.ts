@@ -1,8 +1,9 @@
 // Goal: any bytes of a query, JSON, path or form are read or rejected without a throw, and well-formed input is read completely.
+import { isIP } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { JSON_DEPTH_MAX, JSON_TOKENS_MAX } from '../../../protocol/json.ts';
-import { readJson, readQuery } from '../../../transports/http/exchange.ts';
+import { addressOf, readJson, readQuery } from '../../../transports/http/exchange.ts';
 import { createFormReader } from '../../../transports/http/multipart.ts';
 import { createRouter } from '../../../transports/http/router.ts';
 import { OPERATIONS } from '../../../transports/rest/operations.generated.ts';
@@ -33,6 +34,30 @@ describe('a query', () => {
         expect(Object.keys(query)).toHaveLength(expected.size);
       }),
     );
+  });
+});
+
+describe('the address that a proxy writes', () => {
+  const peer = { getRemoteAddressAsText: () => new TextEncoder().encode('127.0.0.1').buffer };
+
+  test.each([
+    ['192.0.2.1', '192.0.2.1'],
+    ['10.0.0.1,  192.0.2.1 ', '192.0.2.1'],
+    ['192.0.2.1:4444', '192.0.2.1'],
+    ['2001:db8::1', '2001:db8::1'],
+    ['[2001:db8::1]', '2001:db8::1'],
+    ['[2001:db8::1]:4444', '2001:db8::1'],
+    ['[192.0.2.1]:4444', '192.0.2.1'],
+    ['192.0.2.1:', '127.0.0.1'],
+    ['192.0.2:4444', '127.0.0.1'],
+    ['unknown', '127.0.0.1'],
+    ['', '127.0.0.1'],
+  ])('is read from %j as %s', (written, address) => {
+    expect(addressOf(peer, written)).toBe(address);
+  });
+
+  test('is an address for any text', () => {
+    fc.assert(fc.property(fc.string(), (written) => expect(isIP(addressOf(peer, written))).not.toBe(0)));
   });
 });
 
