@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { codeOf } from '../protocol/thrown.ts';
-import { type BatchStatement, type Driver, messageOf, refusedByDatabase } from './database/driver.ts';
+import {
+  type BatchStatement,
+  type Driver,
+  isRefusedForNow,
+  messageOf,
+  refusedByDatabase,
+} from './database/driver.ts';
 import { Patience, type Retry } from './database/patience.ts';
 
 /** A transaction that may have been committed, or may still be: its cause is what the connection reported last. */
@@ -14,9 +20,6 @@ export class OutcomeUnknown extends Error {
 
 /** Whether `guildhall_number` refused a transaction: one with this number or a later one is committed. */
 const isNumberTaken = (error: unknown): boolean => codeOf(error) === 'GH002';
-
-/** A former primary that follows another server now, and a server without free connections. */
-const ELSEWHERE = /^(25006|53300)$/;
 
 /** Classes of errors in what a transaction writes, which is read after its number. */
 const AFTER_NUMBER = /^(21|22|23|42|GH|P0)/;
@@ -111,7 +114,7 @@ export class Transactions {
  * @param isUnknown An earlier attempt had no answer.
  */
 const isRolledBack = (error: unknown, isUnknown: boolean): boolean =>
-  refusedByDatabase(error) && (isUnknown ? hasNumbered(error) : !ELSEWHERE.test(codeOf(error) ?? ''));
+  refusedByDatabase(error) && (isUnknown ? hasNumbered(error) : !isRefusedForNow(error));
 
 const numbering = (writer: string, number: number): BatchStatement => ({
   text: 'SELECT guildhall_number($1, $2)',

@@ -1,3 +1,4 @@
+import { codeOf } from '../../protocol/thrown.ts';
 /** A partition's epoch, under which something is written. */
 export interface Fence {
   readonly partition: number;
@@ -101,6 +102,12 @@ export function refusedByDatabase(error: unknown): boolean {
   if (!(error instanceof Error) || !('severity' in error) || !('code' in error)) return false;
   return typeof error.code === 'string' && !/^(08|57P)/.test(error.code);
 }
+
+/**
+ * Whether another attempt may succeed: a former primary that follows another server now refuses to write, and a server
+ * without free connections refuses new ones.
+ */
+export const isRefusedForNow = (error: unknown): boolean => /^(25006|53300)$/.test(codeOf(error) ?? '');
 
 /** A driver that counts its requests, so that shutdown can wait for those in progress. */
 interface CountedDriver extends Driver {

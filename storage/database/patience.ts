@@ -1,4 +1,4 @@
-import { type Driver, refusedByDatabase } from './driver.ts';
+import { type Driver, isRefusedForNow, refusedByDatabase } from './driver.ts';
 
 interface Timer {
   cancel(): void;
@@ -16,9 +16,21 @@ export interface Retry {
 /** Pauses between attempts, each twice as long as the one before. */
 const PAUSE_MS = { first: 20, most: 500 };
 
+const pauseMsAfter = (attempt: number): number =>
+  Math.min(PAUSE_MS.first * 2 ** (attempt - 1), PAUSE_MS.most);
+
+/** How many pauses take this long. */
+function attemptsWithin(forMs: number): number {
+  let attempts = 0;
+  for (let passedMs = 0; passedMs < forMs; passedMs += pauseMsAfter(attempts)) attempts += 1;
+  return attempts;
+}
+
 /** Counts the time since the database stopped answering: within it attempts are made again. */
 export class Patience {
   readonly #retry: Retry | null;
+  /** After so many attempts the time is over, even if others are answered meanwhile. */
+  readonly #attemptsMax: number;
   /** When the database stopped answering; null while it answers. */
   #lostMs: number | null = null;
   /** Each ends a pause before an attempt, which is not made then. */
@@ -28,6 +40,7 @@ export class Patience {
   /** @param retry Null: nothing is tried again. */
   constructor(retry: Retry | null) {
     this.#retry = retry;
+    this.#attemptsMax = retry ? attemptsWithin(retry.forMs) : 0;
   }
 
   answered(): void {
@@ -41,9 +54,9 @@ export class Patience {
    * @returns false at once when the time for attempts would be over by then.
    */
   waits(attempt: number): boolean | Promise<boolean> {
-    if (this.#retry === null || this.#isEnded) return false;
+    if (this.#retry === null || this.#isEnded || attempt > this.#attemptsMax) return false;
     const { forMs, clock } = this.#retry;
-    const ms = Math.min(PAUSE_MS.first * 2 ** (attempt - 1), PAUSE_MS.most);
+    const ms = pauseMsAfter(attempt);
     const nowMs = clock.monotonic();
     this.#lostMs ??= nowMs;
     if (nowMs + ms - this.#lostMs > forMs) return false;
@@ -82,7 +95,8 @@ export function withPatientReads(driver: Driver, patience: Patience): Driver {
           patience.answered();
           return found;
         } catch (error) {
-          if (refusedByDatabase(error) || !READS.test(text) || !(await patience.waits(attempt))) throw error;
+          const isFinal = refusedByDatabase(error) && !isRefusedForNow(error);
+          if (isFinal || !READS.test(text) || !(await patience.waits(attempt))) throw error;
         }
       }
     },

@@ -5,6 +5,7 @@ import type { Driver } from '../../../storage/database/driver.ts';
 import { Patience, withPatientReads } from '../../../storage/database/patience.ts';
 
 const lost = () => Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+const crowded = () => Object.assign(new Error('too many clients'), { severity: 'FATAL', code: '53300' });
 const refused = () => Object.assign(new Error('no such column'), { severity: 'ERROR', code: '42703' });
 
 function arrange(kind: Driver['kind'] = 'postgres') {
@@ -62,6 +63,30 @@ test('a read fails after the time for attempts, later ones at once, until the se
   fail(null);
   await pass(100);
   expect(await again).toBe('read');
+});
+
+test('a read waits for a free connection, and not for longer because other reads are answered', async () => {
+  const { driver, asked, pass, fail } = arrange();
+  fail(crowded());
+  const read = outcomeOf(driver.query('SELECT 1'));
+  await pass(50);
+  fail(null);
+  await pass(100);
+  expect(await read).toBe('read');
+  const others = arrange();
+  const late = outcomeOf(others.driver.query('SELECT late'));
+  let isOver = false;
+  void late.then(() => {
+    isOver = true;
+  });
+  for (let ms = 0; ms < 2_000; ms += 10) {
+    others.fail(null);
+    await others.driver.query('SELECT 1');
+    others.fail(crowded());
+    await others.pass(10);
+  }
+  expect([isOver, await late]).toEqual([true, 'too many clients']);
+  expect(asked).toHaveLength(3);
 });
 
 test.each([

@@ -57,7 +57,7 @@ describe('the address that a proxy writes', () => {
   });
 
   test('is an address for any text', () => {
-    fc.assert(fc.property(fc.string(), (written) => expect(isIP(addressOf(peer, written))).not.toBe(0)));
+    fc.assert(fc.property(fc.string(), (written) => isIP(addressOf(peer, written)) !== 0));
   });
 });
 
