@@ -30,3 +30,9 @@ export class NotServed extends Error {
     this.retryAfterSec = retryAfterSec;
   }
 }
+
+/** Whether the fault is a mistake in the server. All others come from its environment, and the call may be tried again. */
+export const isBug = (fault: unknown): boolean =>
+  fault instanceof TypeError ||
+  fault instanceof RangeError ||
+  (fault instanceof Error && fault.name === 'AssertionError');

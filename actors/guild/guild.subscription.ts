@@ -164,10 +164,7 @@ function deliverAll(all: readonly SubscriptionDispatch[], { body }: Pick<Ports, 
  * The subscribers' members and join requests, and the threads of what they may have missed. Sessions that receive presences get all members of a guild that is not large:
  * these are read once, and the client requests members that are evicted from the window before the payload is built.
  */
-function needsOf(
-  entering: readonly Entering[],
-  { stream }: Pick<Ports, 'stream'>,
-): (guild: Guild) => Needs {
+function needsOf(entering: readonly Entering[], { stream }: Pick<Ports, 'stream'>): (guild: Guild) => Needs {
   const members = entering.map(({ subscriber }) => subscriber.userId);
   const shown = entering.filter(({ subscriber, after }) => after === null && receivesPresences(subscriber));
   let everyoneUpTo = Math.max(0, ...shown.map(({ largeThreshold }) => largeThreshold));

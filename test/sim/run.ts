@@ -136,6 +136,19 @@ process.on('unhandledRejection', (error) =>
 const isUnsteady = ({ fleeting, outages, preempted, staleWriters }: Variant): boolean =>
   [fleeting, outages, preempted, staleWriters].includes(true);
 
+/** Injects what the variant of the run has besides the faults of its seed. */
+function vary(
+  parts: ReturnType<typeof build>,
+  variant: Variant,
+  seed: number,
+  { workMs, config }: Pick<Scenario, 'workMs' | 'config'>,
+): void {
+  if (variant.preempted) preemptions(parts, seed, workMs);
+  if (variant.fleeting) fleetingOwners(parts, seed, workMs);
+  if (variant.outages) outages(parts, seed, workMs);
+  if (variant.staleWriters) staleWriters(parts, workMs, config.lease_ttl_ms);
+}
+
 /** Runs one seed. */
 export async function simulate(seed: number, variant: Variant = {}): Promise<Outcome> {
   const startedMs = performance.now();
@@ -161,10 +174,7 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
   workload.start(scenario.everyMs);
   misfortune(parts, scenario.faults, scenario.faultEveryMs, scenario.workMs);
   if (features.includes('slow')) slowness(parts, seed, scenario.workMs);
-  if (variant.preempted) preemptions(parts, seed, scenario.workMs);
-  if (variant.fleeting) fleetingOwners(parts, seed, scenario.workMs);
-  if (variant.outages) outages(parts, seed, scenario.workMs);
-  if (variant.staleWriters) staleWriters(parts, scenario.workMs, scenario.config.lease_ttl_ms);
+  vary(parts, variant, seed, scenario);
   try {
     await world.run(scenario.workMs, failed);
     workload.stop();

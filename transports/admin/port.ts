@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { portOf } from '../../protocol/addresses.ts';
+import { isBug } from '../../protocol/faults.ts';
 import { MalformedJson, OversizedJson, parseJson } from '../../protocol/json.ts';
 import { type Refusal, refusalText } from '../../protocol/refusal.ts';
 import type { SecurityTrail } from '../../protocol/security.ts';
@@ -211,6 +212,11 @@ export async function jsonOf(request: AdminRequest): Promise<unknown> {
   }
 }
 
+const UNAVAILABLE = {
+  code: 'unavailable',
+  message: 'The server cannot do this now; its log says why. Try again.',
+};
+
 /** Converts an error to the API's format. A refusal of the engine keeps its status and code; any other error is a fault. */
 function explained(error: unknown, logger: AdminPortOptions['logger']): AdminAnswer {
   const refused = refusalOf(error);
@@ -220,6 +226,7 @@ function explained(error: unknown, logger: AdminPortOptions['logger']): AdminAns
     return { status, body: { error: shown } };
   }
   logger?.error({ err: error }, 'An admin request failed.');
+  if (!isBug(error)) return { status: 503, body: { error: UNAVAILABLE } };
   return { status: 500, body: { error: { code: 'fault', message: 'The server failed; its log says why.' } } };
 }
 

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { LogWindows } from '../../actors/runtime/faults.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import { networkOf } from '../../protocol/addresses.ts';
-import { LinkFault, NotServed } from '../../protocol/faults.ts';
+import { isBug, LinkFault, NotServed } from '../../protocol/faults.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Recorder } from '../recording/recorder.ts';
 import { BODY_BYTES } from '../rest/bodysize.ts';
@@ -400,10 +400,7 @@ function faultResult(fault: unknown, entry: CatalogEntry | null, { logger, logWi
   const operationId = entry?.operationId ?? null;
   if (fault instanceof NotServed) return unavailable(fault.retryAfterSec);
   if (fault instanceof LinkFault && fault.kind === 'lost') return unavailable(RETRY_AFTER_SEC);
-  const bug =
-    fault instanceof TypeError ||
-    fault instanceof RangeError ||
-    (fault instanceof Error && fault.name === 'AssertionError');
+  const bug = isBug(fault);
   // While the database is away every call fails, and the lines are alike.
   const omitted = logWindows.omittedBefore(bug ? `bug ${operationId}` : 'fault');
   if (omitted !== null)

@@ -152,20 +152,20 @@ export class GuildSubscriptions {
     for (const local of [...stream.pending.keys()]) this.#apply(stream, local, { type: 'released', n });
   }
 
-  /** The actor of a guild of this shard failed; it delivered everything up to `n`. */
-  guildLost(guildId: string, n: number): void {
+  /**
+   * The actor of a guild failed; its subscriptions are requested again.
+   *
+   * @param shardId Of its owner, whose deliveries were received before; null for this shard.
+   * @param n This shard delivered everything up to it.
+   */
+  guildLost(guildId: string, shardId: string | null, n: number): void {
     const stream = this.#streams.get(guildId);
     if (!stream) return;
-    if (stream.source.from === 'here') this.#changeSource(stream, { from: 'nobody', last: null });
+    const isSource = (senderOf(stream)?.peer.shardId ?? null) === shardId && stream.source.from !== 'nobody';
+    if (isSource) this.#changeSource(stream, { from: 'nobody', last: null });
     // The position of the sessions is known before they are requested from there.
     this.guildReleased(guildId, n);
-    this.#request(stream);
-  }
-
-  /** The actor of a guild of another shard failed; what it delivered was received before. */
-  guildLostAt(shardId: string, guildId: string): void {
-    const stream = this.#streams.get(guildId);
-    if (stream?.source.from === 'peer' && stream.source.peer.shardId === shardId) this.#resubscribe(stream);
+    if (isSource) this.#resubscribe(stream);
   }
 
   /** A guild is loaded at its owner. Subscriptions that wait for their next attempt are requested at once. */
@@ -213,10 +213,6 @@ export class GuildSubscriptions {
 
   #resubscribe(stream: GuildStream): void {
     this.#changeSource(stream, { from: 'nobody', last: null });
-    this.#request(stream);
-  }
-
-  #request(stream: GuildStream): void {
     stream.retryMs = RETRY_MS.first;
     this.#requests.request(stream);
   }

@@ -165,7 +165,7 @@ function lostGuilds({
     guildLost(guildId, n) {
       lost.add(guildId);
       dropOldest(lost, LOST_MAX);
-      subscriptions.guildLost(guildId, n);
+      subscriptions.guildLost(guildId, null, n);
       remoteSessions.guildLost(guildId);
     },
   };
@@ -304,7 +304,7 @@ function serveOwners(context: Context): void {
     if (local) follow(context, local, guildId);
   });
   router.serve('localSessions.guildLost', ([guildId], { from }) =>
-    context.subscriptions.guildLostAt(from, guildId),
+    context.subscriptions.guildLost(guildId, from, 0),
   );
   router.serve('localSessions.guildLoaded', ([guildId]) => context.subscriptions.guildLoaded(guildId));
 }

@@ -36,6 +36,34 @@ function recordOf({ ownerId, n }: Pick<DeliveryPosition, 'ownerId' | 'n'>) {
   } as never;
 }
 
+/** A database that answers when the test says so. */
+function slowDatabase(clock: VirtualClock) {
+  const waiting: { resolve(): void; reject(fault: Error): void }[] = [];
+  const faults: unknown[] = [];
+  const settle = async (fault: Error | null) => {
+    await settled();
+    for (const { resolve, reject } of waiting.splice(0)) fault ? reject(fault) : resolve();
+    await settled();
+  };
+  return {
+    ask: () => new Promise<void>((resolve, reject) => void waiting.push({ resolve, reject })),
+    onFault: (fault: unknown) => void faults.push(fault),
+    /** Answers what was asked by now. */
+    async answer() {
+      await settle(null);
+      expect(faults).toEqual([]);
+    },
+    /** Has each question fail for this time. */
+    async lose(forMs: number) {
+      for (let ms = 0; ms < forMs; ms += STEP_MS) {
+        await settle(new Error('no database'));
+        clock.advance(STEP_MS);
+      }
+      faults.length = 0;
+    },
+  };
+}
+
 /**
  * A user's inbox over a database that answers when the test says so, and what each session was delivered, by number.
  *
@@ -45,8 +73,7 @@ function arrange(ageMs: (n: number) => number = () => 0) {
   const clock = new VirtualClock();
   const sessions: UserSession[] = [];
   const heard = new Map<string, number[]>();
-  const waiting: { resolve(): void; reject(fault: Error): void }[] = [];
-  const faults: unknown[] = [];
+  const database = slowDatabase(clock);
   /** How much of the channel's stream the database has. */
   let stored = 0;
   const places = () =>
@@ -58,7 +85,7 @@ function arrange(ageMs: (n: number) => number = () => 0) {
     owns: () => true,
     store: {
       async deliveriesTo() {
-        await new Promise<void>((resolve, reject) => waiting.push({ resolve, reject }));
+        await database.ask();
         return places();
       },
       recordsAt: async (at) => at.map(recordOf),
@@ -72,7 +99,7 @@ function arrange(ageMs: (n: number) => number = () => 0) {
     clock,
     wheel: new TimerWheel(clock),
     recordAgeMs: 60_000,
-    onFault: (fault) => faults.push(fault),
+    onFault: database.onFault,
   });
   const make = (sessionId: string): UserSession => {
     heard.set(sessionId, []);
@@ -104,23 +131,7 @@ function arrange(ageMs: (n: number) => number = () => 0) {
       const asOf = { ownerId: STREAM, n, after: n };
       inboxes.deliver(USER, ALL_SESSIONS, new DispatchBody('LOBBY_CREATE', { n }, 0, null, asOf));
     },
-    /** Lets the database answer what it was asked by now. */
-    async answer() {
-      await settled();
-      for (const { resolve } of waiting.splice(0)) resolve();
-      await settled();
-      expect(faults).toEqual([]);
-    },
-    /** Has each look-up fail for this time. */
-    async lose(forMs: number) {
-      for (let ms = 0; ms < forMs; ms += STEP_MS) {
-        await settled();
-        for (const { reject } of waiting.splice(0)) reject(new Error('no database'));
-        await settled();
-        clock.advance(STEP_MS);
-      }
-      faults.length = 0;
-    },
+    ...{ answer: database.answer, lose: database.lose },
   };
 }
 

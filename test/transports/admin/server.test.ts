@@ -35,6 +35,7 @@ async function arrange(
     security?: SecurityTrail;
     reasons?: Record<string, string>;
     calls?: CallListing[];
+    fault?: Error;
   } = {},
 ) {
   const calls: unknown[] = [];
@@ -58,7 +59,7 @@ async function arrange(
     setPremiumTier: record('setPremiumTier', undefined),
     rotateToken: record('rotateToken', { token: 'new-token' }),
     revokeTokens: record('revokeTokens', undefined),
-    listApplications: async () => Promise.reject(new Error('the database is on fire')),
+    listApplications: async () => Promise.reject(options.fault ?? new Error('the database is on fire')),
     listUsers: record('listUsers', [{ id: '3' }]),
     listGuilds: record('listGuilds', [
       { id: '4', name: 'Hall' },
@@ -284,10 +285,13 @@ describe('the admin API', () => {
     expect(answer.status).toBe(415);
   });
 
-  test('does not return the text of a fault', async () => {
-    const { ask } = await arrange();
+  test.each([
+    ['fault of the environment with 503', new Error('The house is on fire.'), 503, 'unavailable'],
+    ['bug with 500', new TypeError('The house is on fire.'), 500, 'fault'],
+  ])('answers a %s, without its text', async (_kind, fault, status, code) => {
+    const { ask } = await arrange({ fault });
     const answer = await ask('GET', '/applications');
-    expect(answer.status).toBe(500);
+    expect([answer.status, answer.body.error.code]).toEqual([status, code]);
     expect(JSON.stringify(answer.body)).not.toContain('fire');
   });
 

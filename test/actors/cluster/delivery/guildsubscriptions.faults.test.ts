@@ -117,8 +117,8 @@ describe('a followed guild', () => {
     await first.answer('member');
     const subscribing = instance.followed.subscribe(other, GUILD, numberOf(1, 4));
     const unanswered = await instance.asked();
-    instance.followed.guildLost('10', numberOf(1, 9));
-    instance.followed.guildLost(GUILD, numberOf(1, 9));
+    instance.followed.guildLost('10', null, numberOf(1, 9));
+    instance.followed.guildLost(GUILD, null, numberOf(1, 9));
     await unanswered.answer(new Error('The actor failed.'));
     expect(await subscribing).toBe('member');
     instance.clock.advance(200);
@@ -130,13 +130,13 @@ describe('a followed guild', () => {
     expect([instance.heard(one), instance.heard(other)]).toEqual([[], []]);
   });
 
-  it('of another shard is requested at once when its actor failed, from the position of its sessions', async () => {
+  it('is requested at once from the position of its sessions when its actor failed at another shard', async () => {
     const instance = followedGuild();
     const { entered } = await live(instance);
-    instance.followed.guildLostAt('b', GUILD);
-    instance.followed.guildLostAt('a', '10');
+    instance.followed.guildLost(GUILD, 'b', 0);
+    instance.followed.guildLost('10', 'a', 0);
     await expect(instance.asked()).rejects.toThrow('0 questions');
-    instance.followed.guildLostAt('a', GUILD);
+    instance.followed.guildLost(GUILD, 'a', 0);
     expect((await instance.asked()).wanted[0]?.after).toBe(numberOf(1, 10));
     expect(instance.heard(entered)).toEqual([]);
   });
@@ -149,7 +149,7 @@ describe('a followed guild', () => {
     const first = await instance.asked();
     for (const { caughtUp } of first.wanted) caughtUp?.(numberOf(1, 5));
     await first.answer('member');
-    instance.followed.guildLost(GUILD, numberOf(1, 5));
+    instance.followed.guildLost(GUILD, null, numberOf(1, 5));
     await (await instance.asked()).answer(new Error('The guild cannot be read.'));
     instance.followed.guildLoaded('10');
     await expect(instance.asked()).rejects.toThrow('0 questions');
