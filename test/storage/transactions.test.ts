@@ -120,10 +120,13 @@ describe('numbered transactions', () => {
     expect(written).toEqual(['a']);
   });
 
-  test('a server that only follows another one, or has no free connection, is asked again', async () => {
-    const { transactions, written } = open(['standby', 'crowded']);
-    await transactions.run(write('a'));
-    expect(written).toEqual(['a']);
+  test.each<[string, Fate]>([
+    ['follows another server', 'standby'],
+    ['has no free connection', 'crowded'],
+  ])('a transaction is repeated when the server %s at the first attempt', async (_, fate) => {
+    const { transactions, written, attempts } = open([fate]);
+    expect(await transactions.run(write('a'))).toEqual([[]]);
+    expect([written, attempts(), transactions.isUnresolved]).toEqual([['a'], 2, false]);
   });
 
   test('attempts end after the time for them, and the next transactions are tried once until the database answers', async () => {
