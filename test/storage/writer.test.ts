@@ -252,6 +252,24 @@ describe('group commit', () => {
     expect(groups).toHaveLength(4);
   });
 
+  test('a flush ends when the commits before it are settled, while later commits run', async () => {
+    const { writer, groups, answers, commit } = arrange();
+    commit('1', 'a');
+    void writer.flush().then(() => answers.push('flushed'));
+    await settleAll();
+    commit('2', 'b');
+    groups[0]?.settle();
+    await settleAll();
+    expect([answers, groups.map(({ rows }) => rows), writer.depth]).toEqual([
+      ['a', 'flushed'],
+      [['a'], ['b']],
+      1,
+    ]);
+    groups[1]?.settle();
+    await writer.flush();
+    expect(answers).toEqual(['a', 'flushed', 'b']);
+  });
+
   test('does not try the rest when the connection is lost among retries', async () => {
     const { writer, groups, answers, commit } = arrange();
     for (const name of ['a', 'b', 'c']) commit(name, name);
