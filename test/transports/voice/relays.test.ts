@@ -27,7 +27,8 @@ class Shard {
   /** Where its sockets for clients of other shards are. */
   readonly at = arrange({ calls: this.calls });
 
-  constructor(id: string, sent: [to: string, from: string, method: string, args: unknown][]) {
+  /** @param seed The byte of which all random bytes consist: each run of a shard has other ones. */
+  constructor(id: string, sent: [to: string, from: string, method: string, args: unknown][], seed = 1) {
     this.id = id;
     this.relays = createVoiceRelays({
       ownership: {
@@ -52,7 +53,7 @@ class Shard {
         socket.opened(end, null, true);
         return socket;
       },
-      randomBytes: (size) => new Uint8Array(size).fill(id.charCodeAt(0)),
+      randomBytes: (size) => new Uint8Array(size).fill(seed),
     });
   }
 }
@@ -228,6 +229,31 @@ describe('a client whose call is at another shard', () => {
     const { length } = wire.frames;
     a.served.get('voiceSockets.sent')?.([number, Uint8Array.of(1), true] as never, { from: 'c' } as never);
     a.served.get('voiceSockets.ended')?.([number, 4004, ''] as never, { from: 'c' } as never);
+    expect([wire.frames.length, closeCode()]).toEqual([length, null]);
+  });
+
+  it('relays the bytes of a frame as received when their memory is reused before the message is sent', () => {
+    const { socket } = client();
+    deliver();
+    const memory = Uint8Array.of(26, 1, 2);
+    socket.received(memory, true);
+    memory.fill(0);
+    deliver();
+    expect(b.calls.session.asked).toEqual([['dave', 26, Uint8Array.of(1, 2)]]);
+  });
+
+  it('receives nothing from a session that began through an earlier run of its shard', () => {
+    client();
+    deliver();
+    const earlier = b.calls.sink;
+    a = new Shard('a', sent, 2);
+    const { wire, closeCode } = client();
+    deliver();
+    const { length } = wire.frames;
+    earlier?.send(5, { speaking: 1 }, 300);
+    earlier?.close(4014, 'Disconnected.');
+    b.at.clock.settle();
+    expect(deliver()).toEqual(['b sent', 'b ended']);
     expect([wire.frames.length, closeCode()]).toEqual([length, null]);
   });
 
