@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { UserSession } from '../../../actors/user/user.shell.ts';
-import { UserDelivery } from '../../../actors/user/userdelivery.ts';
+import { UserDelivery, type UserDeliveryPorts } from '../../../actors/user/userdelivery.ts';
 import { DispatchBody } from '../../../engine/fanout/body.ts';
 import { ALL_SESSIONS, directStream } from '../../../engine/fanout/direct.ts';
 import type { UserId } from '../../../protocol/ids.ts';
@@ -21,6 +21,8 @@ const CHANGE = 'CHANNEL_UPDATE';
 const SHOWN = 0.5;
 
 const STEP_MS = 50;
+/** How long the database keeps records. */
+const RECORD_AGE_MS = 60_000;
 
 const sessionOf = (sessionId: string): UserSession => ({
   ...{ sessionId, userId: USER, intents: ALL_INTENTS, bot: false, authorization: null },
@@ -36,32 +38,27 @@ function recordOf({ ownerId, n }: Pick<DeliveryPosition, 'ownerId' | 'n'>) {
   } as never;
 }
 
-/** A database that answers when the test says so. */
-function slowDatabase(clock: VirtualClock) {
+/** A database whose answers wait for the test. */
+function slowDatabase(clock: VirtualClock, ageMs: (n: number) => number) {
   const waiting: { resolve(): void; reject(fault: Error): void }[] = [];
-  const faults: unknown[] = [];
-  const settle = async (fault: Error | null) => {
-    await settled();
-    for (const { resolve, reject } of waiting.splice(0)) fault ? reject(fault) : resolve();
-    await settled();
-  };
-  return {
-    ask: () => new Promise<void>((resolve, reject) => void waiting.push({ resolve, reject })),
-    onFault: (fault: unknown) => void faults.push(fault),
-    /** Answers what was asked by now. */
-    async answer() {
-      await settle(null);
-      expect(faults).toEqual([]);
+  /** Length of the channel's stream in the database. */
+  let stored = 0;
+  const positions = () =>
+    Array.from({ length: stored }, (_, at) => ({
+      ...{ userId: USER, ownerId: CHANNEL, n: at + 1, atMs: clock.now() - ageMs(at + 1) },
+    }));
+  const store: UserDeliveryPorts['store'] = {
+    async deliveriesTo(_userIds, sinceMs) {
+      const found = positions().filter(({ atMs }) => atMs >= sinceMs);
+      await new Promise<void>((resolve, reject) => waiting.push({ resolve, reject }));
+      return found;
     },
-    /** Has each question fail for this time. */
-    async lose(forMs: number) {
-      for (let ms = 0; ms < forMs; ms += STEP_MS) {
-        await settle(new Error('no database'));
-        clock.advance(STEP_MS);
-      }
-      faults.length = 0;
-    },
+    recordsAt: async (at) => at.map(recordOf),
   };
+  const write = (n: number): void => {
+    stored = Math.max(stored, n);
+  };
+  return { store, waiting, write };
 }
 
 /**
@@ -73,33 +70,20 @@ function arrange(ageMs: (n: number) => number = () => 0) {
   const clock = new VirtualClock();
   const sessions: UserSession[] = [];
   const heard = new Map<string, number[]>();
-  const database = slowDatabase(clock);
-  /** How much of the channel's stream the database has. */
-  let stored = 0;
-  const places = () =>
-    Array.from({ length: stored }, (_, at) => ({
-      ...{ userId: USER, ownerId: CHANNEL, n: at + 1, atMs: clock.now() - ageMs(at + 1) },
-    }));
+  const faults: unknown[] = [];
+  const { store, waiting, write } = slowDatabase(clock, ageMs);
   const inboxes = new UserDelivery({
     users: { sessions: () => sessions, listeners: () => sessions },
     owns: () => true,
-    store: {
-      async deliveriesTo() {
-        await database.ask();
-        return places();
-      },
-      recordsAt: async (at) => at.map(recordOf),
-    },
+    store,
     // A home drops what is not beyond what the session has.
     deliver({ sessionId }, { origin, asOf }) {
       const had = heard.get(sessionId) ?? [];
       if (asOf) had.push(asOf.n + SHOWN);
       if (origin && origin.n > (had.at(-1) ?? 0)) had.push(origin.n);
     },
-    clock,
-    wheel: new TimerWheel(clock),
-    recordAgeMs: 60_000,
-    onFault: database.onFault,
+    ...{ clock, wheel: new TimerWheel(clock), recordAgeMs: RECORD_AGE_MS },
+    onFault: (fault) => faults.push(fault),
   });
   const make = (sessionId: string): UserSession => {
     heard.set(sessionId, []);
@@ -107,6 +91,8 @@ function arrange(ageMs: (n: number) => number = () => 0) {
   };
   return {
     ...{ inboxes, heard, clock },
+    /** How many look-ups wait for the database. */
+    lookups: () => waiting.length,
     open(sessionId: string) {
       sessions.push(make(sessionId));
       inboxes.sessionOpened(USER);
@@ -121,17 +107,33 @@ function arrange(ageMs: (n: number) => number = () => 0) {
       inboxes.rejoin(make(sessionId), [], () => Promise.reject(new Error('no answer'))),
     /** The channel sends its dispatch `n`, which implies that the one before was sent, too. */
     tell(n: number, t = CHANGE) {
-      stored = Math.max(stored, n);
+      write(n);
       const origin = { ownerId: STREAM, n, after: n - 1 };
       inboxes.deliver(USER, ALL_SESSIONS, new DispatchBody(t, { n }, 0, origin));
     },
     /** The channel shows its state after its dispatch `n`, which is stored. */
     show(n: number) {
-      stored = Math.max(stored, n);
+      write(n);
       const asOf = { ownerId: STREAM, n, after: n };
       inboxes.deliver(USER, ALL_SESSIONS, new DispatchBody('LOBBY_CREATE', { n }, 0, null, asOf));
     },
-    ...{ answer: database.answer, lose: database.lose },
+    /** Lets the database answer what it was asked by now. */
+    async answer() {
+      await settled();
+      for (const { resolve } of waiting.splice(0)) resolve();
+      await settled();
+      expect(faults).toEqual([]);
+    },
+    /** Has each look-up fail for this time. */
+    async lose(forMs: number) {
+      for (let ms = 0; ms < forMs; ms += STEP_MS) {
+        await settled();
+        for (const { reject } of waiting.splice(0)) reject(new Error('no database'));
+        await settled();
+        clock.advance(STEP_MS);
+      }
+      faults.length = 0;
+    },
   };
 }
 
@@ -266,4 +268,31 @@ test('a session that comes over while the database is lost fails, and has everyt
   // The first look-up began before the session came over.
   await answer();
   expect([early, (await rejoined).isWhole, heard.get('moved')]).toEqual(['waits', true, [1, 2]]);
+});
+
+test('dispatches beyond the bound of the queue are read from the database', async () => {
+  const { heard, open, tell, answer, lookups } = arrange();
+  open('first');
+  tell(1);
+  // The second dispatch is lost on the way.
+  tell(3);
+  await settled();
+  // The look-up began before these were stored. The queue holds 4,096 dispatches.
+  for (let n = 4; n <= 5_000; n += 1) tell(n);
+  await answer();
+  expect(heard.get('first')?.length).toBeLessThan(5_000);
+  await answer();
+  expect(heard.get('first')).toEqual(Array.from({ length: 5_000 }, (_, at) => at + 1));
+  expect(lookups()).toBe(0);
+});
+
+test('dispatches after a gap are delivered when a look-up finds no record of the gap', async () => {
+  const { heard, open, tell, answer, lookups } = arrange((n) => (n === 1 ? 0 : 2 * RECORD_AGE_MS));
+  open('first');
+  tell(1);
+  // The second dispatch is lost on the way, and its record has expired.
+  tell(3);
+  tell(4);
+  await answer();
+  expect([heard.get('first'), lookups()]).toEqual([[1, 3, 4], 0]);
 });
