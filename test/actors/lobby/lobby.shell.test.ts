@@ -1,0 +1,123 @@
+// Goal: a lobby of a shard in a cluster is sent again to sessions that may have missed dispatches which no record has.
+import { expect, test } from 'vitest';
+import { FreshLobbies } from '../../../actors/lobby/fresh.ts';
+import { lobbyMachine } from '../../../actors/lobby/lobby.machine.ts';
+import { LobbyShell } from '../../../actors/lobby/lobby.shell.ts';
+import type { AggregateOwnership } from '../../../actors/runtime/aggregateownership.ts';
+import { LoadQueue } from '../../../actors/runtime/loadqueue.ts';
+import { Registry } from '../../../actors/runtime/registry.ts';
+import { createSupervisor } from '../../../actors/runtime/supervisor.ts';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+import type { DispatchBody } from '../../../engine/fanout/body.ts';
+import type { SessionRef } from '../../../engine/fanout/direct.ts';
+import type { Reply } from '../../../engine/kernel/aggregate.ts';
+import { SYSTEM } from '../../../engine/kernel/authority.ts';
+import { INITIAL_FIELDS, type LobbyState } from '../../../engine/lobby/lobby.ts';
+import type { UserId } from '../../../protocol/ids.ts';
+import type { Commit } from '../../../storage/ports.ts';
+import { user } from '../../support/guild.ts';
+
+const LOBBY_ID = '900';
+const lobby = {
+  ...{ id: LOBBY_ID, application_id: '1001', ...INITIAL_FIELDS },
+  ...{ by_secret: true, idle_since_ms: null, linked: null },
+};
+const members = ['11', '12'].map((id) => ({
+  ...{ user: user(id), metadata: null, flags: 0, additional_name: null, joined_ms: 0 },
+}));
+
+const sessionOf = (userId: string): SessionRef => ({
+  ...{ sessionId: `s${userId}`, userId: userId as UserId, intents: 0, bot: false },
+});
+
+/** After a takeover, dispatches are addressed for this long to members without an attached session, too. */
+const NEW_MS = 60_000;
+/** A session is sent the lobby again for this long after a dispatch that is in no record. */
+const UNRECORDED_MS = 30_000;
+
+const ownership: AggregateOwnership = {
+  fenceOf: () => ({ partition: 1, epoch: 2 }),
+  decides: () => true,
+  records: async () => ({ records: [], cut: false }),
+  saveSnapshot: async () => undefined,
+  snapshot: async () => null,
+  dropSnapshot: async () => undefined,
+  loadQueue: new LoadQueue({ atOnceMax: 1, waitingMax: 100 }),
+  stream: { dispatchesMax: 100, ageMs: 60_000, bytesMax: 100_000, numbers: { high: 0 } },
+  keys: { keysMax: 100, ageMs: 60_000 },
+  onFault: (error) => {
+    throw error;
+  },
+};
+
+/** The lobby of two members, 11 and 12, which this shard takes over from another one. */
+function arrange() {
+  const clock = new VirtualClock();
+  const wheel = new TimerWheel(clock);
+  /** Dispatches of LOBBY_CREATE, by session id. */
+  const shown: string[] = [];
+  /** Users to whom dispatches were addressed by their ids. */
+  const addressed: string[] = [];
+  const routeTo = (ref: SessionRef) => ({
+    ...ref,
+    deliver: ({ t }: DispatchBody) => void (t === 'LOBBY_CREATE' && shown.push(ref.sessionId)),
+  });
+  const ports = {
+    writer: {
+      depth: 0,
+      flush: async () => undefined,
+      commit: ({ done }: Commit) => queueMicrotask(() => done(null)),
+    },
+    ...{ clock, wheel, ownership, rulesMs: null, nextId: () => '1' },
+    tap: { listening: false, see: () => undefined },
+    lobbies: { load: async () => ({ lobby, members }), message: async () => null },
+    ...{ fresh: new FreshLobbies(), messageWindowMax: 100, games: { get: () => undefined } },
+    toEach: (to: readonly (readonly [string, unknown])[]) => ({
+      ...sessionOf('0'),
+      deliver: () => void addressed.push(...to.map(([userId]) => userId)),
+    }),
+    route: routeTo,
+  };
+  const registry = new Registry<LobbyState, LobbyShell>({
+    machine: lobbyMachine,
+    makeShell: (id, send) => new LobbyShell(id, ports as never, send),
+    ...{ backlogMax: 100, idleMs: 1e9, supervisor: createSupervisor(), clock, wheel },
+    onBug: (_id, error) => {
+      throw error;
+    },
+  });
+  /** Attaches the user's session after the user was moved to another shard; returns the sessions that are sent the lobby. */
+  const attachMoved = async (userId: string): Promise<string[]> => {
+    const own = sessionOf(userId);
+    const input = { userId: own.userId, sessions: [own], announce: false, areBack: true };
+    await new Promise<Reply<unknown>>((resolve, reject) =>
+      registry.workWith(LOBBY_ID, (shell) => shell.command('attachSessions', input, SYSTEM, resolve, reject)),
+    );
+    return shown.splice(0);
+  };
+  return { clock, attachMoved, addressed };
+}
+
+test('a session is sent the lobby when its member was addressed with a dispatch that no record has', async () => {
+  const { attachMoved, addressed } = arrange();
+  expect(await attachMoved('11')).toEqual([]);
+  // The owner of 12 has no session of the user yet, and drops the dispatch of the connection of 11.
+  expect(new Set(addressed)).toEqual(new Set(['12']));
+  expect(await attachMoved('12')).toEqual(['s12']);
+});
+
+test('an attached session is sent the lobby again within 30 seconds after a dispatch that no record has', async () => {
+  const shownAfter = async (delayMs: number): Promise<string[]> => {
+    const { clock, attachMoved } = arrange();
+    await attachMoved('12');
+    clock.advance(NEW_MS);
+    expect(await attachMoved('12')).toEqual([]);
+    // The session of 12 is sent the connection of 11.
+    await attachMoved('11');
+    clock.advance(delayMs);
+    return attachMoved('12');
+  };
+  expect(await shownAfter(UNRECORDED_MS - 1)).toEqual(['s12']);
+  expect(await shownAfter(UNRECORDED_MS)).toEqual([]);
+});
