@@ -4,6 +4,7 @@ import { HERE } from '../../../actors/placement/routing.ts';
 import { Lifetime } from '../../../actors/runtime/clock.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+import { type ActivityInstance, idOf } from '../../../engine/activity/instance.ts';
 import { NotServed } from '../../../protocol/faults.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
@@ -64,6 +65,30 @@ test('the takeover is repeated until the database answers, later and later', asy
     .slice(1)
     .map((atMs, index) => atMs - (index === 0 ? startedMs : (attempts[index] ?? 0)));
   expect(gaps.map((ms) => Math.floor(ms / 1_000))).toEqual([0, 1, 2, 4]);
+});
+
+test('a shard to which an owner returns serves the activities that another shard stored meanwhile', async () => {
+  const at = { ownerId: '2', guildId: '2', channelId: '5', applicationId: '3' } as const;
+  const connections = [{ userId: '4', connectionId: 'a', untilMs: 0 }];
+  const [before, after] = ['900', '901'].map((launchId) => ({ ...at, launchId, connections })) as never[];
+  const moves: ((isMoved: (id: string) => boolean) => void)[] = [];
+  const rows: ActivityInstance[] = [before!];
+  const ports = {
+    storage: { activities: { owners: async () => ['2'], ofOwner: async () => [...rows] } },
+    routing: { ...HERE, onMoved: (run: (typeof moves)[number]) => moves.push(run) },
+    ...{ wheel, scope: new Lifetime(clock) },
+    nowMs: () => clock.now(),
+    onFault: () => undefined,
+  };
+  const { find } = startRunningActivities(ports as never);
+  const served = async () =>
+    (await Promise.all([before!, after!].map((one) => find('3' as never, idOf(one))))).map(Boolean);
+  await pass(100);
+  expect(await served()).toEqual([true, false]);
+  rows.splice(0, 1, after!);
+  for (const move of moves) move((id) => id === '2');
+  await pass(100);
+  expect(await served()).toEqual([false, true]);
 });
 
 test('a change is not stored while the guild is overloaded, and is stored without being shown when the guild was deleted', async () => {
