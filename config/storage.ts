@@ -25,7 +25,7 @@ export const STORAGE = {
     5_000,
     'ms',
     [0, MINUTE_MS],
-    'How long commits and reads are repeated after the connection to PostgreSQL was lost. Requests wait meanwhile; then they are answered 503, and guilds that were being written to become unavailable until the database answers.',
+    'How long commits and reads are repeated after the connection to PostgreSQL was lost. Requests wait meanwhile; then they are answered 503 until the database answers.',
   ),
   s3_endpoint: optional(
     'a URL such as https://s3.example.org',
