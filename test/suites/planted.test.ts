@@ -18,9 +18,15 @@ let clean: readonly number[];
 /** The rule that was broken first, null: none was, and how many seeds that took. */
 const hunted = new Map<string, { readonly rule: string | null; readonly seeds: number }>();
 
-async function hunt({ name, features }: Patch): Promise<void> {
+async function hunt({ name, features, outages }: Patch): Promise<void> {
   const reports: SeedReport[] = [];
-  const run = { seeds: clean, planted: name, untilFailure: true, ...(features && { features }) };
+  const run = {
+    seeds: clean,
+    planted: name,
+    untilFailure: true,
+    ...(outages && { outages }),
+    ...(features && { features }),
+  };
   await seedsThere(main, run, (report) => void reports.push(report));
   const rule = reports.at(-1)?.violations[0]?.rule ?? null;
   hunted.set(name, { rule, seeds: reports.length });

@@ -8,6 +8,7 @@ import type { Variant } from '../sim/run.ts';
 const SEEDS = 1_000;
 const PREEMPTED = 100;
 const FLEETING = 100;
+const OUTAGES = 100;
 /** Seeds that are run once more. */
 const REPEATED = 20;
 const JOBS = 2;
@@ -56,6 +57,14 @@ it(`a cluster breaks no rule in ${FLEETING} seeds of owners that stay for millis
   const reports = await reportsOf(FLEETING, { fleeting: true });
   expect(failures(reports, ' --fleeting')).toEqual([]);
   expect(reports).toHaveLength(FLEETING);
+});
+
+it(`a cluster breaks no rule in ${OUTAGES} seeds of a database that is lost for seconds`, {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const reports = await reportsOf(OUTAGES, { outages: true });
+  expect(failures(reports, ' --outages')).toEqual([]);
+  expect(reports).toHaveLength(OUTAGES);
 });
 
 it('a simulation of one seed has the same result each time', { timeout: TIMEOUT_MS }, async () => {

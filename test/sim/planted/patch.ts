@@ -8,6 +8,8 @@ interface Bug {
   readonly about: string;
   /** The features of every seed, for a bug that few seeds show. */
   readonly features?: readonly Feature[];
+  /** The database is lost in every seed. */
+  readonly outages?: boolean;
 }
 
 /**

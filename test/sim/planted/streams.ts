@@ -50,4 +50,22 @@ export const STREAMS: readonly Patch[] = [
     from: 'ports().clusterSessions?.guildReleased(guildId, n)',
     to: 'undefined',
   },
+  {
+    name: 'streams-lost-unsaid',
+    about: 'The shards of sessions are not notified that the actor of their guild has failed.',
+    file: 'actors/cluster/delivery/membership.ts',
+    kind: 'expression',
+    from: 'clusterSessions.guildLost(guildId, n)',
+    to: 'undefined',
+    outages: true,
+  },
+  {
+    name: 'streams-lost-early',
+    about: 'The sessions of a guild whose actor has failed continue from an earlier position.',
+    file: 'actors/cluster/delivery/sessions.ts',
+    kind: 'expression',
+    from: 'subscriptions.guildLost(guildId, null, n)',
+    to: 'subscriptions.guildLost(guildId, null, 0)',
+    outages: true,
+  },
 ];
