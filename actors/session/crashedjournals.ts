@@ -2,6 +2,7 @@ import type { IndexedSession, RecoveredSession } from '../../engine/session/jour
 import { JournalIndex } from '../../engine/session/journal.index.ts';
 import { readDispatch, wordsOf } from '../../engine/session/journal.ts';
 import { isSamePrincipal, type MissedFrame, type SessionClaim } from '../../engine/session/record.ts';
+import { NotServed } from '../../protocol/faults.ts';
 import { dropOldest } from '../../protocol/oldest.ts';
 import type { ClaimedSession, JournalFolder, JournalStore } from '../../storage/journal/port.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -181,12 +182,19 @@ export class CrashedJournals {
     return { kind: 'taken', record };
   }
 
-  /** Reads a cached segment again when it is shorter than the index: a shard that was considered crashed may still write. */
+  /**
+   * Reads a cached segment again when it is shorter than the index: a shard that was considered crashed may still write.
+   *
+   * @throws NotServed when that shard has deleted the segment since: the journal is read again for the next request.
+   */
   async #content(folder: JournalFolder, segment: number, from: number, to: number): Promise<Buffer> {
     const cached = await this.#segment(folder, segment);
     if (cached.length >= to) return cached.subarray(from, to);
     this.#segments.delete(`${nameOf(folder)}/${segment}`);
-    return (await this.#segment(folder, segment)).subarray(from, to);
+    const read = await this.#segment(folder, segment);
+    if (read.length >= to) return read.subarray(from, to);
+    this.#journals.delete(nameOf(folder));
+    throw new NotServed('The journal of the session has changed.');
   }
 
   #segment(folder: JournalFolder, segment: number): Promise<Buffer> {

@@ -196,6 +196,16 @@ describe('a session in the journal of an ended run', () => {
     expect((await moved.take(1, 2, { claimKey: 'other' })).kind).toBe('unknown');
     expect((await moved.take(1, 2, { claimKey: 'key' })).kind).toBe('taken');
   });
+
+  it('is refused when a segment was deleted since it was read, and is too old for the next request', async () => {
+    const { write, writer, take } = written();
+    expect((await take(2, 0)).kind).toBe('unknown');
+    writer.rotate();
+    write(writer, session(1, 2), say('three', 1));
+    writer.drop();
+    await expect(take(1, 0)).rejects.toThrow('The journal of the session has changed.');
+    expect(await take(1, 0)).toEqual({ kind: 'seqTooOld' });
+  });
 });
 
 describe('the journals of ended runs', () => {
