@@ -380,6 +380,7 @@ const REQUESTED: Record<string, readonly [Partial<PendingSubscription>, Partial<
       released: ['requested current 1:50 for first in 7'],
       releasedEarlier: ['requested current 1:10 for first in 7'],
       otherReleased: ['requested current 1:10 for first under 1 in 7'],
+      replaced: ['requested current 1:45 for first in 7'],
       unavailable: ['waiting unavailable for first under 1', 'dropCursor', 'retry'],
       memberRemoved: LEFT,
       removedByOther: ['requested current 1:10 for first under 1 in 7'],
@@ -387,11 +388,15 @@ const REQUESTED: Record<string, readonly [Partial<PendingSubscription>, Partial<
   ],
   'removed 1:10 under 1': [
     { client: { kind: 'removed', n: numberOf(1, 10) }, waiter: null, deliveredUnder: 1 },
-    { released: ['requested removed 1:50 in 7'] },
+    { released: ['requested removed 1:50 in 7'], replaced: ['requested removed 1:45 in 7'] },
   ],
   'nothing under 1': [
     { client: { kind: 'nothing' }, waiter: null, deliveredUnder: 1 },
-    { released: ['requested nothing in 7'], memberRemoved: ['absent', 'dropCursor'] },
+    {
+      released: ['requested nothing in 7'],
+      replaced: ['requested nothing in 7'],
+      memberRemoved: ['absent', 'dropCursor'],
+    },
   ],
 };
 
