@@ -338,7 +338,8 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   }
 
   protected ended(_guild: Guild, ending: Ending): void {
-    this.#voiceMembers.end(ending === 'moved');
+    // The snapshot of voice is restored, also here.
+    this.#voiceMembers.end(ending === 'moved' || ending === 'interrupted');
     this.#strandedCheck?.cancel();
     this.#subscribed.memberLists.end();
     void this.#voice?.end();

@@ -385,10 +385,11 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     this.#due?.timer.cancel();
     this.#game?.close('stopped');
     if (ending === 'deleted') return;
-    const hasMoved = ending === 'moved';
+    // Sessions report their voice states to the next owner, or to this one again.
+    const continues = ending === 'moved' || ending === 'interrupted';
     if (state.voiceStates.size > 0 || this.#isCallRunning)
-      this.#ports.voiceListener().ended(this.id, hasMoved ? 'lobby' : undefined);
-    if (hasMoved) return;
+      this.#ports.voiceListener().ended(this.id, continues ? 'lobby' : undefined);
+    if (ending === 'moved') return;
     const sessions = [...state.sessions.values()];
     if (sessions.length > 0) this.#ports.listener.lost(this.id, sessions);
   }

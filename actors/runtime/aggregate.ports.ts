@@ -44,10 +44,10 @@ export interface OutgoingDispatch {
 }
 
 /**
- * The consequence of an actor's end for its dependents: another owner continues; the aggregate exists no more;
- * neither.
+ * The consequence of an actor's end for its dependents: another owner continues; this owner does, after a commit failed; the
+ * aggregate exists no more; none of these.
  */
-export type Ending = 'moved' | 'deleted' | 'released';
+export type Ending = 'moved' | 'interrupted' | 'deleted' | 'released';
 
 /** The notifications of listeners about durable facts: one row for each type that concerns a listener. */
 export type Notifications<Fact extends { readonly type: string }, Source> = {

@@ -251,7 +251,13 @@ export abstract class AggregateShell<
     const sentence =
       why === 'moved' ? 'The aggregate has moved to another shard.' : 'The aggregate was released.';
     const fault = 'fault' in end ? end.fault : new LinkFault('lost', sentence);
-    this.#end(fault, why === 'gone' ? 'deleted' : why === 'moved' || why === 'stale' ? 'moved' : 'released');
+    this.#end(fault, this.#endingOf(why));
+  }
+
+  #endingOf(why: End['why']): Ending {
+    if (why === 'gone') return 'deleted';
+    if (why === 'moved' || why === 'stale') return 'moved';
+    return why === 'failed' && this.ownership ? 'interrupted' : 'released';
   }
 
   crashed(error: Error): void {

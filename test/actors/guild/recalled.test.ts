@@ -83,6 +83,22 @@ describe('an owner that hands its guild over', () => {
   });
 });
 
+describe('an owner whose commit fails', () => {
+  it('continues the calls of the guild, whose members join them once more when their sessions return', async () => {
+    await joinVoice();
+    const { owner } = guild;
+    const failing = guild.say(SQUARE, 'in vain');
+    await settleAll();
+    for (const commit of owner.waiting.splice(0)) commit.done(new Error('The disk is gone.'));
+    await expect(failing).rejects.toThrow('The disk is gone.');
+    expect([owner.seats, owner.lost]).toEqual([[`+${ANN}`, 'moved'], ['a1']]);
+    const back = new FollowingSession('a1', ANN);
+    await guild.enter([back]);
+    await settleAll();
+    expect(owner.seats).toEqual([`+${ANN}`, 'moved', `+${ANN}`]);
+  });
+});
+
 describe('the snapshot of who is in voice', () => {
   const writtenMs = async (afterMs: number) => {
     guild.clock.advance(afterMs);
