@@ -51,20 +51,39 @@ interface Past {
 /**
  * Whether the client may know other channels than its session can see now. A session that may have missed CHANNEL_CREATE or
  * CHANNEL_DELETE is sent the guild again.
+ *
+ * Cost: one pass over the stream for all of them, and for each session the few dispatches that change what is seen.
  */
-export function isStale(guild: Guild, session: Returning, past: Past): boolean {
-  const { subscriber, after } = session;
-  const dispatches = after === null ? 'tooOld' : past.stream.since(after);
-  if (after === null || dispatches === 'tooOld') return false;
-  if (past.stream.isOrphan(after)) return true;
-  const isKnown = isSightKnown(session, past);
-  return dispatches.some(
-    (each) =>
-      (dispatchRow(each.t).membership === 'left' && userIdOf(each.d) === subscriber.userId) ||
-      (!isKnown &&
-        (mayChangeSight(guild, subscriber.userId, each) || mayBeForUser(guild, subscriber.userId, each))),
-  );
+export function staleness(
+  guild: Guild,
+  returning: readonly Returning[],
+  past: Past,
+): (session: Returning) => boolean {
+  const { stream } = past;
+  const kept = returning.flatMap(({ after }) => (after !== null && after >= stream.floor ? [after] : []));
+  const dispatches = kept.length === 0 ? [] : stream.since(Math.min(...kept));
+  const changes = dispatches === 'tooOld' ? [] : dispatches.filter(changesClients);
+  return (session) => {
+    const { subscriber, after } = session;
+    if (after === null || after < stream.floor) return false;
+    if (stream.isOrphan(after)) return true;
+    const { userId } = subscriber;
+    const isKnown = isSightKnown(session, past);
+    return changes.some(
+      (each) =>
+        each.n > after &&
+        ((dispatchRow(each.t).membership === 'left' && userIdOf(each.d) === userId) ||
+          (!isKnown && (mayChangeSight(guild, userId, each) || mayBeForUser(guild, userId, each)))),
+    );
+  };
 }
+
+/** Whether a dispatch may make some session stale. */
+const changesClients = (dispatch: StreamDispatch): boolean =>
+  dispatchRow(dispatch.t).membership === 'left' || changesSight(dispatch) || FOR_USERS.has(dispatch.t);
+
+/** See `mayBeForUser`. */
+const FOR_USERS: ReadonlySet<string> = new Set(['THREAD_DELETE', 'GUILD_SCHEDULED_EVENT_DELETE']);
 
 /**
  * Whether the deletion of a private thread, or of an event that was moved, concerned the user although it does not name the user: it names

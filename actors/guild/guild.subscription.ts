@@ -14,7 +14,7 @@ import type { Work } from '../runtime/resident.machine.ts';
 import type { DispatchStream } from '../runtime/stream.ts';
 import { missingOr } from '../runtime/work.ts';
 import type { GuildMemberLists } from './guild.memberlists.ts';
-import { isStale, missed, missedThreads, type SubscriptionDispatch } from './guild.missed.ts';
+import { missed, missedThreads, type SubscriptionDispatch, staleness } from './guild.missed.ts';
 
 /** A session that may end while it is being subscribed. */
 export interface Subscribing extends Recipient {
@@ -103,7 +103,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       }
       const past = stream && { stream, subscribedAt: ports.subscribedAt };
       const catchUp = past ? missed(guild, behind, past, nowMs) : [];
-      const stale = past ? behind.filter((each) => isStale(guild, each, past)) : [];
+      const stale = past ? behind.filter(staleness(guild, behind, past)) : [];
       const withdrawn = stream && stale.length > 0 ? unavailable(guild, stale, stream) : [];
       if (withdrawn.length > 0) stream?.next();
       const shown = arrived.filter((each) => isShownTo(each, { stream, behind, stale, shown: ports.shown }));
@@ -161,19 +161,28 @@ function deliverAll(all: readonly SubscriptionDispatch[], { body }: Pick<Ports, 
 }
 
 /**
- * The subscribers' members and join requests, and the threads of what they may have missed. Sessions that receive presences get all members of a guild that is not large:
- * these are read once, and the client requests members that are evicted from the window before the payload is built.
+ * The subscribers' members and join requests, and the threads of what they may have missed. Sessions that receive presences, and are
+ * sent the guild, get all members of a guild that is not large: these are read once, and the client requests members that are
+ * evicted from the window before the payload is built.
  */
-function needsOf(entering: readonly Entering[], { stream }: Pick<Ports, 'stream'>): (guild: Guild) => Needs {
+function needsOf(
+  entering: readonly Entering[],
+  ports: Pick<Ports, 'stream' | 'subscribedAt'>,
+): (guild: Guild) => Needs {
   const members = entering.map(({ subscriber }) => subscriber.userId);
-  const shown = entering.filter(({ subscriber, after }) => after === null && receivesPresences(subscriber));
-  let everyoneUpTo = Math.max(0, ...shown.map(({ largeThreshold }) => largeThreshold));
+  const receiving = entering.filter(({ subscriber }) => receivesPresences(subscriber));
+  let readUpTo = 0;
   return (guild) => {
-    const threads = missedThreads(guild, entering, stream());
+    const stream = ports.stream();
+    const threads = missedThreads(guild, entering, stream);
     const own = { ...withRequests(guild, members), threads };
-    const needs = everyoneUpTo > 0 ? { ...own, everyoneUpTo } : own;
-    everyoneUpTo = 0;
-    return needs;
+    const isStale = stream && staleness(guild, receiving, { stream, subscribedAt: ports.subscribedAt });
+    const shown = receiving.filter((each) => each.after === null || isStale?.(each));
+    const everyoneUpTo = Math.max(0, ...shown.map(({ largeThreshold }) => largeThreshold));
+    if (everyoneUpTo <= readUpTo) return own;
+    // What the members may see is known only when they are read, and then more sessions may be sent the guild.
+    readUpTo = everyoneUpTo;
+    return { ...own, everyoneUpTo };
   };
 }
 

@@ -97,5 +97,7 @@ describe('a session that comes back', () => {
     await entered(away);
     expect(away.received.map(({ t }) => t)).toEqual(['MESSAGE_CREATE', 'GUILD_DELETE', 'GUILD_CREATE']);
     expect(away.messages).toEqual(['missed']);
+    const created = away.received.at(-1)?.d as { member_count: number; members: object[] };
+    expect(created.members).toHaveLength(3);
   });
 });
