@@ -100,6 +100,13 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       new VoiceSnapshotWriter({ wheel, write: () => this.#voiceSnapshot(), onFault: this.ownership.onFault });
   }
 
+  /** For the next actor here: the database may have lost the snapshot. */
+  #keepVoice(guild: Guild): void {
+    const { ownership, epoch, id: ownerId } = this;
+    if (!ownership || !epoch || guild.voiceStates.size === 0) return;
+    ownership.keepHere({ ownerId, fence: epoch.fence, data: voiceHandoverStateOf(guild, epoch.stream) });
+  }
+
   /** @returns Whether the snapshot must be refreshed. */
   async #voiceSnapshot(): Promise<boolean> {
     const { state: guild, ownership, epoch } = this;
@@ -337,9 +344,9 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     );
   }
 
-  protected ended(_guild: Guild, ending: Ending): void {
-    // The snapshot of voice is restored, also here.
+  protected ended(guild: Guild, ending: Ending): void {
     this.#voiceMembers.end(ending === 'moved' || ending === 'interrupted');
+    if (ending === 'interrupted') this.#keepVoice(guild);
     this.#strandedCheck?.cancel();
     this.#subscribed.memberLists.end();
     void this.#voice?.end();

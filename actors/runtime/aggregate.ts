@@ -251,13 +251,7 @@ export abstract class AggregateShell<
     const sentence =
       why === 'moved' ? 'The aggregate has moved to another shard.' : 'The aggregate was released.';
     const fault = 'fault' in end ? end.fault : new LinkFault('lost', sentence);
-    this.#end(fault, this.#endingOf(why));
-  }
-
-  #endingOf(why: End['why']): Ending {
-    if (why === 'gone') return 'deleted';
-    if (why === 'moved' || why === 'stale') return 'moved';
-    return why === 'failed' && this.ownership ? 'interrupted' : 'released';
+    this.#end(fault, endingOf(why, this.ownership !== null));
   }
 
   crashed(error: Error): void {
@@ -452,6 +446,12 @@ export abstract class AggregateShell<
     this.epoch?.keys.end(error);
     if (state) this.ended(state, ending);
   }
+}
+
+function endingOf(why: End['why'], isOwned: boolean): Ending {
+  if (why === 'gone') return 'deleted';
+  if (why === 'moved' || why === 'stale') return 'moved';
+  return why === 'failed' && isOwned ? 'interrupted' : 'released';
 }
 
 const NOT_DELIVERED: readonly RecordedDispatch[] = [];

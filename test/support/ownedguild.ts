@@ -261,6 +261,8 @@ class Owner {
   }
 
   readonly #rows: Rows;
+  /** What an actor that failed has kept for the next one here. */
+  #kept: string | null = null;
 
   #ownership(world: OwnedGuild): AggregateOwnership {
     const { rows, clock } = world;
@@ -276,7 +278,13 @@ class Owner {
         if (fence.epoch !== rows.epoch) throw new NotServed('stale');
         rows.snapshot = { atMs: clock.now(), data: JSON.stringify(data) };
       },
-      snapshot: async () => rows.snapshot && JSON.parse(rows.snapshot.data),
+      keepHere: ({ data }) => {
+        this.#kept = JSON.stringify(data);
+      },
+      snapshot: async () => {
+        const data = this.#kept ?? rows.snapshot?.data;
+        return data === undefined ? null : JSON.parse(data);
+      },
       dropSnapshot: async () => {
         rows.snapshot = null;
       },
