@@ -1,5 +1,5 @@
 // Goal: waiting subscriptions are requested in bounded batches, and requests that fail are repeated with growing delays.
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { LinkFault, NotServed } from '../../../../protocol/faults.ts';
 import { followedGuild, GUILD, numberOf } from '../../../support/followedguild.ts';
 
@@ -72,6 +72,16 @@ describe('the request of waiting subscriptions', () => {
     await (await instance.asked()).answer(AWAY);
     await askedAfter(instance, 100);
   });
+
+  it('is repeated after the first delay again when the guild has another owner', async () => {
+    const { instance } = await subscribing();
+    await (await instance.asked()).answer(AWAY);
+    await (await askedAfter(instance, 100)).answer(AWAY);
+    await (await askedAfter(instance, 200)).answer(AWAY);
+    await instance.own('b', 2);
+    await (await instance.asked()).answer(AWAY);
+    expect((await askedAfter(instance, 100)).to).toBe('b');
+  });
 });
 
 describe('a guild whose owner does not answer', () => {
@@ -87,5 +97,35 @@ describe('a guild whose owner does not answer', () => {
     await (await instance.asked()).answer(fault);
     expect(instance.heard(entered)).toEqual(received);
     expect((await askedAfter(instance, 100)).to).toBe('b');
+  });
+
+  /** A caller whose session does not have the guild, and the first request for it. */
+  async function joining() {
+    const instance = followedGuild();
+    await instance.own('a');
+    const failed = vi.fn();
+    instance.followed.subscribe(instance.enter('one'), GUILD, null).catch(failed);
+    return { instance, failed, question: await instance.asked() };
+  }
+
+  it.each([
+    ['its link broke', new LinkFault('lost', 'The link broke.')],
+    ['no shard serves it', AWAY],
+  ])('keeps a caller without the guild waiting for ten seconds when %s', async (_how, fault) => {
+    const { instance, failed, question } = await joining();
+    await question.answer(fault);
+    for (const delayMs of [100, 200, 400, 800, 1600, 2500, 2500, 2500]) {
+      expect(failed).not.toHaveBeenCalled();
+      await (await askedAfter(instance, delayMs)).answer(fault);
+    }
+    expect(instance.clock.monotonic()).toBe(10_600);
+    expect(failed.mock.calls).toEqual([[fault]]);
+  });
+
+  it('fails a caller without the guild at once when the guild itself failed', async () => {
+    const { failed, question } = await joining();
+    const fault = new Error('a bug');
+    await question.answer(fault);
+    expect(failed.mock.calls).toEqual([[fault]]);
   });
 });
