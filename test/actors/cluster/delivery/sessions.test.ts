@@ -8,6 +8,7 @@ import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
 import type { LiveSession } from '../../../../actors/session/backend.ts';
 import type { DispatchBody } from '../../../../engine/fanout/body.ts';
+import { NotServed } from '../../../../protocol/faults.ts';
 import type { GuildId } from '../../../../protocol/ids.ts';
 import { scriptedOwners } from '../../../support/scriptedowners.ts';
 
@@ -37,8 +38,12 @@ function subscribedFrom(call: (method: string, args: readonly unknown[]) => unkn
   ]);
 }
 
-/** Shard `self`, whose sessions are of a user and in a guild of shard `other`, and what it sends there. */
-function arrange() {
+/**
+ * Shard `self`, whose sessions are of a user and in a guild of shard `other`, and what it sends there.
+ *
+ * @param enter Answers requests to the guild of shard `self`.
+ */
+function arrange(enter: (guildId: GuildId) => Promise<Subscribed[]> = async () => ['member']) {
   const clock = new VirtualClock();
   const { ownership, shards, give } = scriptedOwners();
   shards.push({ id: 'other', instance: 'other#1' } as ShardInfo);
@@ -68,7 +73,7 @@ function arrange() {
     ...{ cluster: { ownership, router }, links: { onBroken: () => undefined }, direct: null, clock },
     ...{ wheel: new TimerWheel(clock), lifetime: new Lifetime(clock), resumeWindowMs: 60_000 },
     guilds: {
-      enter: async () => ['member'],
+      enter,
       unsubscribe: (guildId: GuildId, { sessionId }: LiveSession) => unsubscribed.push([guildId, sessionId]),
     },
     noSubscribers: (...all: readonly unknown[]) => unsubscribed.push(all),
@@ -214,5 +219,28 @@ describe('a session that received a guild of another shard as unavailable', () =
     call('localSessions.guildLoaded', [GUILD]);
     await turn();
     expect(asked).toEqual([['other', 'remoteSessions.subscribe']]);
+  });
+});
+
+describe('a session that waits for a guild of its own shard', () => {
+  it('is subscribed again as soon as the lost guild is loaded', async () => {
+    const requested: GuildId[] = [];
+    let isReadable = true;
+    const { backend, session, sessions } = arrange(async (guildId) => {
+      requested.push(guildId);
+      if (!isReadable) throw new NotServed('The guild cannot be read.');
+      return ['member'];
+    });
+    await backend.open(session);
+    await backend.subscribe(session, OWN_GUILD);
+    await turn();
+    isReadable = false;
+    sessions.guildLost(OWN_GUILD, baseOf(1) + 5);
+    await turn();
+    expect(requested).toEqual([OWN_GUILD, OWN_GUILD]);
+    isReadable = true;
+    sessions.guildLoaded(OWN_GUILD);
+    await turn();
+    expect(requested).toEqual([OWN_GUILD, OWN_GUILD, OWN_GUILD]);
   });
 });
