@@ -1,5 +1,8 @@
 // Goal: a session that comes back to a guild knows it as those do who were there all the time.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { missedThreads } from '../../../actors/guild/guild.missed.ts';
+import { DispatchStream } from '../../../actors/runtime/stream.ts';
+import { buildGuild, channel, GUILD_ID, id } from '../../support/guild.ts';
 import { ANN, BOB, FollowingSession, OwnedGuild, SQUARE, settleAll } from '../../support/ownedguild.ts';
 
 let guild: OwnedGuild;
@@ -99,5 +102,27 @@ describe('a session that comes back', () => {
     expect(away.messages).toEqual(['missed']);
     const created = away.received.at(-1)?.d as { member_count: number; members: object[] };
     expect(created.members).toHaveLength(3);
+  });
+});
+
+describe('the archived threads that are read for returning sessions', () => {
+  const [EVICTED, RECEIVED, MISSED] = ['50', '51', '52'] as const;
+  const stream = new DispatchStream(GUILD_ID, 1, {
+    ...{ dispatchesMax: 3, ageMs: 1e9, bytesMax: 1e9, numbers: { high: 0 } },
+  });
+  const [, received] = [EVICTED, RECEIVED, MISSED, SQUARE].map((channelId) =>
+    stream.add({ t: 'MESSAGE_CREATE', d: {}, to: { kind: 'channel', channelId: id(channelId) } }, 0),
+  );
+  const returning = { after: received?.n ?? 0 };
+  const newcomer = { after: null };
+  const loaded = buildGuild({ channels: [channel(SQUARE)] });
+
+  it.each([
+    ['are those of the dispatches that a session missed', [returning], [MISSED]],
+    ['are the same when a new session is subscribed with it', [returning, newcomer], [MISSED]],
+    ['are none for a new session', [newcomer], []],
+    ['are none for a session whose position was evicted', [{ after: 1 }], []],
+  ])('%s', (_what, sessions, expected) => {
+    expect(missedThreads(loaded, sessions, stream)).toEqual(expected);
   });
 });
