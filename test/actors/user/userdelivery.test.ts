@@ -97,10 +97,10 @@ function arrange(ageMs: (n: number) => number = () => 0) {
       sessions.push(make(sessionId));
       inboxes.sessionOpened(USER);
     },
-    /** Comes over from another owner or home, where it has heard the stream up to `n`. */
-    rejoin(sessionId: string, n: number) {
+    /** Rejoins with the stream up to `n`; the session is open once `reopened` resolves. */
+    rejoin(sessionId: string, n: number, reopened = Promise.resolve()) {
       const session = make(sessionId);
-      return inboxes.rejoin(session, [[STREAM, n]], async () => sessions.push(session));
+      return inboxes.rejoin(session, [[STREAM, n]], async () => [sessions.push(session), await reopened]);
     },
     /** Its owner or home does not answer. */
     rejoinInVain: (sessionId: string) =>
@@ -159,6 +159,25 @@ test('a session that arrives during a gap lookup receives its missed dispatches 
   tell(9);
   expect(heard.get('second')).toEqual([5, 6, 7, 8, 9]);
   expect(heard.get('first')).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+});
+
+test('a session that is being reopened during a gap lookup receives its missed dispatches in order', async () => {
+  const { heard, open, rejoin, tell, answer } = arrange();
+  open('first');
+  for (const n of [1, 2, 4]) tell(n);
+  let reopen = () => {};
+  const reopened = new Promise<void>((resolve) => {
+    reopen = resolve;
+  });
+  const rejoined = rejoin('second', 1, reopened);
+  // This look-up finds the third dispatch, which must not precede the second one.
+  await answer();
+  expect(heard.get('second')).toEqual([]);
+  reopen();
+  await answer();
+  expect((await rejoined).isWhole).toBe(true);
+  expect(heard.get('second')).toEqual([2, 3, 4]);
+  expect(heard.get('first')).toEqual([1, 2, 3, 4]);
 });
 
 test('dispatches that were decided long before their commit are delivered in order', async () => {
@@ -268,6 +287,22 @@ test('a session that comes over while the database is lost fails, and has everyt
   // The first look-up began before the session came over.
   await answer();
   expect([early, (await rejoined).isWhole, heard.get('moved')]).toEqual(['waits', true, [1, 2]]);
+});
+
+test('a session that rejoins again while the database is lost waits for as many attempts as before', async () => {
+  const { rejoin, lose } = arrange();
+  for (const attempt of ['first', 'second']) {
+    let isFailed = false;
+    const failed = expect(rejoin('moved', 0)).rejects.toThrow('no database');
+    void failed.then(() => {
+      isFailed = true;
+    });
+    await lose(4_500);
+    expect(isFailed, attempt).toBe(false);
+    await lose(500);
+    expect(isFailed, attempt).toBe(true);
+    await failed;
+  }
 });
 
 test('dispatches beyond the bound of the queue are read from the database', async () => {
