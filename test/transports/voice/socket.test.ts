@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { VOICE_CLOSE } from '../../../protocol/voice.ts';
+import { VoiceSocket } from '../../../transports/voice/socket.ts';
 import { arrange, IDENTIFY } from './harness.ts';
 
 describe('a voice connection', () => {
@@ -408,6 +409,29 @@ describe('a voice session', () => {
     say(0, IDENTIFY);
     expect(closeCode()).toBe(4015);
     expect(faults).toHaveLength(1);
+  });
+});
+
+describe('a client that is closed with the code of a rejected IDENTIFY', () => {
+  it.each([
+    ['counts as refused by the shard that rejected it', 'here', 1],
+    ['does not count as refused by a shard that relays it', { received() {}, closed() {} }, 0],
+  ] as const)('%s', (_what, relay, times) => {
+    const refused: VoiceSocket[] = [];
+    const relays = { open: () => relay };
+    const { socket, say, closeCode } = arrange({
+      open: (version, host) =>
+        new VoiceSocket(
+          '127.0.0.1',
+          version,
+          { ...host, onRefused: (each) => void refused.push(each) },
+          relays,
+        ),
+    });
+    say(0, { ...IDENTIFY, token: 'forged' });
+    socket.close(4004, 'No.');
+    expect(closeCode()).toBe(4004);
+    expect(refused).toHaveLength(times);
   });
 });
 
