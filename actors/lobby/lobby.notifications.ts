@@ -29,6 +29,8 @@ export interface LobbyListener {
   deleted(lobbyId: ChannelId, link: LobbyLink | null): void;
   /** The actor ended with these sessions attached: its successor takes them over. */
   lost(lobbyId: ChannelId, sessions: readonly SessionRef[]): void;
+  /** The lobby is in memory, for the first time or once more. */
+  loaded?(lobbyId: ChannelId): void;
 }
 
 /** The lobby as the rows see it. */

@@ -142,6 +142,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     const untilMs = this.#ports.clock.now() + NEW_MS;
     if (this.epoch !== null) for (const id of state.members.keys()) this.#unattached.set(id, untilMs);
     this.#play(state);
+    this.#ports.listener.loaded?.(this.id);
   }
 
   /** Starts the game that the lobby's settings name, and ends a game that they no longer name. */

@@ -29,7 +29,7 @@ import { Deadlines } from './deadlines.ts';
 import { extensionOperations } from './extensions.ts';
 import { Links } from './links.ts';
 import type { Lobbies, LobbyOperations, MemberEntry } from './ports.ts';
-import { createRepeat, served } from './repeating.ts';
+import { createRepeating, served } from './repeating.ts';
 import { LobbySecrets } from './secrets.ts';
 import { Sweep } from './sweep.ts';
 
@@ -66,7 +66,7 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
   const fault = (error: unknown): void => onFault(error, 'lobbies');
   scope.own(() => registry.close());
   const common = { call, lobbies: storage.lobbies, clock, wheel, routing, scope, onFault };
-  const repeat = createRepeat({ wheel, scope, onFault });
+  const { repeat, wake } = createRepeating({ wheel, scope, onFault });
   const detach = detaching(ports, call);
   const attachments = new Attachments({ ...common, repeat, writer: storage.writer, detach });
   const applications = createReadCache(
@@ -125,7 +125,7 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
   };
   return {
     lobbies,
-    listener: listenerOf(context, sweep),
+    listener: { ...listenerOf(context, sweep), loaded: wake },
     outdated: attachments.outdated,
     membersConnected: () => attachments.members,
   };
@@ -151,7 +151,7 @@ const detaching =
 const listenerOf = (
   { attachments, links, secrets, deadlines }: LobbyContext,
   sweep: Sweep,
-): LobbyListener => ({
+): Omit<LobbyListener, 'loaded'> => ({
   memberJoined: (id, applicationId, userId, isRest) =>
     attachments.tell.joined(userId, id, applicationId, isRest),
   left(id, sessions: Iterable<SessionRef>) {

@@ -21,9 +21,16 @@ const WAITING_MAX = 100_000;
  */
 export type Repeat = (id: string, run: () => Promise<unknown>, givenUp?: () => void) => void;
 
+interface Repeating {
+  readonly repeat: Repeat;
+  /** Repeats the calls about the id that wait for their repetition at once. */
+  readonly wake: (id: string) => void;
+}
+
 /** At the bound a failed call is given up and reported. */
-export function createRepeat({ wheel, scope, onFault }: RepeatingPorts): Repeat {
+export function createRepeating({ wheel, scope, onFault }: RepeatingPorts): Repeating {
   let waiting = 0;
+  const waitingFor = new Map<string, Set<() => void>>();
   const attempt = (delayMs: number, ...[id, run, givenUp]: Parameters<Repeat>): void => {
     if (scope.over) return;
     run().catch((error) => {
@@ -34,13 +41,24 @@ export function createRepeat({ wheel, scope, onFault }: RepeatingPorts): Repeat 
         return;
       }
       waiting += 1;
-      wheel.after(() => {
+      const ofId = waitingFor.get(id) ?? new Set();
+      const again = (): void => {
+        timer.cancel();
         waiting -= 1;
+        ofId.delete(again);
+        if (ofId.size === 0) waitingFor.delete(id);
         attempt(Math.min(delayMs * 2, RETRY_MS.most), id, run, givenUp);
-      }, delayMs);
+      };
+      const timer = wheel.add(again, delayMs);
+      waitingFor.set(id, ofId.add(again));
     });
   };
-  return (...call) => attempt(RETRY_MS.first, ...call);
+  return {
+    repeat: (...call) => attempt(RETRY_MS.first, ...call),
+    wake(id) {
+      for (const again of [...(waitingFor.get(id) ?? [])]) again();
+    },
+  };
 }
 
 /** @throws NotServed when the lobby is overloaded, so that the command is repeated. */

@@ -72,6 +72,7 @@ function arrange() {
     },
     ...{ clock, wheel, ownership, rulesMs: null, nextId: () => '1' },
     tap: { listening: false, see: () => undefined },
+    listener: {},
     lobbies: { load: async () => ({ lobby, members }), message: async () => null },
     ...{ fresh: new FreshLobbies(), messageWindowMax: 100, games: { get: () => undefined } },
     toEach: (to: readonly (readonly [string, unknown])[]) => ({

@@ -11,7 +11,7 @@ import type { ApplicationId, ChannelId, UserId } from '../../../protocol/ids.ts'
 import { ALL_INTENTS } from '../../../protocol/intents.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { Attachments } from '../../../services/lobbies/attachments.ts';
-import { createRepeat } from '../../../services/lobbies/repeating.ts';
+import { createRepeating } from '../../../services/lobbies/repeating.ts';
 import { seatOf } from '../../actors/call/harness.ts';
 
 const [userId, applicationId, lobbyId] = ['11', '7', '50'] as [UserId, ApplicationId, ChannelId];
@@ -28,6 +28,7 @@ function arrange(more: Partial<Routing> = {}) {
   const lobby = { isFull: false, isUnreachable: false, stored: [lobbyId] };
   const scope = new Lifetime(clock);
   const wheel = new TimerWheel(clock);
+  const repeating = createRepeating({ wheel, scope, onFault: () => undefined });
   const attachments = new Attachments({
     scope,
     ...{ clock, wheel, routing: { ...HERE, ...more } },
@@ -43,7 +44,7 @@ function arrange(more: Partial<Routing> = {}) {
       inputs.push(input);
       return lobby.isFull ? refused(refusal('API_OVERLOADED')) : { ok: true, value: { id } };
     }) as never,
-    repeat: createRepeat({ wheel, scope, onFault: () => undefined }),
+    repeat: repeating.repeat,
     onFault: () => undefined,
   });
   const pass = async (ms: number): Promise<void> => {
@@ -51,7 +52,7 @@ function arrange(more: Partial<Routing> = {}) {
     clock.advance(ms);
     for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
   };
-  return { attachments, asked, inputs, detached, lobby, pass, scope };
+  return { attachments, asked, inputs, detached, lobby, pass, scope, wake: repeating.wake };
 }
 
 it('fails to open a session while a lobby of its user is overloaded, so that the client tries again', async () => {
@@ -60,6 +61,25 @@ it('fails to open a session while a lobby of its user is overloaded, so that the
   await expect(attachments.opened(session)).rejects.toThrow(NotServed);
   lobby.isFull = false;
   expect(await attachments.opened(session)).toEqual([{ id: lobbyId }]);
+});
+
+it('attaches a session to a lobby that lost its actor once, as soon as the lobby is loaded', async () => {
+  const { attachments, asked, lobby, pass, wake } = arrange();
+  await attachments.opened(session);
+  lobby.isFull = true;
+  attachments.tell.lost(userId, lobbyId, ['s']);
+  for (let attempts = 0; attempts < 4; attempts += 1) await pass(8_000);
+  lobby.isFull = false;
+  asked.length = 0;
+  wake('51' as ChannelId);
+  await pass(10);
+  expect(asked).toEqual([]);
+  wake(lobbyId);
+  await pass(10);
+  const { length } = asked;
+  wake(lobbyId);
+  await pass(60_000);
+  expect([length > 0, asked.length]).toEqual([true, length]);
 });
 
 it('attaches a session to a joined lobby and to one that lost its actor as soon as the lobby is no longer overloaded', async () => {
