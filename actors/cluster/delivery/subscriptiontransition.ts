@@ -310,7 +310,7 @@ function memberRemoved(state: Subscription, { epoch, deliversUnder }: EventOf<'m
 
 /** The session's previous shard had sent a late request: the session continues where the owner replaced its object. */
 function replaced(state: Subscription, { n, nowMs }: EventOf<'replaced'>): Step {
-  // An actor that still delivers, although its shard is not the source any more, does not deliver to this session from here on.
+  // The actor before still delivers under its epoch, but not to this session beyond `n`.
   if (state.name !== 'subscribed') return released(state, { type: 'released', n });
   const rest = { waiter: null, sinceMs: nowMs, deliveredUnder: null };
   return step({ name: 'waiting', client: upTo(n), ...rest }, RETRY);
