@@ -30,7 +30,7 @@ interface Repeating {
 /** At the bound a failed call is given up and reported. */
 export function createRepeating({ wheel, scope, onFault }: RepeatingPorts): Repeating {
   let waiting = 0;
-  const waitingFor = new Map<string, Set<() => void>>();
+  const waitingFor = new Map<string, Set<(nextMs: number) => void>>();
   const attempt = (delayMs: number, ...[id, run, givenUp]: Parameters<Repeat>): void => {
     if (scope.over) return;
     run().catch((error) => {
@@ -42,21 +42,21 @@ export function createRepeating({ wheel, scope, onFault }: RepeatingPorts): Repe
       }
       waiting += 1;
       const ofId = waitingFor.get(id) ?? new Set();
-      const again = (): void => {
+      const again = (nextMs: number): void => {
         timer.cancel();
         waiting -= 1;
         ofId.delete(again);
         if (ofId.size === 0) waitingFor.delete(id);
-        attempt(Math.min(delayMs * 2, RETRY_MS.most), id, run, givenUp);
+        attempt(nextMs, id, run, givenUp);
       };
-      const timer = wheel.add(again, delayMs);
+      const timer = wheel.add(() => again(Math.min(delayMs * 2, RETRY_MS.most)), delayMs);
       waitingFor.set(id, ofId.add(again));
     });
   };
   return {
     repeat: (...call) => attempt(RETRY_MS.first, ...call),
     wake(id) {
-      for (const again of [...(waitingFor.get(id) ?? [])]) again();
+      for (const again of [...(waitingFor.get(id) ?? [])]) again(RETRY_MS.first);
     },
   };
 }

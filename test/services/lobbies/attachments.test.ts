@@ -69,6 +69,11 @@ it('attaches a session to a lobby that lost its actor once, as soon as the lobby
   lobby.isFull = true;
   attachments.tell.lost(userId, lobbyId, ['s']);
   for (let attempts = 0; attempts < 4; attempts += 1) await pass(8_000);
+  asked.length = 0;
+  // It is overloaded once more: the first delay begins again.
+  wake(lobbyId);
+  await pass(600);
+  expect(asked.length).toBeGreaterThan(1);
   lobby.isFull = false;
   asked.length = 0;
   wake('51' as ChannelId);
