@@ -151,7 +151,7 @@ const detaching =
 const listenerOf = (
   { attachments, links, secrets, deadlines }: LobbyContext,
   sweep: Sweep,
-): Omit<LobbyListener, 'loaded'> => ({
+): LobbyListener => ({
   memberJoined: (id, applicationId, userId, isRest) =>
     attachments.tell.joined(userId, id, applicationId, isRest),
   left(id, sessions: Iterable<SessionRef>) {

@@ -76,7 +76,7 @@ function clientsHere({ ownership, router, randomBytes }: RelayPorts) {
     open(serverId: string, client: RelayedClient) {
       if (ownership.owns(serverId)) return 'here';
       const owner = ownership.ownerOf(serverId);
-      // This shard may have stood still while another became the owner.
+      // This shard may have been paused while another became the owner.
       if (!owner || owner.shardId === ownership.self?.id) return 'unknown';
       const { shardId, instance } = owner;
       lastNumber += 1;

@@ -4,8 +4,8 @@ import { afterEach, beforeAll, expect, it } from 'vitest';
 import type { GuildCommands } from '../../engine/guild/rules.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
-import { type ChannelId, snowflakeAt, type UserId } from '../../protocol/ids.ts';
-import { openCluster, type TestCluster } from '../support/cluster.ts';
+import { type ChannelId, type GuildId, snowflakeAt, type UserId } from '../../protocol/ids.ts';
+import { type ClusterInstance, openCluster, type TestCluster } from '../support/cluster.ts';
 import type { RecordingSink } from '../support/instance.ts';
 
 let cluster: TestCluster;
@@ -34,20 +34,24 @@ const ALL = [
   ...['THREAD_MEMBER_UPDATE', 'MESSAGE_CREATE'],
 ];
 
+/** A public thread of the guild's owner, and the owner's authority within a channel. */
+async function openThread({ guilds }: ClusterInstance, guildId: GuildId, userId: UserId) {
+  const by = { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
+  const within = (channelId: ChannelId): Authority => ({ by, requires: 0n, channelId });
+  const channels = await must(guilds.call(guildId, 'listChannels', {}, { by, requires: 0n }));
+  const { id: channelId } = channels.find(({ type }) => type === 0)!;
+  const draft = { name: 'Talk', type: 11 };
+  const { id } = await must(guilds.call(guildId, 'createThread', { channelId, draft }, within(channelId)));
+  return { id, within };
+}
+
 it('a message unarchives its thread after the owner shard died, and RESUME replays all dispatches in order', async () => {
   cluster = await openCluster(2);
   const { guildId, ownerId, ownerToken } = await cluster.found();
   const [victim, heir] = [cluster.ownerOf(guildId), cluster.strangerTo(guildId)];
   const { sink, session } = await cluster.while(heir.connect(ownerToken));
   await cluster.until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
-  const by = { userId: ownerId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
-  const within = (channelId: ChannelId): Authority => ({ by, requires: 0n, channelId });
-  const channels = await must(heir.guilds.call(guildId, 'listChannels', {}, { by, requires: 0n }));
-  const { id: channelId } = channels.find(({ type }) => type === 0)!;
-  const draft = { name: 'Talk', type: 11 };
-  const { id } = await must(
-    heir.guilds.call(guildId, 'createThread', { channelId, draft }, within(channelId)),
-  );
+  const { id, within } = await openThread(heir, guildId, ownerId);
   const archive = { channelId: id, draft: {}, threadChange: { archived: true } };
   await must(heir.guilds.call(guildId, 'updateChannel', archive, within(id)));
   await cluster.until(() => wayOf(sink, id).length === 2, 'the archive');
@@ -72,14 +76,7 @@ it('a message in a thread that was archived after it, and the archiving, are sho
   if (!heir || !other) throw new Error('Two other shards are expected.');
   const { sink } = await cluster.while(other.connect(ownerToken));
   await cluster.until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
-  const by = { userId: ownerId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
-  const within = (channelId: ChannelId): Authority => ({ by, requires: 0n, channelId });
-  const channels = await must(victim.guilds.call(guildId, 'listChannels', {}, { by, requires: 0n }));
-  const { id: channelId } = channels.find(({ type }) => type === 0)!;
-  const draft = { name: 'Talk', type: 11 };
-  const { id } = await must(
-    victim.guilds.call(guildId, 'createThread', { channelId, draft }, within(channelId)),
-  );
+  const { id, within } = await openThread(victim, guildId, ownerId);
   await cluster.until(() => wayOf(sink, id).length > 0, 'the thread');
   // The owner stores what nobody receives, and dies.
   cluster.net.delayMs = () => 60_000;

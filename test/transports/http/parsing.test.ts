@@ -56,7 +56,7 @@ describe('the address that a proxy writes', () => {
     expect(addressOf(peer, written)).toBe(address);
   });
 
-  test('is an address for any text', () => {
+  test('is valid for any text', () => {
     fc.assert(fc.property(fc.string(), (written) => isIP(addressOf(peer, written)) !== 0));
   });
 });

@@ -73,7 +73,7 @@ describe('the request of waiting subscriptions', () => {
     await askedAfter(instance, 100);
   });
 
-  it('is repeated after the first delay again when the guild has another owner', async () => {
+  it('is repeated after the first delay when the guild has another owner', async () => {
     const { instance } = await subscribing();
     await (await instance.asked()).answer(AWAY);
     await (await askedAfter(instance, 100)).answer(AWAY);
