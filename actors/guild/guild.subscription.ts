@@ -109,7 +109,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       const shown = arrived.filter((each) => isShownTo(each, { stream, behind, stale, shown: ports.shown }));
       for (const { subscriber } of shown) ports.shown.add(subscriber);
       const creates = guildCreates(guild, shown, stream, nowMs);
-      const dispatches = [...catchUp, ...withdrawn, ...creates, ...ownRequests(guild, creates, stream)];
+      const dispatches = [...catchUp, ...withdrawn, ...creates, ...ownDispatches(guild, shown, stream)];
       const upTo = stream?.last ?? 0;
       const voiceMembers = stream ? ports.returned(guild, behind.map(subscriberOf)) : null;
       ports.after((fault) => {
@@ -235,23 +235,31 @@ function guildCreates(
 }
 
 /**
- * The open join requests of users whose sessions are sent GUILD_CREATE: they were made before the sessions could be
- * subscribed. Their number is higher, because a session that has GUILD_CREATE takes nothing else of its number.
+ * What new sessions caused before they could be subscribed: the open join requests of their users, and the voice states that
+ * they set themselves, with which voice clients connect. Their number is higher, because a session that has GUILD_CREATE takes
+ * nothing else of its number.
  */
-function ownRequests(
+function ownDispatches(
   guild: Guild,
-  creates: readonly SubscriptionDispatch[],
+  shown: readonly Entering[],
   stream: DispatchStream | null,
 ): SubscriptionDispatch[] {
-  const requests = creates.flatMap(({ to }) =>
-    to.flatMap((subscriber) => {
-      const request = ownRequestDispatch(guild, subscriber.userId);
-      return request ? [{ ...request, to: [subscriber] }] : [];
-    }),
-  );
-  if (requests.length === 0) return [];
+  const dispatches = shown.flatMap(({ subscriber, after }) => {
+    const request = receivesGuilds(subscriber) ? ownRequestDispatch(guild, subscriber.userId) : null;
+    const voiceState = after === null ? ownVoiceState(guild, subscriber) : null;
+    return [request, voiceState].flatMap((each) => (each ? [{ ...each, to: [subscriber] }] : []));
+  });
+  if (dispatches.length === 0) return [];
   const origin = stream && { ownerId: stream.ownerId, n: stream.next() };
-  return requests.map((request) => ({ ...request, origin }));
+  return dispatches.map((each) => ({ ...each, origin }));
+}
+
+function ownVoiceState(
+  guild: Guild,
+  { userId, sessionId }: Subscribing,
+): Pick<SubscriptionDispatch, 't' | 'd'> | null {
+  const voiceState = guild.voiceStates.get(userId);
+  return voiceState?.session_id === sessionId ? { t: 'VOICE_STATE_UPDATE', d: voiceState } : null;
 }
 
 /** Unsubscribes every session of a user who is no longer a member. @returns These sessions. */
