@@ -5,6 +5,7 @@ import { createNotifier, type NotifierPorts } from '../actors/cluster/delivery/n
 import { SNAPSHOT_FRESH_MS } from '../actors/cluster/membership/aggregateownership.ts';
 import { committing, committingAsOwner } from '../actors/cluster/membership/commits.ts';
 import type { Cluster } from '../actors/cluster/shard.ts';
+import type { HandoverState } from '../actors/guild/guild.handover.ts';
 import { guildMachine } from '../actors/guild/guild.machine.ts';
 import type { GuildListener } from '../actors/guild/guild.notifications.ts';
 import { GuildShell } from '../actors/guild/guild.shell.ts';
@@ -16,6 +17,7 @@ import {
   PrivateChannelShell,
 } from '../actors/privatechannel/privatechannel.shell.ts';
 import type { AggregatePorts, Signing } from '../actors/runtime/aggregate.ports.ts';
+import { KeptStates } from '../actors/runtime/keptstates.ts';
 import { Registry } from '../actors/runtime/registry.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { TimerWheel, Wheel } from '../actors/runtime/wheel.ts';
@@ -135,7 +137,7 @@ export function createResidents(ports: ResidentPorts) {
     ...{ messages: storage.messages, threads: storage.threads, users: storage.users },
     ...{ webhooks: storage.webhooks, scheduledEvents: storage.scheduledEvents },
     windows: { members: config.guild_member_window_max, messages: config.guild_message_window_max },
-    wheel,
+    ...{ wheel, kept: new KeptStates<HandoverState>() },
     listener: ports.guildListener,
   };
   const guildRegistry = new Registry<Guild, GuildShell>({

@@ -50,8 +50,8 @@ export const handoverStateOf = (
  * The part of the handover state that must survive a crash. Its last dispatches reach sessions that the lost owner did not: these would
  * show users in voice who have left since.
  */
-export const voiceHandoverStateOf = (guild: Guild, stream: DispatchStream): HandoverState => ({
-  told: stream.lastOf((t) => RECENT_VOICE.has(t), RECENT_VOICE_MAX),
+export const voiceHandoverStateOf = (guild: Guild, stream: DispatchStream | null): HandoverState => ({
+  told: stream?.lastOf((t) => RECENT_VOICE.has(t), RECENT_VOICE_MAX) ?? [],
   presences: [],
   voiceStates: [...guild.voiceStates.values()],
   liveVoice: [...guild.liveVoice],

@@ -16,7 +16,7 @@ export interface GuildListener extends GuildVoiceListener {
   /** Recent membership changes by earlier owners that the owners of the users may have missed; the latest of each user. */
   membersMoved?(guildId: GuildId, changes: ReadonlyMap<UserId, 'joined' | 'left'>): void;
   /** The guild's actor failed with these subscribers, which have its stream up to `n`, until it is loaded again. */
-  guildLost(guildId: GuildId, subscribers: readonly Recipient[], n: number): void;
+  guildLost(guildId: GuildId, subscribers: readonly Recipient[], n: number, isInterrupted: boolean): void;
   /** The guild is in memory, for the first time or once more after it failed. */
   guildLoaded?(guildId: GuildId): void;
   /** Another owner continues the guild. Its subscribers, except those just being subscribed, have its stream up to `n`. */

@@ -25,6 +25,8 @@ import type { AggregatePorts, Ending, OutgoingDispatch, Signing } from '../runti
 import { AggregateShell, notifyListeners } from '../runtime/aggregate.ts';
 import { oldestFirst, PinningWindow, Window, Windows } from '../runtime/cache.ts';
 import type { Timer } from '../runtime/clock.ts';
+import type { KeptStates } from '../runtime/keptstates.ts';
+import type { OwnerEpoch } from '../runtime/ownerepoch.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { Wheel } from '../runtime/wheel.ts';
@@ -48,6 +50,8 @@ interface GuildPorts extends AggregatePorts, GuildReads, Signing {
   readonly windows: { readonly members: number; readonly messages: number };
   /** For the ends of time-outs. */
   readonly wheel: Wheel;
+  /** The voice states of guilds whose actors failed. */
+  readonly kept: KeptStates<HandoverState>;
   /** Receives durable changes, and the end of the guild. */
   readonly listener: GuildListener;
 }
@@ -100,11 +104,14 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       new VoiceSnapshotWriter({ wheel, write: () => this.#voiceSnapshot(), onFault: this.ownership.onFault });
   }
 
-  /** For the next actor here: the database may have lost the snapshot. */
+  /** For the next actor here. */
   #keepVoice(guild: Guild): void {
-    const { ownership, epoch, id: ownerId } = this;
-    if (!ownership || !epoch || guild.voiceStates.size === 0) return;
-    ownership.keepHere({ ownerId, fence: epoch.fence, data: voiceHandoverStateOf(guild, epoch.stream) });
+    if (guild.voiceStates.size === 0) return;
+    this.#ports.kept.keep(
+      this.id,
+      epochOf(this.epoch),
+      voiceHandoverStateOf(guild, this.epoch?.stream ?? null),
+    );
   }
 
   /** @returns Whether the snapshot must be refreshed. */
@@ -166,10 +173,10 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   }
 
   protected async fetch(): Promise<Guild | null> {
-    const { guilds } = this.#ports;
+    const { guilds, kept } = this.#ports;
     const [snapshot, handover] = await Promise.all([
       guilds.load(this.id),
-      this.ownership?.snapshot(this.id) ?? null,
+      kept.of(this.id, epochOf(this.epoch)) ?? this.ownership?.snapshot(this.id) ?? null,
     ]);
     if (!snapshot) return null;
     const guild = guildOf(snapshot, this.audiences);
@@ -184,7 +191,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   /** Restores the last owner's handover state, with the members in voice loaded. */
   async #restore(guild: Guild, handover: HandoverState): Promise<void> {
     await this.read(guild, { members: handover.voiceStates.map(({ user_id }) => user_id) });
-    restoreHandoverState(guild, handover, this.epoch?.fence.epoch ?? 0);
+    restoreHandoverState(guild, handover, epochOf(this.epoch));
     this.epoch?.handedOver(handover.told ?? [], handover.floor ?? 0, handover.replies);
     this.#restored = true;
   }
@@ -192,6 +199,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   override adopt(guild: Guild): void {
     super.adopt(guild);
     addWindows(this.#windows, guild, this.#ports.windows);
+    this.#ports.kept.drop(this.id);
     this.#ports.listener.guildLoaded?.(this.id);
     if (!this.#restored) return;
     this.#settleIn(guild);
@@ -228,7 +236,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
 
   /** Sends the voice server again to members who are not connected: whether they received it is unknown. */
   #returned(guild: Guild, sessions: readonly Recipient[]): (() => void) | null {
-    if (guild.voiceStates.size === 0) return null;
+    if (guild.voiceStates.size === 0 || (!this.epoch && !this.#restored)) return null;
     const facts = sessions.flatMap(({ userId, sessionId }) =>
       guild.voiceStates.get(userId)?.session_id === sessionId
         ? [{ type: 'voiceStateRepeated', userId } as const]
@@ -358,11 +366,15 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     // A removal that is not durable leaves the user a member.
     const leaving = [...(this.#leaving?.values() ?? [])].flat();
     const subscribers = [...new Set([...this.audiences.sessions.values(), ...leaving])];
-    if (subscribers.length > 0) this.#ports.listener.guildLost(this.id, subscribers, shown);
+    if (subscribers.length > 0)
+      this.#ports.listener.guildLost(this.id, subscribers, shown, ending === 'interrupted');
   }
 }
 
 const ignore = (): void => undefined;
+
+/** 0 in standalone mode. */
+const epochOf = (epoch: OwnerEpoch | null): number => epoch?.fence.epoch ?? 0;
 
 /** Adds the guild's windows with their bounds. */
 function addWindows(windows: Windows, guild: Guild, max: GuildPorts['windows']): void {

@@ -251,7 +251,7 @@ export abstract class AggregateShell<
     const sentence =
       why === 'moved' ? 'The aggregate has moved to another shard.' : 'The aggregate was released.';
     const fault = 'fault' in end ? end.fault : new LinkFault('lost', sentence);
-    this.#end(fault, endingOf(why, this.ownership !== null));
+    this.#end(fault, endingOf(why));
   }
 
   crashed(error: Error): void {
@@ -448,10 +448,10 @@ export abstract class AggregateShell<
   }
 }
 
-function endingOf(why: End['why'], isOwned: boolean): Ending {
+function endingOf(why: End['why']): Ending {
   if (why === 'gone') return 'deleted';
   if (why === 'moved' || why === 'stale') return 'moved';
-  return why === 'failed' && isOwned ? 'interrupted' : 'released';
+  return why === 'failed' ? 'interrupted' : 'released';
 }
 
 const NOT_DELIVERED: readonly RecordedDispatch[] = [];

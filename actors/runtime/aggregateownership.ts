@@ -21,9 +21,7 @@ export interface AggregateOwnership {
     readonly fence: Fence;
     readonly data: object;
   }): Promise<void>;
-  /** Keeps state that no table holds for the next actor of the aggregate here, under the same epoch. */
-  keepHere(snapshot: { readonly ownerId: string; readonly fence: Fence; readonly data: object }): void;
-  /** What the actor before kept here, or the snapshot of the previous owner, if it is fresh. */
+  /** The snapshot of the previous owner, if it is fresh. */
   snapshot(id: string): Promise<object | null>;
   /**
    * Deletes the snapshot, which is out of date: this shard ignores it from now on, also when the deletion fails.

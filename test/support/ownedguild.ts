@@ -1,8 +1,10 @@
+import type { HandoverState } from '../../actors/guild/guild.handover.ts';
 import { guildMachine } from '../../actors/guild/guild.machine.ts';
 import { GuildShell } from '../../actors/guild/guild.shell.ts';
 import type { Subscribing } from '../../actors/guild/guild.subscription.ts';
 import type { Subscribed } from '../../actors/placement/ports.ts';
 import type { AggregateOwnership } from '../../actors/runtime/aggregateownership.ts';
+import { KeptStates } from '../../actors/runtime/keptstates.ts';
 import { LoadQueue } from '../../actors/runtime/loadqueue.ts';
 import { Registry } from '../../actors/runtime/registry.ts';
 import type { StreamBounds } from '../../actors/runtime/stream.ts';
@@ -243,7 +245,7 @@ class Owner {
       scheduledEvents: { rsvps: async () => [] },
       threads: { get: async () => [], lastOfUserMs: async () => null },
       windows: { members: 100, messages: 100 },
-      wheel,
+      ...{ wheel, kept: new KeptStates<HandoverState>() },
       listener,
     };
     this.registry = new Registry<Guild, GuildShell>({
@@ -262,8 +264,6 @@ class Owner {
 
   readonly #rows: Rows;
   /** What an actor that failed has kept for the next one here. */
-  #kept: string | null = null;
-
   #ownership(world: OwnedGuild): AggregateOwnership {
     const { rows, clock } = world;
     return {
@@ -278,13 +278,7 @@ class Owner {
         if (fence.epoch !== rows.epoch) throw new NotServed('stale');
         rows.snapshot = { atMs: clock.now(), data: JSON.stringify(data) };
       },
-      keepHere: ({ data }) => {
-        this.#kept = JSON.stringify(data);
-      },
-      snapshot: async () => {
-        const data = this.#kept ?? rows.snapshot?.data;
-        return data === undefined ? null : JSON.parse(data);
-      },
+      snapshot: async () => (rows.snapshot ? JSON.parse(rows.snapshot.data) : null),
       dropSnapshot: async () => {
         rows.snapshot = null;
       },

@@ -45,6 +45,11 @@ export interface MembershipPorts {
 
 /** First and longest delay before a crashed guild is loaded again. */
 const RETRY_MS = { first: 500, most: 30_000 };
+/**
+ * An attempt that failed after as long has waited for the database, and is repeated at once: so subscriptions are the first that
+ * reach a guild when the database is back, and miss no message that loads it.
+ */
+const WAITED_MS = 2_000;
 
 /**
  * Keeps sessions, users and guilds consistent: sessions of new members are subscribed, those of former members are not,
@@ -136,7 +141,10 @@ export const createMemberUpdates: CreateMemberUpdates = (cluster, { clock, wheel
 };
 
 interface Resubscriptions {
-  /** Retries after a delay until the guild is loaded or another shard owns it; skips sessions that ended and users that left. */
+  /**
+   * Retries after a delay, after this turn for 0, until the guild is loaded or another shard owns it; skips sessions that ended and
+   * users that left.
+   */
   resubscribe(guildId: GuildId, sessions: readonly LiveSession[], delayMs: number): void;
   /** The guild is loaded, for whatever reason: retries at once. */
   loaded(guildId: GuildId): void;
@@ -146,7 +154,7 @@ interface Resubscriptions {
 function resubscribing({ ownership }: Placement, ports: Ports): Resubscriptions {
   const waiting = new Map<GuildId, Set<() => void>>();
   const resubscribe: Resubscriptions['resubscribe'] = (guildId, sessions, delayMs) => {
-    const { guilds, wheel, republishPresences, clusterSessions } = ports();
+    const { guilds, clock, wheel, republishPresences, clusterSessions } = ports();
     // In a cluster each session's shard retries its own subscriptions; this only loads the guild and republishes
     // presences.
     const again = (session: LiveSession): Promise<boolean | null> =>
@@ -155,21 +163,26 @@ function resubscribing({ ownership }: Placement, ports: Ports): Resubscriptions 
         : guilds.subscribe(guildId, session, session.largeThreshold).catch(() => null);
     const wait = async (): Promise<void> => {
       if (!ownership.owns(guildId)) return;
+      const startedMs = clock.monotonic();
       const live = sessions.filter((session) => !session.over);
       const back = await Promise.all(live.map(again));
       republishPresences(guildId, new Set(live.flatMap(({ userId }, at) => (back[at] ? [userId] : []))));
       const refused = live.filter((_, at) => back[at] === null);
-      if (refused.length > 0) resubscribe(guildId, refused, Math.min(delayMs * 2, RETRY_MS.most));
+      if (refused.length === 0) return;
+      const hasWaited = clock.monotonic() - startedMs >= WAITED_MS;
+      const pauseMs = Math.max(RETRY_MS.first, delayMs * 2);
+      resubscribe(guildId, refused, hasWaited ? 0 : Math.min(pauseMs, RETRY_MS.most));
     };
     const ofGuild = waiting.get(guildId) ?? new Set();
     const run = (): void => {
+      if (!ofGuild.delete(run)) return;
       timer.cancel();
-      ofGuild.delete(run);
       if (ofGuild.size === 0) waiting.delete(guildId);
       wait().catch((fault) => ports().onFault(fault, guildId));
     };
     const timer = wheel.add(run, delayMs);
     waiting.set(guildId, ofGuild.add(run));
+    if (delayMs === 0) queueMicrotask(run);
   };
   return {
     resubscribe,
@@ -221,14 +234,14 @@ export function createMembership(cluster: MembershipCluster, timing: Timing, por
 
     guildLoaded: loaded,
 
-    guildLost(guildId, subscribers, n) {
+    guildLost(guildId, subscribers, n, isInterrupted) {
       const { clock, clusterSessions } = ports();
       if (clusterSessions) clusterSessions.guildLost(guildId, n);
       else {
         const body = new DispatchBody('GUILD_DELETE', { id: guildId, unavailable: true }, clock.monotonic());
         for (const session of subscribers) if (receivesGuilds(session)) session.deliver(body);
       }
-      resubscribe(guildId, subscribers as readonly LiveSession[], RETRY_MS.first);
+      resubscribe(guildId, subscribers as readonly LiveSession[], isInterrupted ? 0 : RETRY_MS.first);
     },
 
     republishPresences: (guildId, userIds) => ports().republishPresences(guildId, userIds),

@@ -17,9 +17,8 @@ const STREAM_BYTES_MAX = 32 << 20;
 const KEYS_MAX = 16_384;
 /** A command is resent until its deadline; clocks and queues may add to that. The factor leaves room for both. */
 const KEY_DEADLINES = 4;
-/** Upper bounds on the snapshots that are known to be out of date, and on those that are kept here. */
+/** Upper bound on the snapshots that are known to be out of date. */
 const OUTDATED_MAX = 4_096;
-const KEPT_MAX = 4_096;
 
 interface AggregateOwnershipPorts {
   readonly config: Config;
@@ -40,8 +39,6 @@ export function createAggregateOwnership(
   const keep = batched(store);
   /** Ids of snapshots that are being deleted, or could not be. */
   const outdated = new Set<string>();
-  /** What failed actors have kept for the next ones, by id. */
-  const keptHere = new Map<string, Pick<Snapshot, 'fence' | 'data'>>();
   const loadQueue = new LoadQueue({ atOnceMax: config.loads_max, waitingMax: config.loads_waiting_max });
   metrics.push(...metricsOf(loadQueue));
 
@@ -62,25 +59,15 @@ export function createAggregateOwnership(
     },
     saveSnapshot(snapshot) {
       outdated.delete(snapshot.ownerId);
-      keptHere.delete(snapshot.ownerId);
       return keep({ ...snapshot, atMs: clock.now() });
     },
-    keepHere({ ownerId, fence, data }) {
-      keptHere.set(ownerId, { fence, data });
-      dropOldest(keptHere, KEPT_MAX);
-    },
     async snapshot(id) {
-      const kept = keptHere.get(id);
-      // It stays until the next actor has written or dropped its snapshot, because the load may fail.
-      if (kept && kept.fence.epoch === ownership.fenceOf(id)?.epoch) return kept.data;
-      keptHere.delete(id);
       const found = await store.snapshot(id);
       const isFresh = found && clock.now() - found.atMs <= SNAPSHOT_FRESH_MS;
       return isFresh && !outdated.has(id) ? found.data : null;
     },
     async dropSnapshot(id, written) {
       outdated.add(id);
-      keptHere.delete(id);
       dropOldest(outdated, OUTDATED_MAX);
       await written;
       await store.dropSnapshots([id]);

@@ -41,7 +41,6 @@ const ownership: AggregateOwnership = {
   decides: () => true,
   records: async () => ({ records: [], cut: false }),
   saveSnapshot: async () => undefined,
-  keepHere: () => undefined,
   snapshot: async () => null,
   dropSnapshot: async () => undefined,
   loadQueue: new LoadQueue({ atOnceMax: 1, waitingMax: 100 }),

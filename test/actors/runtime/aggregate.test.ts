@@ -161,7 +161,6 @@ function arrange(keptMax = Number.POSITIVE_INFINITY, onBug = fail) {
     decides: () => true,
     records: () => delays.records.then(() => ({ records: [], cut: false })),
     saveSnapshot: async () => undefined,
-    keepHere: () => undefined,
     snapshot: async () => null,
     dropSnapshot: async () => undefined,
     loadQueue,

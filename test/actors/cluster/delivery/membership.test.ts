@@ -24,7 +24,7 @@ const OWN = 'self#1';
 
 interface Reactions {
   /** Answers of the guild to subscriptions and loads, in order; then `true`. */
-  readonly guild: (boolean | Error)[];
+  readonly guild: (boolean | Error | Promise<boolean>)[];
   readonly open: () => Promise<null>;
 }
 
@@ -173,6 +173,7 @@ describe('a guild that crashed', () => {
       GUILD,
       all.map(({ live }) => live),
       0,
+      false,
     );
     expect(all.map(({ received }) => received.length)).toEqual([1, 0, 1, 0]);
     const [body] = person.received as [DispatchBody];
@@ -182,7 +183,7 @@ describe('a guild that crashed', () => {
   it('keeps its sessions in a cluster, which continue from what they were sent', async () => {
     const { membership, pass } = arrange({ isClustered: true });
     const { live, received } = session();
-    membership.guildLost(GUILD, [live], 5);
+    membership.guildLost(GUILD, [live], 5, false);
     expect(received).toEqual([]);
     expect(await pass()).toEqual([['guildLost', GUILD, 5]]);
   });
@@ -190,7 +191,7 @@ describe('a guild that crashed', () => {
   it('is subscribed again after half a second, and then twice as long each time, up to 30 seconds', async () => {
     const guild = Array.from({ length: 9 }, () => new Error('The guild crashed.'));
     const { membership, pass } = arrange({ guild });
-    membership.guildLost(GUILD, [session().live], 0);
+    membership.guildLost(GUILD, [session().live], 0, false);
     for (const ms of [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]) {
       expect(await pass(ms - 1)).toEqual([]);
       expect(await pass(1)).toEqual([
@@ -205,9 +206,25 @@ describe('a guild that crashed', () => {
     expect(await pass(60_000)).toEqual([]);
   });
 
+  it('is subscribed at once after a failed commit, and again after an attempt that waited for the database', async () => {
+    let failed = (_: Error): void => undefined;
+    const waiting = new Promise<boolean>((_, reject) => (failed = reject));
+    const { membership, pass } = arrange({ guild: [waiting] });
+    membership.guildLost(GUILD, [session().live], 0, true);
+    expect(await pass()).toEqual([['subscribe', GUILD, 's', 50]]);
+    expect(await pass(5_000)).toEqual([]);
+    failed(new Error('The database is gone.'));
+    expect(await pass()).toEqual([
+      ['republish', GUILD],
+      ['subscribe', GUILD, 's', 50],
+      ['republish', GUILD, USER],
+    ]);
+    expect(await pass(60_000)).toEqual([]);
+  });
+
   it('subscribes its sessions once when a request loads it before the next retry', async () => {
     const { membership, pass } = arrange();
-    membership.guildLost(GUILD, [session().live], 0);
+    membership.guildLost(GUILD, [session().live], 0, false);
     membership.guildLoaded?.(GUILD);
     expect(await pass()).toEqual([
       ['subscribe', GUILD, 's', 50],
@@ -227,7 +244,7 @@ describe('a guild that crashed', () => {
     const { membership, pass } = arrange({ guild: [true, new Error('Full.'), false] });
     const users = ['1', '17', '33'] as UserId[];
     const sessions = users.map((userId, at) => session({ userId, sessionId: `s${at}` }).live);
-    membership.guildLost(GUILD, sessions, 0);
+    membership.guildLost(GUILD, sessions, 0, false);
     expect((await pass(500)).at(-1)).toEqual(['republish', GUILD, '1']);
     expect(await pass(1_000)).toEqual([
       ['subscribe', GUILD, 's1', 50],
@@ -238,16 +255,16 @@ describe('a guild that crashed', () => {
   it('is not subscribed for sessions that ended meanwhile, nor when another shard owns it', async () => {
     const { membership, owners, pass } = arrange();
     const { live } = session();
-    membership.guildLost(GUILD, [live, session({ over: true, sessionId: 'ended' }).live], 0);
+    membership.guildLost(GUILD, [live, session({ over: true, sessionId: 'ended' }).live], 0, false);
     expect((await pass(500)).map((each) => (each as string[])[2])).toEqual(['s', USER]);
-    membership.guildLost(GUILD, [live], 0);
+    membership.guildLost(GUILD, [live], 0, false);
     owners.give('other#1', [GUILD]);
     expect(await pass(500)).toEqual([]);
   });
 
   it('is only loaded by its owner in a cluster, where each shard subscribes its own sessions', async () => {
     const { membership, pass } = arrange({ isClustered: true, guild: [new Error('The guild crashed.')] });
-    membership.guildLost(GUILD, [session().live], 0);
+    membership.guildLost(GUILD, [session().live], 0, false);
     await pass();
     expect(await pass(500)).toEqual([
       ['look', GUILD],

@@ -264,26 +264,6 @@ describe('the handover state between owners', () => {
     expect(await aggregateOwnership.snapshot('1')).toBeNull();
   });
 
-  it('counts under the same epoch when it is kept here, until another is written or it is dropped', async () => {
-    const { aggregateOwnership, fences } = ownershipOver({
-      snapshot: async () => null,
-      keepSnapshots: async () => undefined,
-      dropSnapshots: async () => undefined,
-    });
-    const own = { ownerId: '1', fence: fence(3), data: { a: 1 } };
-    fences.set('1', fence(3));
-    const read = () => aggregateOwnership.snapshot('1');
-    aggregateOwnership.keepHere(own);
-    expect([await read(), await read()]).toEqual([{ a: 1 }, { a: 1 }]);
-    await aggregateOwnership.saveSnapshot(own);
-    expect(await read()).toBeNull();
-    aggregateOwnership.keepHere(own);
-    await aggregateOwnership.dropSnapshot('1');
-    expect(await read()).toBeNull();
-    aggregateOwnership.keepHere({ ...own, fence: fence(2) });
-    expect(await read()).toBeNull();
-  });
-
   it('counts again once an outdated one is deleted and another shard has written a new one', async () => {
     const dropped: string[] = [];
     let deleted = (): void => undefined;
