@@ -9,7 +9,7 @@ import type { Wheel } from '../runtime/wheel.ts';
 import { CallActor, type CallHost } from './call.shell.ts';
 import { Participant } from './participant.ts';
 import type {
-  MovedCall,
+  ContinuedCall,
   VoiceIdentify,
   VoiceListener,
   VoiceOutcome,
@@ -47,7 +47,7 @@ export interface CallOwner {
   /** Sends the user's gateway session the endpoint and the ticket (VOICE_SERVER_UPDATE). */
   invite(voiceMember: VoiceMember, token: string): void;
   /** The call continues on another shard, which sends its members the new endpoint. */
-  moved(callId: string, of: MovedCall): void;
+  moved(callId: string, of: ContinuedCall): void;
   /** The user did not return, or was refused: remove the user from voice. */
   dropped(voiceMember: VoiceMember): void;
   /** The user has not spoken for the time that the voice member states. */
@@ -82,8 +82,8 @@ export interface MemberView {
 const RING: RingLimits = { framesMax: 1024, bytesMax: 512 << 10 };
 /** Stock clients answer in well under a second; a client that does not is left behind and recovers by op 31. */
 const DAVE_TRANSITION_MS = 2_000;
-/** How long connections of a call that moved to another shard are kept. */
-const MOVED_MS = 5_000;
+/** How long connections of a call are kept that moved to another shard, and of one whose owner waits for the database. */
+const KEPT_MS = { moved: 5_000, interrupted: 60_000 };
 
 /** Libraries without DAVE rejoin at once and without end, so a refusal is reported once per user and interval. */
 const UNENCRYPTED_REPORT_MS = 600_000;
@@ -183,13 +183,13 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
     if (participant) this.#vacate(participant, VOICE_CLOSE.DISCONNECTED);
   }
 
-  ended(callId: string, moved?: MovedCall): void {
+  ended(callId: string, continues?: ContinuedCall, because: keyof typeof KEPT_MS = 'moved'): void {
     const call = this.#calls.get(callId);
     if (!call) return;
     for (const participant of call.places.values()) this.#forget(participant);
-    if (moved) {
-      this.#goElsewhere(call);
-      this.#deps.owner.moved(callId, moved);
+    if (continues) {
+      this.#goElsewhere(call, KEPT_MS[because]);
+      this.#deps.owner.moved(callId, continues);
     } else call.terminate(VOICE_CLOSE.CALL_TERMINATED);
   }
 
@@ -198,7 +198,7 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
    * disconnected before would reconnect here; a client that received VOICE_SERVER_UPDATE without an endpoint would be
    * silent meanwhile, and bots written as the published guide shows give up after five seconds of that.
    */
-  #goElsewhere(call: CallActor): void {
+  #goElsewhere(call: CallActor, keptMs: number): void {
     this.#calls.delete(call.callId);
     for (const participant of call.places.values()) participant.leave();
     const end = (): void => {
@@ -206,7 +206,7 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
       this.#leaving.delete(call.callId);
       call.terminate(VOICE_CLOSE.SERVER_CRASHED);
     };
-    const timer = this.wheel.add(end, MOVED_MS);
+    const timer = this.wheel.add(end, keptMs);
     this.#leaving.set(call.callId, end);
   }
 

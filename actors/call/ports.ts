@@ -120,11 +120,12 @@ export interface VoiceListener {
   /** The user is no longer in voice on that server: its connection closes with 4014. */
   voiceLeft(serverId: string, userId: UserId): void;
   /**
-   * The channel or the whole server was deleted: every connection closes with 4022. With `moved` the call continues at
-   * another shard, which sends everyone its endpoint; connections still open here some seconds later close with 4015.
+   * The channel or the whole server was deleted: every connection closes with 4022. Given its kind, the call continues: where it
+   * has `moved` to, which sends everyone its endpoint, or here, when its owner that was `interrupted` is loaded again. Connections
+   * that are still open then, and in any case after 5 or 60 seconds, close with 4015.
    */
-  ended(callId: string, moved?: MovedCall): void;
+  ended(callId: string, continues?: ContinuedCall, because?: 'moved' | 'interrupted'): void;
 }
 
-/** Kind of owner of a call that continues at another shard. */
-export type MovedCall = 'guild' | 'lobby' | 'private';
+/** Kind of owner of a call that continues. */
+export type ContinuedCall = 'guild' | 'lobby' | 'private';

@@ -26,6 +26,6 @@ export function inOwnTurn(
   return {
     voiceJoined: (voiceMember) => later(() => calls.voiceJoined(voiceMember)),
     voiceLeft: (serverId, userId) => later(() => calls.voiceLeft(serverId, userId)),
-    ended: (callId, moved) => later(() => calls.ended(callId, moved)),
+    ended: (...of) => later(() => calls.ended(...of)),
   };
 }

@@ -353,7 +353,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   }
 
   protected ended(guild: Guild, ending: Ending): void {
-    this.#voiceMembers.end(ending === 'moved' || ending === 'interrupted');
+    this.#voiceMembers.end(ending);
     if (ending === 'interrupted') this.#keepVoice(guild);
     this.#strandedCheck?.cancel();
     this.#subscribed.memberLists.end();

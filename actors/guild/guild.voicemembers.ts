@@ -9,6 +9,7 @@ import {
 } from '../../engine/guild/voice.members.ts';
 import { unsettled } from '../../engine/guild/voice.states.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { Ending } from '../runtime/aggregate.ports.ts';
 import type { Clock, Timer } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 
@@ -17,8 +18,8 @@ export interface GuildVoiceListener {
   /** A member joined voice, or the member's voice data changed. */
   voiceJoined(guildId: GuildId, voiceMember: VoiceMember): void;
   voiceLeft(guildId: GuildId, userId: UserId): void;
-  /** The channel or its guild was deleted, or, if `moved`, another owner continues the call. */
-  callEnded(guildId: GuildId, channelId: ChannelId, moved?: boolean): void;
+  /** The channel or its guild was deleted, or the call continues; see `VoiceListener`. */
+  callEnded(guildId: GuildId, channelId: ChannelId, because?: 'moved' | 'interrupted'): void;
 }
 
 interface GuildVoiceMembersPorts {
@@ -56,12 +57,13 @@ export class GuildVoiceMembers {
     };
   }
 
-  /** The guild's actor has ended. The voice states end with it, unless another owner continues them (`moved`). */
-  end(moved: boolean): void {
+  /** The guild's actor has ended. The voice states end with it, unless the next actor continues them. */
+  end(ending: Ending): void {
     this.#timeout?.timer.cancel();
     this.#timeout = null;
     const { guildId, listener } = this.#ports;
-    for (const channelId of new Set(this.#notified.values())) listener.callEnded(guildId, channelId, moved);
+    const because = ending === 'moved' || ending === 'interrupted' ? ending : undefined;
+    for (const channelId of new Set(this.#notified.values())) listener.callEnded(guildId, channelId, because);
     this.#notified.clear();
   }
 

@@ -387,9 +387,9 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     this.#game?.close('stopped');
     if (ending === 'deleted') return;
     // Sessions report their voice states to the next owner, or to this one again.
-    const continues = ending === 'moved' || ending === 'interrupted';
+    const because = ending === 'moved' || ending === 'interrupted' ? ending : undefined;
     if (state.voiceStates.size > 0 || this.#isCallRunning)
-      this.#ports.voiceListener().ended(this.id, continues ? 'lobby' : undefined);
+      this.#ports.voiceListener().ended(this.id, because && 'lobby', because);
     if (ending === 'moved') return;
     const sessions = [...state.sessions.values()];
     if (sessions.length > 0) this.#ports.listener.lost(this.id, sessions);

@@ -52,9 +52,9 @@ export const streamsThenCalls = (streams: Streams, calls: Calls): VoiceListener 
     streams.voiceLeft(serverId, userId);
     calls.voiceLeft(serverId, userId);
   },
-  ended(callId, moved) {
+  ended(callId, ...how) {
     streams.ended(callId);
-    calls.ended(callId, moved);
+    calls.ended(callId, ...how);
   },
 });
 

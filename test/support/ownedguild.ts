@@ -207,7 +207,7 @@ class Owner {
       },
       voiceJoined: (_: string, seat: VoiceMember) => void this.seats.push(`+${seat.userId}`),
       voiceLeft: (_: string, userId: string) => void this.seats.push(`-${userId}`),
-      callEnded: (_: string, __: string, moved?: boolean) => void this.seats.push(moved ? 'moved' : 'ended'),
+      callEnded: (_: string, __: string, because?: string) => void this.seats.push(because ?? 'ended'),
     };
     const ports = {
       writer: this.#writer(),

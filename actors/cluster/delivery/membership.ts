@@ -211,10 +211,10 @@ export function createMembership(cluster: MembershipCluster, timing: Timing, por
 
     voiceJoined: (_guildId, voiceMember) => ports().voiceListener().voiceJoined(voiceMember),
     voiceLeft: (guildId, userId) => ports().voiceListener().voiceLeft(guildId, userId),
-    callEnded: (_guildId, channelId, moved) =>
+    callEnded: (_guildId, channelId, because) =>
       ports()
         .voiceListener()
-        .ended(channelId, moved ? 'guild' : undefined),
+        .ended(channelId, because && 'guild', because),
     crossposted: () => ports().crossposts.wake(),
     eventDue: (atMs) => ports().eventClock.schedule(atMs),
     botChanged(guildId, botId, change) {

@@ -93,11 +93,11 @@ describe('an owner whose commit fails', () => {
     await expect(failing).rejects.toThrow('The disk is gone.');
     // A database that crashes loses the snapshots.
     guild.rows.snapshot = null;
-    expect([owner.seats, owner.lost]).toEqual([[`+${ANN}`, 'moved'], ['a1']]);
+    expect([owner.seats, owner.lost]).toEqual([[`+${ANN}`, 'interrupted'], ['a1']]);
     const back = new FollowingSession('a1', ANN);
     await guild.enter([back]);
     await settleAll();
-    expect(owner.seats).toEqual([`+${ANN}`, 'moved', `+${ANN}`]);
+    expect(owner.seats).toEqual([`+${ANN}`, 'interrupted', `+${ANN}`]);
   });
 });
 

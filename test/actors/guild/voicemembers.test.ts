@@ -30,7 +30,7 @@ function arrange() {
     listener: {
       voiceJoined: (_, { userId, callId }) => void reports.push(`${userId} is in ${callId}`),
       voiceLeft: (_, userId) => void reports.push(`${userId} left`),
-      callEnded: (_, channelId, moved) => void reports.push(`${channelId} ${moved ? 'moved' : 'ended'}`),
+      callEnded: (_, channelId, because) => void reports.push(`${channelId} ${because ?? 'ended'}`),
     },
     ...{ clock, wheel: new TimerWheel(clock) },
     settle: () => {
@@ -88,7 +88,7 @@ describe('the voice members of a guild', () => {
     expect(reports()).toEqual([ANN, BOB].map((userId) => `${userId} is in ${LOUNGE}`));
     leave(ANN);
     expect(reports()).toEqual([`${ANN} left`]);
-    members.end(false);
+    members.end('released');
     expect(reports()).toEqual([`${LOUNGE} ended`]);
   });
 
@@ -98,7 +98,7 @@ describe('the voice members of a guild', () => {
     reports();
     deleteChannel(LOUNGE);
     expect(reports()).toEqual([`${LOUNGE} ended`]);
-    members.end(false);
+    members.end('released');
     expect(reports()).toEqual([`${HALL} ended`]);
   });
 
@@ -106,7 +106,7 @@ describe('the voice members of a guild', () => {
     const { clock, members, timeOut, settles } = arrange();
     timeOut(ANN, 60_000);
     settles();
-    members.end(true);
+    members.end('moved');
     clock.advance(120_000);
     expect(settles()).toEqual([]);
   });

@@ -401,8 +401,8 @@ describe('a guild', () => {
     const state = { userId: USER } as never;
     membership.voiceJoined(GUILD, state);
     membership.voiceLeft(GUILD, USER);
-    membership.callEnded(GUILD, CHANNEL, false);
-    membership.callEnded(GUILD, CHANNEL, true);
+    membership.callEnded(GUILD, CHANNEL);
+    membership.callEnded(GUILD, CHANNEL, 'interrupted');
     membership.crossposted?.();
     membership.eventDue?.(9);
     membership.tagsQueued?.();
@@ -415,8 +415,8 @@ describe('a guild', () => {
     expect(await pass()).toEqual([
       ['voiceJoined', state],
       ['voiceLeft', GUILD, USER],
-      ['ended', CHANNEL, undefined],
-      ['ended', CHANNEL, 'guild'],
+      ['ended', CHANNEL, undefined, undefined],
+      ['ended', CHANNEL, 'guild', 'interrupted'],
       ['crossposts'],
       ['schedule', 9],
       ['tags'],
