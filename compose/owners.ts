@@ -13,9 +13,11 @@ import { Guilds } from '../actors/guild/guilds.ts';
 import type { Routing } from '../actors/placement/routing.ts';
 import { privateChannelMachine } from '../actors/privatechannel/privatechannel.machine.ts';
 import {
+  type KeptCall,
   type PrivateChannelPorts,
   PrivateChannelShell,
 } from '../actors/privatechannel/privatechannel.shell.ts';
+import { reloading } from '../actors/privatechannel/reloading.ts';
 import type { AggregatePorts, Signing } from '../actors/runtime/aggregate.ports.ts';
 import { KeptStates } from '../actors/runtime/keptstates.ts';
 import { Registry } from '../actors/runtime/registry.ts';
@@ -159,24 +161,7 @@ export function createResidents(ports: ResidentPorts) {
     storage.users,
   );
 
-  const privatePorts = {
-    ...aggregate,
-    privateChannels: storage.privateChannels,
-    users: storage.users,
-    messages: storage.messages,
-    relationships: storage.relationships,
-    contactPolicy: config.direct_messages_from,
-    messageWindowMax: config.guild_message_window_max,
-    ...{ listeners: ports.listeners, keepsSession: ports.keepsSession, voiceListener: ports.voiceListener },
-    resumeWindowMs: config.resume_window_ms,
-    wheel,
-  };
-  const privateChannels = new Registry<PrivateChannelState, PrivateChannelShell>({
-    ...common('private channel', config.user_idle_ms),
-    machine: privateChannelMachine,
-    makeShell: (id, send) => new PrivateChannelShell(id, privatePorts, send),
-  });
-
+  const privateChannels = privateChannelsOf(ports, common('private channel', config.user_idle_ms));
   const registries = { guild: guildRegistry, user: userRegistry, privateChannel: privateChannels };
   ports.cluster.participants.set('guild', guildRegistry);
   ports.cluster.participants.set('user', userRegistry);
@@ -188,6 +173,40 @@ export function createResidents(ports: ResidentPorts) {
     channels: new ChannelDirectory(storage.directory),
     registries,
   };
+}
+
+function privateChannelsOf(
+  { aggregate, storage, config, wheel, listeners, keepsSession, voiceListener, cluster }: ResidentPorts,
+  common: Omit<
+    ConstructorParameters<typeof Registry<PrivateChannelState, PrivateChannelShell>>[0],
+    'machine' | 'makeShell'
+  >,
+) {
+  const { privateChannels, users, messages, relationships } = storage;
+  const privatePorts: PrivateChannelPorts = {
+    ...{
+      ...aggregate,
+      privateChannels,
+      users,
+      messages,
+      relationships,
+      listeners,
+      keepsSession,
+      voiceListener,
+    },
+    contactPolicy: config.direct_messages_from,
+    messageWindowMax: config.guild_message_window_max,
+    resumeWindowMs: config.resume_window_ms,
+    wheel,
+    kept: new KeptStates<KeptCall>(),
+    interrupted: reloading({ wheel, owns: (id) => cluster.routing.owns(id), registry: () => registry }),
+  };
+  const registry = new Registry<PrivateChannelState, PrivateChannelShell>({
+    ...common,
+    machine: privateChannelMachine,
+    makeShell: (id, send) => new PrivateChannelShell(id, privatePorts, send),
+  });
+  return registry;
 }
 
 /** Access to aggregates and users wherever they are owned. A standalone process owns all of them. */

@@ -42,7 +42,7 @@ export function createSessions(foundation: Foundation, ports: SessionPorts) {
   const { owners, cluster } = ports;
   const onFault = (error: unknown): void => foundation.onFault(error, 'session');
   const places = createVoicePlaces({
-    ...owners,
+    ...{ ...owners, clock, wheel },
     storage: ports.storage,
     onFault: (error) => foundation.onFault(error, 'voice'),
   });

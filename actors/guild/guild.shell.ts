@@ -26,7 +26,7 @@ import { AggregateShell, notifyListeners } from '../runtime/aggregate.ts';
 import { oldestFirst, PinningWindow, Window, Windows } from '../runtime/cache.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { KeptStates } from '../runtime/keptstates.ts';
-import type { OwnerEpoch } from '../runtime/ownerepoch.ts';
+import { epochNumber } from '../runtime/ownerepoch.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { Wheel } from '../runtime/wheel.ts';
@@ -109,7 +109,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     if (guild.voiceStates.size === 0) return;
     this.#ports.kept.keep(
       this.id,
-      epochOf(this.epoch),
+      epochNumber(this.epoch),
       voiceHandoverStateOf(guild, this.epoch?.stream ?? null),
     );
   }
@@ -176,7 +176,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     const { guilds, kept } = this.#ports;
     const [snapshot, handover] = await Promise.all([
       guilds.load(this.id),
-      kept.of(this.id, epochOf(this.epoch)) ?? this.ownership?.snapshot(this.id) ?? null,
+      kept.of(this.id, epochNumber(this.epoch)) ?? this.ownership?.snapshot(this.id) ?? null,
     ]);
     if (!snapshot) return null;
     const guild = guildOf(snapshot, this.audiences);
@@ -191,7 +191,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   /** Restores the last owner's handover state, with the members in voice loaded. */
   async #restore(guild: Guild, handover: HandoverState): Promise<void> {
     await this.read(guild, { members: handover.voiceStates.map(({ user_id }) => user_id) });
-    restoreHandoverState(guild, handover, epochOf(this.epoch));
+    restoreHandoverState(guild, handover, epochNumber(this.epoch));
     this.epoch?.handedOver(handover.told ?? [], handover.floor ?? 0, handover.replies);
     this.#restored = true;
   }
@@ -372,9 +372,6 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
 }
 
 const ignore = (): void => undefined;
-
-/** 0 in standalone mode. */
-const epochOf = (epoch: OwnerEpoch | null): number => epoch?.fence.epoch ?? 0;
 
 /** Adds the guild's windows with their bounds. */
 function addWindows(windows: Windows, guild: Guild, max: GuildPorts['windows']): void {

@@ -38,6 +38,8 @@ import type { AggregatePorts, Ending, OutgoingDispatch, Signing } from '../runti
 import { AggregateShell } from '../runtime/aggregate.ts';
 import { keep, oldestFirst, Window, type WindowRead, Windows } from '../runtime/cache.ts';
 import type { Timer } from '../runtime/clock.ts';
+import type { KeptStates } from '../runtime/keptstates.ts';
+import { epochNumber } from '../runtime/ownerepoch.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { Wheel } from '../runtime/wheel.ts';
@@ -58,6 +60,10 @@ export interface PrivateChannelPorts extends AggregatePorts, Signing, ReachPorts
   readonly wheel: Wheel;
   /** Receives the voice states of the users. */
   readonly voiceListener: () => VoiceListener;
+  /** The calls of channels whose actors failed. */
+  readonly kept: KeptStates<KeptCall>;
+  /** The channel's actor failed in a call, which continues as soon as the channel is loaded again. */
+  readonly interrupted: (id: ChannelId) => void;
 }
 
 /**
@@ -85,8 +91,8 @@ export class PrivateChannelShell extends AggregateShell<
   readonly #send: Send<PrivateChannelState>;
   #ringing: Timer | null = null;
   readonly #stranded: StrandedCallers;
-  /** Whether clients and the listener for voice have a call. The state may be ahead: its last facts may never become durable. */
-  #isCallShown = false;
+  /** The call as clients and the listener for voice have it. The state may be ahead: its last facts may never become durable. */
+  #shownCall: PrivateCall | null = null;
   /** Incremented when the relations are invalidated, so that the result of an earlier read is discarded. */
   #relationsVersion = 0;
   /** When the relations were read, monotonic milliseconds. */
@@ -175,9 +181,10 @@ export class PrivateChannelShell extends AggregateShell<
 
   protected async fetch(): Promise<PrivateChannelState | null> {
     const { privateChannels, users, relationships } = this.#ports;
+    const epoch = epochNumber(this.epoch);
     const [channel, kept] = await Promise.all([
       privateChannels.get(this.id),
-      this.ownership?.snapshot(this.id) ?? null,
+      this.#ports.kept.of(this.id, epoch) ?? this.ownership?.snapshot(this.id) ?? null,
     ]);
     if (!channel) return null;
     const { recipientIds } = channel;
@@ -202,9 +209,10 @@ export class PrivateChannelShell extends AggregateShell<
     super.adopt(state);
     this.#windows.add(state.messages, oldestFirst(this.#ports.messageWindowMax));
     addMessageWindows(this.#windows, state);
+    this.#ports.kept.drop(this.id);
     const { call } = state;
     if (!call) return;
-    this.#isCallShown = true;
+    this.#shownCall = call;
     // Keep the snapshot fresh from now on.
     this.#keeper?.changed();
     for (const voiceState of call.voiceStates.values()) {
@@ -316,7 +324,7 @@ export class PrivateChannelShell extends AggregateShell<
     this.#keeper?.changed();
     const { call } = state;
     return () => {
-      this.#isCallShown = call !== null;
+      this.#shownCall = call;
       for (const { userId, voiceState } of stateChanges) {
         const voiceMember = callVoiceMember(voiceState);
         if (voiceMember) this.#ports.voiceListener().voiceJoined(voiceMember);
@@ -344,14 +352,23 @@ export class PrivateChannelShell extends AggregateShell<
     return call !== null;
   }
 
-  /** A running call ends with the actor. */
+  /** A running call ends with the actor, unless the next one continues it. */
   protected ended(state: PrivateChannelState, ending: Ending): void {
     this.#ringing?.cancel();
     this.#stranded.end();
     const written = this.#keeper?.end();
-    if (!state.call && !this.#isCallShown) return;
-    this.#ports.voiceListener().ended(this.id, ending === 'moved' ? 'private' : undefined);
+    const { call } = state;
+    if (!call && !this.#shownCall) return;
+    // A change of the call that nobody was sent is lost, so that the call cannot continue as its members see it.
+    const isInterrupted = ending === 'interrupted' && call !== null && call === this.#shownCall;
+    const because = ending === 'moved' || isInterrupted ? ending : undefined;
+    this.#ports.voiceListener().ended(this.id, because && 'private', because);
     if (ending === 'moved') return;
+    if (isInterrupted) {
+      this.#ports.kept.keep(this.id, epochNumber(this.epoch), keptOf(call));
+      this.#ports.interrupted(this.id);
+      return;
+    }
     // The next owner must not restore a call whose end clients have received.
     this.ownership?.dropSnapshot(this.id, written).catch(this.ownership.onFault);
     const body = this.body('CALL_DELETE', callDelete(state, true));
@@ -361,7 +378,7 @@ export class PrivateChannelShell extends AggregateShell<
 }
 
 /** The snapshot of a call for the next owner. */
-type KeptCall = Omit<PrivateCall, 'voiceStates'> & {
+export type KeptCall = Omit<PrivateCall, 'voiceStates'> & {
   readonly voiceStates: readonly [
     UserId,
     PrivateCall['voiceStates'] extends ReadonlyMap<UserId, infer S> ? S : never,

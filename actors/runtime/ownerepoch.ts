@@ -17,6 +17,9 @@ export interface RecordedCommand {
   readonly reply: Reply<unknown>;
 }
 
+/** The number of the epoch; 0 in standalone mode. */
+export const epochNumber = (epoch: OwnerEpoch | null): number => epoch?.fence.epoch ?? 0;
+
 /**
  * The state of an aggregate while a shard of a cluster owns it: the fence that every write carries, the stream that
  * numbers its dispatches, and the replies to commands that may be repeated. A standalone process has no such state.

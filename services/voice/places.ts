@@ -1,4 +1,3 @@
-import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { PrivateChannelShell } from '../../actors/privatechannel/privatechannel.shell.ts';
 import type { Registry } from '../../actors/runtime/registry.ts';
@@ -6,19 +5,23 @@ import type { LiveSession } from '../../actors/session/backend.ts';
 import type { Notifier } from '../../actors/user/notifier.ts';
 import type { Users } from '../../actors/user/users.ts';
 import type { VoiceMember } from '../../engine/call/voicemember.ts';
-import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, authorityOf, SYSTEM } from '../../engine/kernel/authority.ts';
 import { callCreate } from '../../engine/privatechannel/calls.ts';
 import type { PrivateChannelState } from '../../engine/privatechannel/rules.ts';
 import { type ChannelId, type GuildId, isGuildId, type UserId } from '../../protocol/ids.ts';
 import type { VoiceStateRequest } from '../../protocol/sessionrequests.ts';
 import type { Storage } from '../../storage/ports.ts';
-import type { InPrivate } from '../privatechannels/privatechannels.ts';
+import {
+  type AskPorts,
+  askingIn,
+  askingRepeatedly,
+  NOWHERE,
+  type VoiceChangeRequest,
+  type VoicePlace,
+} from './asking.ts';
 
-export interface PlacePorts {
-  readonly guilds: Guilds;
+export interface PlacePorts extends AskPorts {
   readonly privateChannels: Registry<PrivateChannelState, PrivateChannelShell>;
-  readonly inPrivate: InPrivate;
   readonly users: Pick<Users, 'sessions'>;
   readonly notifier: Pick<Notifier, 'notifySession' | 'guildIdsOf'>;
   readonly routing: Routing;
@@ -26,13 +29,6 @@ export interface PlacePorts {
   /** Reports faults of work that no caller awaits. */
   readonly onFault: (error: unknown, id: string) => void;
 }
-
-/** A place for voice: a guild, in one of its channels at a time, or a private channel. */
-type VoicePlace =
-  | { readonly kind: 'guild'; readonly id: GuildId }
-  | { readonly kind: 'private'; readonly id: ChannelId };
-
-type VoiceChangeRequest = Omit<VoiceStateRequest, 'guildId'>;
 
 /** The places of a user session, of which it is in one at a time. Replies may arrive in another order than its requests. */
 interface SessionPlaces {
@@ -60,8 +56,6 @@ type KnownPlaces = Pick<WeakMap<object, SessionPlaces>, 'get'>;
 /** Upper bound on the private channels that are asked for a session whose place is unknown; those with the newest messages. */
 const CHANNELS_MAX = 100;
 
-const NOWHERE: VoiceChangeRequest = { channelId: null, selfMute: false, selfDeaf: false, selfVideo: false };
-
 /** Moves sessions into and out of voice: a bot joins one channel per guild, a user one place at a time. */
 export interface VoicePlaces {
   /** Voice State Update (op 4). */
@@ -75,20 +69,6 @@ export interface VoicePlaces {
   /** A call removed a user for good. */
   drop(voiceMember: Pick<VoiceMember, 'callId' | 'guildId' | 'userId' | 'sessionId'>): void;
 }
-
-/** Sends a voice request to the owner of the place. */
-const askingIn =
-  ({ guilds, inPrivate }: PlacePorts) =>
-  (
-    place: VoicePlace,
-    wish: VoiceChangeRequest & { readonly sessionId: string },
-    authority: Authority,
-  ): Promise<Reply<object | null>> => {
-    if (place.kind === 'guild') return guilds.call(place.id, 'setVoiceState', wish, authority);
-    const { channelId, ...own } = wish;
-    const input = { ...own, join: channelId !== null };
-    return inPrivate(place.id, 'setCallState', input, authority);
-  };
 
 /** Operations on the owner shard of a place for sessions of other shards. */
 const ofOwners = (ports: PlacePorts) => {
@@ -129,13 +109,16 @@ const distinct = ({ wanted, joined, joining }: SessionPlaces): VoicePlace[] => {
 };
 
 /** Takes sessions out of places. */
-function leaving(ports: PlacePorts, owners: Pick<ReturnType<typeof ofOwners>, 'leave'>) {
+function leaving(
+  ports: PlacePorts,
+  owners: Pick<ReturnType<typeof ofOwners>, 'leave'>,
+  ask: ReturnType<typeof askingRepeatedly>,
+) {
   const { notifier, storage, onFault } = ports;
-  const askIn = askingIn(ports);
   /** Leaves a place that the session is in, or may be let into: also when a link breaks. */
   function one({ session, leaving }: SessionPlaces, place: VoicePlace): void {
     const { sessionId } = session;
-    const answered = askIn(place, { ...NOWHERE, sessionId }, authorityOf(session.principal))
+    const answered = ask(session, place, NOWHERE)
       .then(
         () => undefined,
         (fault) => onFault(fault, sessionId),
@@ -177,13 +160,18 @@ function leaving(ports: PlacePorts, owners: Pick<ReturnType<typeof ofOwners>, 'l
 /** Moves sessions into places, and out of what they leave for these. */
 class Moves {
   readonly #ports: PlacePorts;
-  readonly #askIn: ReturnType<typeof askingIn>;
+  readonly #ask: ReturnType<typeof askingRepeatedly>;
   readonly #leave: ReturnType<typeof leaving>;
   readonly #known: KnownPlaces;
 
-  constructor(ports: PlacePorts, leave: ReturnType<typeof leaving>, known: KnownPlaces) {
+  constructor(
+    ports: PlacePorts,
+    ask: ReturnType<typeof askingRepeatedly>,
+    leave: ReturnType<typeof leaving>,
+    known: KnownPlaces,
+  ) {
     this.#ports = ports;
-    this.#askIn = askingIn(ports);
+    this.#ask = ask;
     this.#leave = leave;
     this.#known = known;
   }
@@ -231,10 +219,10 @@ class Moves {
 
   #join(own: SessionPlaces, place: VoicePlace, wish: VoiceChangeRequest): void {
     const { session, joining } = own;
-    const asked = { ...wish, sessionId: session.sessionId };
+    const isWanted = () => session.bot || this.#latest(own).wanted?.id === place.id;
     const pending: Pending = {
       place,
-      answered: this.#askIn(place, asked, authorityOf(session.principal))
+      answered: this.#ask(session, place, wish, isWanted)
         .then(
           (reply) => this.#settle(own, place, reply.ok && reply.value !== null),
           (fault) => {
@@ -300,9 +288,10 @@ class Moves {
 export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
   const { guilds, inPrivate, onFault } = ports;
   const owners = ofOwners(ports);
-  const leave = leaving(ports, owners);
+  const ask = askingRepeatedly(ports);
+  const leave = leaving(ports, owners, ask);
   const bySession = new WeakMap<object, SessionPlaces>();
-  const moves = new Moves(ports, leave, bySession);
+  const moves = new Moves(ports, ask, leave, bySession);
 
   function placesOf(session: LiveSession): SessionPlaces {
     const known = bySession.get(session) ?? placesOfNew(session);

@@ -17,8 +17,8 @@ class Received implements VoiceListener {
   voiceLeft(serverId: string, userId: string): void {
     this.log.push(`unseated ${serverId} ${userId}`);
   }
-  ended(callId: string): void {
-    this.log.push(`ended ${callId}`);
+  ended(callId: string, _kind?: string, because?: string): void {
+    this.log.push(`ended ${callId}${because ? ` ${because}` : ''}`);
   }
 }
 
@@ -47,6 +47,13 @@ const heard = ({ sink }: { sink: RecordingSink }) =>
   sink.dispatches.filter(({ t }) => t.startsWith('CALL_') || t === 'VOICE_STATE_UPDATE');
 const names = (of: { sink: RecordingSink }) => heard(of).map(({ t }) => t);
 const last = (of: { sink: RecordingSink }) => heard(of).at(-1)?.d;
+
+const writeInVain = () => {
+  const by = { userId: ann.userId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
+  const draft = { content: 'not stored' };
+  const input = { channelId, draft, carried: {}, attachments: [], forward: null } as never;
+  return instance.inPrivate(channelId, 'createMessage', input, { by, requires: 0n });
+};
 
 beforeEach(async () => {
   told = new Received();
@@ -103,16 +110,33 @@ describe('a call', () => {
     expect(told.log).toEqual([`seated ${channelId} ${ann.userId} ${ann.session.id}`, `ended ${channelId}`]);
   });
 
+  it('continues after a commit of its channel that fails, as its members see it', async () => {
+    ann.session.ask({ name: 'voiceState', input: request() });
+    await until(() => names(ben).includes('VOICE_STATE_UPDATE'), 'the call');
+    ben.session.ask({ name: 'voiceState', input: request() });
+    await until(() => told.log.length === 2, 'both');
+    const before = names(ann).length;
+    instance.steer.fail = true;
+    await expect(writeInVain()).rejects.toThrow('The disk is gone.');
+    instance.steer.fail = false;
+    await until(() => told.log.length === 5, 'the return');
+    const seats = [ann, ben].map(({ userId, session }) => `seated ${channelId} ${userId} ${session.id}`);
+    expect(told.log).toEqual([...seats, `ended ${channelId} interrupted`, ...seats]);
+    ben.session.ask({ name: 'voiceState', input: request({ channelId: null }) });
+    await until(() => names(ann).length > before, 'the end of a member');
+    expect([names(ann).slice(before), last(ann)]).toEqual([
+      ['VOICE_STATE_UPDATE'],
+      expect.objectContaining({ user_id: ben.userId, channel_id: null }),
+    ]);
+  });
+
   it('does not end a second time when its channel fails later', async () => {
     ann.session.ask({ name: 'voiceState', input: request() });
     await until(() => names(ben).includes('VOICE_STATE_UPDATE'), 'the call');
     ann.session.ask({ name: 'voiceState', input: request({ channelId: null }) });
     await until(() => names(ben).includes('CALL_DELETE'), 'the end');
     instance.steer.fail = true;
-    const by = { userId: ann.userId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
-    const draft = { content: 'not stored' };
-    const input = { channelId, draft, carried: {}, attachments: [], forward: null } as never;
-    await instance.inPrivate(channelId, 'createMessage', input, { by, requires: 0n }).catch(() => undefined);
+    await writeInVain().catch(() => undefined);
     instance.steer.fail = false;
     expect(names(ben).filter((t) => t === 'CALL_DELETE')).toHaveLength(1);
     expect(told.log.at(-1)).toBe(`unseated ${channelId} ${ann.userId}`);
@@ -219,8 +243,11 @@ describe('a person', () => {
     const hall = await voiceChannel();
     ann.session.ask({ name: 'voiceState', input: request({ guildId, channelId: hall }) });
     await until(() => told.log.length === 1, 'the guild’s seat');
+    // The reply to the session follows.
+    await new Promise(setImmediate);
     ann.session.ask({ name: 'voiceState', input: request() });
     await until(() => told.log.length === 3, 'the move to the call');
+    await new Promise(setImmediate);
     ann.session.ask({ name: 'voiceState', input: request({ guildId, channelId: hall }) });
     await until(() => told.log.length === 5, 'the move back');
     ann.session.ask({ name: 'voiceState', input: request({ channelId: null }) });

@@ -275,16 +275,6 @@ describe('an end', () => {
     expect(world.names('dropped')).toEqual([]);
   });
 
-  it('keeps clients for a minute while the owner of the call waits for the database', () => {
-    const world = arrange();
-    const { sink } = world.connect('1');
-    world.calls.ended(CALL, 'guild', 'interrupted');
-    world.clock.advance(59_000);
-    expect([sink.closed, world.calls.leaving]).toEqual([null, 1]);
-    world.clock.advance(2_000);
-    expect([sink.closed?.code, world.calls.leaving]).toEqual([4015, 0]);
-  });
-
   it('ends the waits for users of a channel that moved, which its next owner has', () => {
     const world = arrange();
     const absent = world.connect('1');

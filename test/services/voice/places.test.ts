@@ -2,11 +2,15 @@
 // nowhere after its end.
 import { describe, expect, it } from 'vitest';
 import { HERE } from '../../../actors/placement/routing.ts';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { LiveSession } from '../../../actors/session/backend.ts';
 import { SYSTEM } from '../../../engine/kernel/authority.ts';
 import type { ChannelId, GuildId, UserId } from '../../../protocol/ids.ts';
 import { createVoicePlaces, type PlacePorts } from '../../../services/voice/places.ts';
 
+const clock = new VirtualClock();
+const TIME = { clock, wheel: new TimerWheel(clock) };
 const [ONE, TWO, THREE] = ['2001', '2002', '2003'] as unknown as [GuildId, GuildId, GuildId];
 const [GUILD, OTHER_GUILD] = ['2001', '2002'] as unknown as [GuildId, GuildId];
 const STATE = { selfMute: false, selfDeaf: false, selfVideo: false };
@@ -33,6 +37,7 @@ function arrange() {
     onFault: (error: unknown) => {
       throw error;
     },
+    ...TIME,
   } as unknown as PlacePorts);
   const session = {
     ...{ sessionId: 's1', userId: '1', bot: false, over: false },
@@ -212,6 +217,7 @@ function arrangeResident(resident: readonly string[], bot = false) {
     onFault: (error: unknown) => {
       throw error;
     },
+    ...TIME,
   } as unknown as PlacePorts);
   const session = {
     ...{ sessionId: 's1', userId: '1', bot, over: false },
@@ -248,6 +254,7 @@ function arrangeUser() {
     onFault: (error: unknown) => {
       throw error;
     },
+    ...TIME,
   } as unknown as PlacePorts);
   /** Opens a session, in place of another of its id. */
   const session = (sessionId: string, bot = false): LiveSession => {
