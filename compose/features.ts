@@ -3,11 +3,13 @@ import { FreshLobbies } from '../actors/lobby/fresh.ts';
 import { type GamePorts, Games } from '../actors/lobby/games.ts';
 import { lobbyMachine } from '../actors/lobby/lobby.machine.ts';
 import { LobbyShell } from '../actors/lobby/lobby.shell.ts';
+import { KeptStates } from '../actors/runtime/keptstates.ts';
 import { Registry } from '../actors/runtime/registry.ts';
 import { TimerWheel } from '../actors/runtime/wheel.ts';
 import { isRegistrationOpen } from '../config/choices.ts';
 import { isPublic } from '../config/config.ts';
 import { ENDPOINT_TIMEOUT_MS, GAME_TICK_MS, PROVIDER_REQUESTS } from '../config/fixed.ts';
+import type { SessionRef } from '../engine/fanout/direct.ts';
 import type { LobbyState } from '../engine/lobby/lobby.ts';
 import { createPasswordHasher } from '../media/crypto/passwords.ts';
 import { chancesFrom } from '../protocol/chance.ts';
@@ -328,6 +330,7 @@ const gamesOf = (
 export function createLobbies(context: ServiceContext): Pick<Features, 'lobbies' | 'games' | 'matchmaking'> {
   const { config, aggregate, clock, wheel, storage, logger, randomBytes, onFault } = context;
   const fresh = new FreshLobbies();
+  const kept = new KeptStates<readonly SessionRef[]>();
   const gameWheel = new TimerWheel(clock, GAME_TICK_MS);
   context.scope.own(() => gameWheel.stop());
   const games = gamesOf(context, { wheel: gameWheel, lobbies: () => registry.shells() });
@@ -349,6 +352,7 @@ export function createLobbies(context: ServiceContext): Pick<Features, 'lobbies'
           messageWindowMax: config.guild_message_window_max,
           voiceListener: context.voiceListener,
           listener: assembly.listener,
+          kept,
           ...{ wheel, games, toEach: context.notifier.recipientOf, route: context.notifier.route },
         },
         send,

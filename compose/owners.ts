@@ -5,10 +5,9 @@ import { createNotifier, type NotifierPorts } from '../actors/cluster/delivery/n
 import { SNAPSHOT_FRESH_MS } from '../actors/cluster/membership/aggregateownership.ts';
 import { committing, committingAsOwner } from '../actors/cluster/membership/commits.ts';
 import type { Cluster } from '../actors/cluster/shard.ts';
-import type { HandoverState } from '../actors/guild/guild.handover.ts';
 import { guildMachine } from '../actors/guild/guild.machine.ts';
 import type { GuildListener } from '../actors/guild/guild.notifications.ts';
-import { GuildShell } from '../actors/guild/guild.shell.ts';
+import { GuildShell, type KeptGuild } from '../actors/guild/guild.shell.ts';
 import { Guilds } from '../actors/guild/guilds.ts';
 import type { Routing } from '../actors/placement/routing.ts';
 import { privateChannelMachine } from '../actors/privatechannel/privatechannel.machine.ts';
@@ -139,7 +138,7 @@ export function createResidents(ports: ResidentPorts) {
     ...{ messages: storage.messages, threads: storage.threads, users: storage.users },
     ...{ webhooks: storage.webhooks, scheduledEvents: storage.scheduledEvents },
     windows: { members: config.guild_member_window_max, messages: config.guild_message_window_max },
-    ...{ wheel, kept: new KeptStates<HandoverState>() },
+    ...{ wheel, kept: new KeptStates<KeptGuild>() },
     listener: ports.guildListener,
   };
   const guildRegistry = new Registry<Guild, GuildShell>({

@@ -50,10 +50,16 @@ interface GuildPorts extends AggregatePorts, GuildReads, Signing {
   readonly windows: { readonly members: number; readonly messages: number };
   /** For the ends of time-outs. */
   readonly wheel: Wheel;
-  /** The voice states of guilds whose actors failed. */
-  readonly kept: KeptStates<HandoverState>;
+  readonly kept: KeptStates<KeptGuild>;
   /** Receives durable changes, and the end of the guild. */
   readonly listener: GuildListener;
+}
+
+/** What the next actor of a guild here takes from one that failed. */
+export interface KeptGuild {
+  readonly voice: HandoverState | null;
+  /** The subscribed sessions, which receive what the next actor sends first; none on shards, where they miss nothing. */
+  readonly sessions: readonly Entering['subscriber'][];
 }
 
 /** After a change of owner, how long members in voice may take to subscribe again before they leave voice. */
@@ -105,13 +111,11 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   }
 
   /** For the next actor here. */
-  #keepVoice(guild: Guild): void {
-    if (guild.voiceStates.size === 0) return;
-    this.#ports.kept.keep(
-      this.id,
-      epochNumber(this.epoch),
-      voiceHandoverStateOf(guild, this.epoch?.stream ?? null),
-    );
+  #keep(guild: Guild): void {
+    const { id, epoch } = this;
+    const voice = guild.voiceStates.size > 0 ? voiceHandoverStateOf(guild, epoch?.stream ?? null) : null;
+    const sessions = epoch ? [] : [...this.audiences.sessions.values()];
+    if (voice || sessions.length > 0) this.#ports.kept.keep(id, epochNumber(epoch), { voice, sessions });
   }
 
   /** @returns Whether the snapshot must be refreshed. */
@@ -173,14 +177,15 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   }
 
   protected async fetch(): Promise<Guild | null> {
-    const { guilds, kept } = this.#ports;
+    const kept = this.#ports.kept.of(this.id, epochNumber(this.epoch));
     const [snapshot, handover] = await Promise.all([
-      guilds.load(this.id),
-      kept.of(this.id, epochNumber(this.epoch)) ?? this.ownership?.snapshot(this.id) ?? null,
+      this.#ports.guilds.load(this.id),
+      kept?.voice ?? this.ownership?.snapshot(this.id) ?? null,
     ]);
     if (!snapshot) return null;
     const guild = guildOf(snapshot, this.audiences);
     if (handover) await this.#restore(guild, handover as HandoverState);
+    if (kept) await this.#resubscribe(guild, kept);
     return guild;
   }
 
@@ -194,6 +199,12 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     restoreHandoverState(guild, handover, epochNumber(this.epoch));
     this.epoch?.handedOver(handover.told ?? [], handover.floor ?? 0, handover.replies);
     this.#restored = true;
+  }
+
+  /** Until they subscribe by themselves, which sends them the guild. */
+  async #resubscribe(guild: Guild, { sessions }: KeptGuild): Promise<void> {
+    await this.read(guild, { members: sessions.map(({ userId }) => userId) });
+    for (const session of sessions) if (!session.over) this.audiences.add(session);
   }
 
   override adopt(guild: Guild): void {
@@ -354,7 +365,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
 
   protected ended(guild: Guild, ending: Ending): void {
     this.#voiceMembers.end(ending);
-    if (ending === 'interrupted') this.#keepVoice(guild);
+    if (ending === 'interrupted') this.#keep(guild);
     this.#strandedCheck?.cancel();
     this.#subscribed.memberLists.end();
     void this.#voice?.end();

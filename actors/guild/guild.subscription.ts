@@ -111,7 +111,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       const creates = guildCreates(guild, shown, stream, nowMs);
       const dispatches = [...catchUp, ...withdrawn, ...creates, ...ownDispatches(guild, shown, stream)];
       const upTo = stream?.last ?? 0;
-      const voiceMembers = ports.returned(guild, behind.map(subscriberOf));
+      const voiceMembers = ports.returned(guild, (stream ? behind : arrived).map(subscriberOf));
       ports.after((fault) => {
         for (const { subscriber } of arrived) ports.arriving.delete(subscriber);
         // The sessions ask the next owner with the position they came with.

@@ -30,6 +30,7 @@ import { AggregateShell, notifyListeners } from '../runtime/aggregate.ts';
 import type { AggregateOwnership } from '../runtime/aggregateownership.ts';
 import { keep, oldestFirst, Window, Windows } from '../runtime/cache.ts';
 import type { Timer } from '../runtime/clock.ts';
+import type { KeptStates } from '../runtime/keptstates.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { Wheel } from '../runtime/wheel.ts';
@@ -46,6 +47,8 @@ interface LobbyPorts extends AggregatePorts {
   /** Receives the voice states of members. */
   readonly voiceListener: () => VoiceListener;
   readonly listener: LobbyListener;
+  /** The attached sessions of lobbies whose actors failed. */
+  readonly kept: KeptStates<readonly SessionRef[]>;
   readonly wheel: Wheel;
   readonly games: Games;
   /** A route to the open sessions of a user, on any shard. */
@@ -142,6 +145,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     const untilMs = this.#ports.clock.now() + NEW_MS;
     if (this.epoch !== null) for (const id of state.members.keys()) this.#unattached.set(id, untilMs);
     this.#play(state);
+    this.#ports.kept.drop(this.id);
     this.#ports.listener.loaded?.(this.id);
   }
 
@@ -238,6 +242,8 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     if (!loaded) return null;
     const state = { ...newLobbyState(loaded.lobby), messages: new Window<MessageId, LobbyMessage | null>() };
     for (const member of loaded.members) state.members.set(member.user.id, member);
+    const kept = this.epoch === null ? this.#ports.kept.of(this.id, 0) : null;
+    for (const session of kept ?? []) state.sessions.set(session.sessionId, session);
     return state;
   }
 
@@ -392,7 +398,10 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
       this.#ports.voiceListener().ended(this.id, because && 'lobby', because);
     if (ending === 'moved') return;
     const sessions = [...state.sessions.values()];
-    if (sessions.length > 0) this.#ports.listener.lost(this.id, sessions);
+    if (sessions.length === 0) return;
+    // They receive what the next actor sends before they are attached to it. On shards it addresses its members.
+    if (ending === 'interrupted' && this.epoch === null) this.#ports.kept.keep(this.id, 0, sessions);
+    this.#ports.listener.lost(this.id, sessions, ending === 'interrupted');
   }
 }
 

@@ -141,8 +141,10 @@ export class Attachments {
           }
         },
       ),
-      lost: tell('lobbySessions.lost', (_userId: UserId, lobbyId: ChannelId, sessionIds: readonly string[]) =>
-        this.#lost(lobbyId, sessionIds),
+      lost: tell(
+        'lobbySessions.lost',
+        (_userId: UserId, lobbyId: ChannelId, sessionIds: readonly string[], inVoice?: boolean) =>
+          this.#lost(lobbyId, sessionIds, inVoice ?? false),
       ),
       invited: tell(
         'lobbySessions.invited',
@@ -333,11 +335,12 @@ export class Attachments {
 
   /**
    * The actor of a lobby ended, and its successor has no sessions. Retries until it is back and sends the lobby again:
-   * its call is over, and uncommitted changes were never dispatched. Deferred, because the actor is still ending.
+   * its call is over, unless they stay `inVoice`, and uncommitted changes were never dispatched. Deferred, because the actor is
+   * still ending.
    */
-  #lost(lobbyId: ChannelId, sessionIds: readonly string[]): void {
+  #lost(lobbyId: ChannelId, sessionIds: readonly string[], inVoice: boolean): void {
     const back = sessionIds.flatMap((sessionId) => this.#byId.get(sessionId) ?? []);
-    for (const attached of back) leaveVoice(attached, lobbyId);
+    if (!inVoice) for (const attached of back) leaveVoice(attached, lobbyId);
     queueMicrotask(() => {
       for (const attached of back) this.#attachAgain(lobbyId, attached, 'yes');
     });

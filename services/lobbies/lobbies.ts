@@ -169,8 +169,9 @@ const listenerOf = (
     secrets.forget(id);
     if (link) links.deleted(id, link);
   },
-  lost(id, sessions) {
-    for (const [userId, sessionIds] of byUser(sessions)) attachments.tell.lost(userId, id, sessionIds);
+  lost(id, sessions, inVoice) {
+    for (const [userId, sessionIds] of byUser(sessions))
+      attachments.tell.lost(userId, id, sessionIds, inVoice);
   },
 });
 

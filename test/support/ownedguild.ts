@@ -1,6 +1,5 @@
-import type { HandoverState } from '../../actors/guild/guild.handover.ts';
 import { guildMachine } from '../../actors/guild/guild.machine.ts';
-import { GuildShell } from '../../actors/guild/guild.shell.ts';
+import { GuildShell, type KeptGuild } from '../../actors/guild/guild.shell.ts';
 import type { Subscribing } from '../../actors/guild/guild.subscription.ts';
 import type { Subscribed } from '../../actors/placement/ports.ts';
 import type { AggregateOwnership } from '../../actors/runtime/aggregateownership.ts';
@@ -245,7 +244,7 @@ class Owner {
       scheduledEvents: { rsvps: async () => [] },
       threads: { get: async () => [], lastOfUserMs: async () => null },
       windows: { members: 100, messages: 100 },
-      ...{ wheel, kept: new KeptStates<HandoverState>() },
+      ...{ wheel, kept: new KeptStates<KeptGuild>() },
       listener,
     };
     this.registry = new Registry<Guild, GuildShell>({

@@ -1,9 +1,10 @@
-// Goal: a lobby of a shard in a cluster is sent again to sessions that may have missed dispatches which no record has.
+// Goal: sessions of a lobby miss nothing that no record has: not on a shard that takes it over, and not when its actor fails.
 import { expect, test } from 'vitest';
 import { FreshLobbies } from '../../../actors/lobby/fresh.ts';
 import { lobbyMachine } from '../../../actors/lobby/lobby.machine.ts';
 import { LobbyShell } from '../../../actors/lobby/lobby.shell.ts';
 import type { AggregateOwnership } from '../../../actors/runtime/aggregateownership.ts';
+import { KeptStates } from '../../../actors/runtime/keptstates.ts';
 import { LoadQueue } from '../../../actors/runtime/loadqueue.ts';
 import { Registry } from '../../../actors/runtime/registry.ts';
 import { createSupervisor } from '../../../actors/runtime/supervisor.ts';
@@ -52,7 +53,7 @@ const ownership: AggregateOwnership = {
 };
 
 /** The lobby of two members, 11 and 12, which this shard takes over from another one. */
-function arrange() {
+function arrange(isStandalone = false) {
   const clock = new VirtualClock();
   const wheel = new TimerWheel(clock);
   /** Dispatches of LOBBY_CREATE, by session id. */
@@ -61,17 +62,30 @@ function arrange() {
   const addressed: string[] = [];
   const routeTo = (ref: SessionRef) => ({
     ...ref,
-    deliver: ({ t }: DispatchBody) => void (t === 'LOBBY_CREATE' && shown.push(ref.sessionId)),
+    deliver: ({ t }: DispatchBody) => {
+      if (t === 'LOBBY_CREATE') shown.push(ref.sessionId);
+      if (t === 'LOBBY_UPDATE') heard.push(ref.sessionId);
+    },
   });
+  const database = { isAway: false };
+  /** Sessions that lost the lobby, and whether they stay in voice. */
+  const lost: [string[], boolean][] = [];
+  const heard: string[] = [];
   const ports = {
     writer: {
       depth: 0,
       flush: async () => undefined,
-      commit: ({ done }: Commit) => queueMicrotask(() => done(null)),
+      commit: ({ done }: Commit) =>
+        queueMicrotask(() => done(database.isAway ? new Error('The database is gone.') : null)),
     },
-    ...{ clock, wheel, ownership, rulesMs: null, nextId: () => '1' },
+    ...{ ownership: isStandalone ? null : ownership, clock, wheel, rulesMs: null, nextId: () => '1' },
     tap: { listening: false, see: () => undefined },
-    listener: {},
+    listener: {
+      idle: () => undefined,
+      lost: (_id: string, sessions: readonly SessionRef[], inVoice: boolean) =>
+        lost.push([sessions.map(({ sessionId }) => sessionId), inVoice]),
+    },
+    kept: new KeptStates<readonly SessionRef[]>(),
     lobbies: { load: async () => ({ lobby, members }), message: async () => null },
     ...{ fresh: new FreshLobbies(), messageWindowMax: 100, games: { get: () => undefined } },
     toEach: (to: readonly (readonly [string, unknown])[]) => ({
@@ -97,7 +111,12 @@ function arrange() {
     );
     return shown.splice(0);
   };
-  return { clock, attachMoved, addressed };
+  const setMetadata = (value: string) =>
+    new Promise<Reply<unknown>>((resolve, reject) => {
+      const input = { change: { metadata: { value } }, members: null } as const;
+      registry.workWith(LOBBY_ID, (shell) => shell.command('updateLobby', input, SYSTEM, resolve, reject));
+    });
+  return { clock, attachMoved, addressed, setMetadata, database, lost, heard };
 }
 
 test('a session is sent the lobby when its member was addressed with a dispatch that no record has', async () => {
@@ -122,3 +141,21 @@ test('an attached session is sent the lobby again within 30 seconds after a disp
   expect(await shownAfter(UNRECORDED_MS - 1)).toEqual(['s12']);
   expect(await shownAfter(UNRECORDED_MS)).toEqual([]);
 });
+
+test.each([
+  ['one process', true],
+  ['a shard', false],
+])(
+  'sessions of a lobby in %s whose commit fails stay in voice, and are attached to the next actor',
+  async (_where, isStandalone) => {
+    const { attachMoved, setMetadata, database, lost, heard } = arrange(isStandalone);
+    await attachMoved('11');
+    database.isAway = true;
+    await expect(setMetadata('lost')).rejects.toThrow('The database is gone.');
+    database.isAway = false;
+    expect(lost).toEqual([[['s11'], true]]);
+    expect(await setMetadata('kept')).toMatchObject({ ok: true });
+    // A shard addresses the members until their sessions are attached.
+    expect(heard).toEqual(isStandalone ? ['s11'] : []);
+  },
+);

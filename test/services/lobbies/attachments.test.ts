@@ -67,7 +67,7 @@ it('attaches a session to a lobby that lost its actor once, as soon as the lobby
   const { attachments, asked, lobby, pass, wake } = arrange();
   await attachments.opened(session);
   lobby.isFull = true;
-  attachments.tell.lost(userId, lobbyId, ['s']);
+  attachments.tell.lost(userId, lobbyId, ['s'], false);
   for (let attempts = 0; attempts < 4; attempts += 1) await pass(8_000);
   asked.length = 0;
   // It is overloaded once more: the first delay begins again.
@@ -92,7 +92,7 @@ it('attaches a session to a joined lobby and to one that lost its actor as soon 
   await attachments.opened(session);
   for (const tell of [
     () => attachments.tell.joined(userId, lobbyId, applicationId, false),
-    () => attachments.tell.lost(userId, lobbyId, ['s']),
+    () => attachments.tell.lost(userId, lobbyId, ['s'], false),
   ]) {
     lobby.isFull = true;
     asked.length = 0;
@@ -104,6 +104,23 @@ it('attaches a session to a joined lobby and to one that lost its actor as soon 
     await pass(60_000);
     expect(asked).toHaveLength(3);
   }
+});
+
+it.each([
+  ['interrupted', true, ['attachSessions', 'setVoice']],
+  ['lost for another reason', false, ['attachSessions']],
+])('reports a session in voice again to a lobby that was %s: %j', async (_how, inVoice, expected) => {
+  const { attachments, asked, pass } = arrange();
+  const here = { ...session, principal: { userId, bot: false, applicationId, authorization: null } };
+  await attachments.opened(here as LiveSession);
+  attachments.voiceStates(here as LiveSession, [
+    { lobbyId, selfMute: false, selfDeaf: false, selfVideo: false },
+  ]);
+  await pass(0);
+  asked.length = 0;
+  attachments.tell.lost(userId, lobbyId, ['s'], inVoice);
+  await pass(0);
+  expect(asked).toEqual(expected);
 });
 
 it('leaves the calls of all its lobbies when a session from another owner is in none, and then only those that it was in', async () => {
