@@ -453,6 +453,7 @@ const LINK = {
   'lobbySessions.joined': tells('user', [userId, lobbyId, applicationId, optional(flag)]),
   'lobbySessions.left': tells('user', [userId, lobbyId, list(text), optional(flag)]),
   'lobbySessions.lost': tells('user', [userId, lobbyId, list(text), optional(flag)]),
+  'lobbySessions.back': tells('user', [userId, lobbyId]),
   'lobbySessions.invited': tells('user', [userId, voiceMember, text, nullable(text)]),
   'lobbySessions.detach': repeatable('lobby', [lobbyId, userId, text], nothing),
   'lobbySessions.check': repeatable('user', [userId, lobbyId, list(text)], nothing),

@@ -7,6 +7,7 @@ import { VOICE_CLOSE } from '../../protocol/voice.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import { CallActor, type CallHost } from './call.shell.ts';
+import { LeavingCalls } from './leavingcalls.ts';
 import { Participant } from './participant.ts';
 import type {
   ContinuedCall,
@@ -82,9 +83,6 @@ export interface MemberView {
 const RING: RingLimits = { framesMax: 1024, bytesMax: 512 << 10 };
 /** Stock clients answer in well under a second; a client that does not is left behind and recovers by op 31. */
 const DAVE_TRANSITION_MS = 2_000;
-/** How long connections of a call are kept that moved to another shard, and of one whose owner waits for the database. */
-const KEPT_MS = { moved: 5_000, interrupted: 60_000 };
-
 /** Libraries without DAVE rejoin at once and without end, so a refusal is reported once per user and interval. */
 const UNENCRYPTED_REPORT_MS = 600_000;
 const UNENCRYPTED_USERS_MAX = 1000;
@@ -108,7 +106,7 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
   readonly #deps: CallsDeps;
   readonly #calls = new Map<string, CallActor>();
   /** Calls that continue on another shard, and how to end their remains here. */
-  readonly #leaving = new Map<string, () => void>();
+  readonly #leaving: LeavingCalls;
   readonly #byUser = new Map<string, Participant>();
   /** Places by server and gateway session: op 7 names no user. */
   readonly #bySession = new Map<string, Participant>();
@@ -122,6 +120,7 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
     this.resumeWindowMs = deps.settings.resumeWindowMs;
     this.e2eeRequired = deps.settings.e2eeRequired;
     this.wheel = deps.wheel;
+    this.#leaving = new LeavingCalls(deps.wheel);
     this.supervisor = deps.supervisor;
     this.plane = deps.plane;
     this.openDave = deps.openDave;
@@ -183,31 +182,15 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
     if (participant) this.#vacate(participant, VOICE_CLOSE.DISCONNECTED);
   }
 
-  ended(callId: string, continues?: ContinuedCall, because: keyof typeof KEPT_MS = 'moved'): void {
+  ended(callId: string, continues?: ContinuedCall, because: 'moved' | 'interrupted' = 'moved'): void {
     const call = this.#calls.get(callId);
     if (!call) return;
     for (const participant of call.places.values()) this.#forget(participant);
     if (continues) {
-      this.#goElsewhere(call, KEPT_MS[because]);
+      this.#calls.delete(callId);
+      this.#leaving.add(call, because);
       this.#deps.owner.moved(callId, continues);
     } else call.terminate(VOICE_CLOSE.CALL_TERMINATED);
-  }
-
-  /**
-   * Clients stay connected here until they receive the new endpoint, and then leave by themselves. A client that is
-   * disconnected before would reconnect here; a client that received VOICE_SERVER_UPDATE without an endpoint would be
-   * silent meanwhile, and bots written as the published guide shows give up after five seconds of that.
-   */
-  #goElsewhere(call: CallActor, keptMs: number): void {
-    this.#calls.delete(call.callId);
-    for (const participant of call.places.values()) participant.leave();
-    const end = (): void => {
-      timer.cancel();
-      this.#leaving.delete(call.callId);
-      call.terminate(VOICE_CLOSE.SERVER_CRASHED);
-    };
-    const timer = this.wheel.add(end, keptMs);
-    this.#leaving.set(call.callId, end);
   }
 
   identify(identify: VoiceIdentify, sink: VoiceSink): VoiceOutcome {
@@ -278,7 +261,7 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
   /** Ends every call; clients that resume find no session. */
   close(): void {
     for (const callId of [...this.#calls.keys()]) this.ended(callId);
-    for (const end of [...this.#leaving.values()]) end();
+    this.#leaving.end();
   }
 
   nowMs(): number {
@@ -359,8 +342,7 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
   #callOf(voiceMember: VoiceMember): CallActor | null {
     const known = this.#calls.get(voiceMember.callId);
     if (known) return known;
-    // The call has moved back to this shard.
-    this.#leaving.get(voiceMember.callId)?.();
+    this.#leaving.returned(voiceMember.callId);
     if (this.#calls.size >= this.#deps.settings.callsMax) return null;
     const call = new CallActor(voiceMember, this);
     this.#calls.set(voiceMember.callId, call);

@@ -185,7 +185,10 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     if (!snapshot) return null;
     const guild = guildOf(snapshot, this.audiences);
     if (handover) await this.#restore(guild, handover as HandoverState);
-    if (kept) await this.#resubscribe(guild, kept);
+    if (!kept) return guild;
+    await this.read(guild, { members: kept.sessions.map(({ userId }) => userId) });
+    // Until they subscribe by themselves, which sends them the guild.
+    for (const session of kept.sessions) if (!session.over) this.audiences.add(session);
     return guild;
   }
 
@@ -199,12 +202,6 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     restoreHandoverState(guild, handover, epochNumber(this.epoch));
     this.epoch?.handedOver(handover.told ?? [], handover.floor ?? 0, handover.replies);
     this.#restored = true;
-  }
-
-  /** Until they subscribe by themselves, which sends them the guild. */
-  async #resubscribe(guild: Guild, { sessions }: KeptGuild): Promise<void> {
-    await this.read(guild, { members: sessions.map(({ userId }) => userId) });
-    for (const session of sessions) if (!session.over) this.audiences.add(session);
   }
 
   override adopt(guild: Guild): void {

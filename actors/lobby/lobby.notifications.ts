@@ -29,8 +29,8 @@ export interface LobbyListener {
   deleted(lobbyId: ChannelId, link: LobbyLink | null): void;
   /** The actor ended with these sessions attached: its successor takes them over. Those in voice have left it, unless they stay `inVoice`. */
   lost(lobbyId: ChannelId, sessions: readonly SessionRef[], inVoice: boolean): void;
-  /** The lobby is in memory, for the first time or once more. */
-  loaded?(lobbyId: ChannelId): void;
+  /** The lobby is in memory, for the first time or once more; `lost` were the sessions when its actor failed. */
+  loaded?(lobbyId: ChannelId, lost: readonly SessionRef[]): void;
 }
 
 /** The lobby as the rows see it. */

@@ -31,6 +31,7 @@ import type { AggregateOwnership } from '../runtime/aggregateownership.ts';
 import { keep, oldestFirst, Window, Windows } from '../runtime/cache.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { KeptStates } from '../runtime/keptstates.ts';
+import { epochNumber } from '../runtime/ownerepoch.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { Wheel } from '../runtime/wheel.ts';
@@ -145,8 +146,8 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     const untilMs = this.#ports.clock.now() + NEW_MS;
     if (this.epoch !== null) for (const id of state.members.keys()) this.#unattached.set(id, untilMs);
     this.#play(state);
+    this.#ports.listener.loaded?.(this.id, this.#kept());
     this.#ports.kept.drop(this.id);
-    this.#ports.listener.loaded?.(this.id);
   }
 
   /** Starts the game that the lobby's settings name, and ends a game that they no longer name. */
@@ -235,6 +236,11 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     };
   }
 
+  /** The sessions of the actor before, if it failed here. */
+  #kept(): readonly SessionRef[] {
+    return this.#ports.kept.of(this.id, epochNumber(this.epoch)) ?? [];
+  }
+
   protected async fetch(): Promise<LobbyState | null> {
     const fresh = this.#ports.fresh.take(this.id);
     this.#isFresh = fresh !== null;
@@ -242,8 +248,9 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     if (!loaded) return null;
     const state = { ...newLobbyState(loaded.lobby), messages: new Window<MessageId, LobbyMessage | null>() };
     for (const member of loaded.members) state.members.set(member.user.id, member);
-    const kept = this.epoch === null ? this.#ports.kept.of(this.id, 0) : null;
-    for (const session of kept ?? []) state.sessions.set(session.sessionId, session);
+    // On shards the actor addresses its members until their sessions are attached.
+    if (this.epoch === null)
+      for (const session of this.#kept()) state.sessions.set(session.sessionId, session);
     return state;
   }
 
@@ -399,8 +406,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     if (ending === 'moved') return;
     const sessions = [...state.sessions.values()];
     if (sessions.length === 0) return;
-    // They receive what the next actor sends before they are attached to it. On shards it addresses its members.
-    if (ending === 'interrupted' && this.epoch === null) this.#ports.kept.keep(this.id, 0, sessions);
+    if (ending === 'interrupted') this.#ports.kept.keep(this.id, epochNumber(this.epoch), sessions);
     this.#ports.listener.lost(this.id, sessions, ending === 'interrupted');
   }
 }

@@ -31,6 +31,8 @@ interface AttachmentPorts {
   readonly detach: DetachSession;
   /** Repeats calls of lobbies that failed. */
   readonly repeat: Repeat;
+  /** Repeats what waits about the lobby at once. */
+  readonly wake: (id: string) => void;
   readonly onFault: (error: unknown, id: string) => void;
 }
 
@@ -146,6 +148,8 @@ export class Attachments {
         (_userId: UserId, lobbyId: ChannelId, sessionIds: readonly string[], inVoice?: boolean) =>
           this.#lost(lobbyId, sessionIds, inVoice ?? false),
       ),
+      /** The lobby is in memory again: the user's sessions need not wait until they try again. */
+      back: tell('lobbySessions.back', (_userId: UserId, lobbyId: ChannelId) => ports.wake(lobbyId)),
       invited: tell(
         'lobbySessions.invited',
         (_userId: UserId, voiceMember: VoiceMember, token: string, endpoint: string | null) =>

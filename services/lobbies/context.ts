@@ -68,6 +68,8 @@ export interface LobbyContext extends LobbiesPorts {
   readonly owners: LobbyOwners;
   /** Repeats a call until it succeeds. */
   readonly repeat: Repeat;
+  /** Repeats what waits about the lobby at once. */
+  readonly wake: (id: string) => void;
 }
 
 /** The application of the caller; refused for callers without one. */

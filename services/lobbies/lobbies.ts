@@ -68,7 +68,7 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
   const common = { call, lobbies: storage.lobbies, clock, wheel, routing, scope, onFault };
   const { repeat, wake } = createRepeating({ clock, wheel, scope, onFault });
   const detach = detaching(ports, call);
-  const attachments = new Attachments({ ...common, repeat, writer: storage.writer, detach });
+  const attachments = new Attachments({ ...common, repeat, wake, writer: storage.writer, detach });
   const applications = createReadCache(
     (id: ApplicationId) => storage.applications.get(id),
     () => clock.monotonic(),
@@ -96,7 +96,7 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
     attachments,
     links,
     secrets,
-    repeat,
+    ...{ repeat, wake },
     deadlines,
     application,
     idle,
@@ -125,7 +125,7 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
   };
   return {
     lobbies,
-    listener: { ...listenerOf(context, sweep), loaded: wake },
+    listener: listenerOf(context, sweep),
     outdated: attachments.outdated,
     membersConnected: () => attachments.members,
   };
@@ -149,7 +149,7 @@ const detaching =
 
 /** Forwards news of a lobby's actor to the owner shards of its users. */
 const listenerOf = (
-  { attachments, links, secrets, deadlines }: LobbyContext,
+  { attachments, links, secrets, deadlines, wake }: LobbyContext,
   sweep: Sweep,
 ): LobbyListener => ({
   memberJoined: (id, applicationId, userId, isRest) =>
@@ -172,6 +172,10 @@ const listenerOf = (
   lost(id, sessions, inVoice) {
     for (const [userId, sessionIds] of byUser(sessions))
       attachments.tell.lost(userId, id, sessionIds, inVoice);
+  },
+  loaded(id, lost) {
+    wake(id);
+    for (const userId of byUser(lost).keys()) attachments.tell.back(userId, id);
   },
 });
 

@@ -296,14 +296,14 @@ describe('an end', () => {
     expect(world.calls.voiceMemberOf(SERVER, '1')?.callId).toBe('1001');
   });
 
-  it('frees the place of a channel that moved at once when the channel returns', () => {
+  it('closes remaining clients of a channel that moved soon after it returns, when they know the new endpoint', () => {
     const world = arrange();
     const { sink } = world.connect('1');
     world.calls.ended(CALL, 'guild');
     world.calls.voiceJoined(seatOf('1'));
-    expect(sink.closed?.code).toBe(4015);
-    expect(world.connect('1').sink.closed).toBeNull();
-    world.clock.advance(10_000);
+    expect([sink.closed, world.connect('1').sink.closed]).toEqual([null, null]);
+    world.clock.advance(2_000);
+    expect([sink.closed?.code, world.calls.leaving]).toEqual([4015, 0]);
     expect(world.calls.members).toBe(1);
   });
 

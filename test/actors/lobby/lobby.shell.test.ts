@@ -71,6 +71,8 @@ function arrange(isStandalone = false) {
   /** Sessions that lost the lobby, and whether they stay in voice. */
   const lost: [string[], boolean][] = [];
   const heard: string[] = [];
+  /** The sessions that the lobby had lost, each time that it was loaded. */
+  const loaded: string[][] = [];
   const ports = {
     writer: {
       depth: 0,
@@ -82,6 +84,8 @@ function arrange(isStandalone = false) {
     tap: { listening: false, see: () => undefined },
     listener: {
       idle: () => undefined,
+      loaded: (_id: string, before: readonly SessionRef[]) =>
+        loaded.push(before.map(({ sessionId }) => sessionId)),
       lost: (_id: string, sessions: readonly SessionRef[], inVoice: boolean) =>
         lost.push([sessions.map(({ sessionId }) => sessionId), inVoice]),
     },
@@ -116,7 +120,7 @@ function arrange(isStandalone = false) {
       const input = { change: { metadata: { value } }, members: null } as const;
       registry.workWith(LOBBY_ID, (shell) => shell.command('updateLobby', input, SYSTEM, resolve, reject));
     });
-  return { clock, attachMoved, addressed, setMetadata, database, lost, heard };
+  return { clock, attachMoved, addressed, setMetadata, database, lost, heard, loaded };
 }
 
 test('a session is sent the lobby when its member was addressed with a dispatch that no record has', async () => {
@@ -148,13 +152,14 @@ test.each([
 ])(
   'sessions of a lobby in %s whose commit fails stay in voice, and are attached to the next actor',
   async (_where, isStandalone) => {
-    const { attachMoved, setMetadata, database, lost, heard } = arrange(isStandalone);
+    const { attachMoved, setMetadata, database, lost, heard, loaded } = arrange(isStandalone);
     await attachMoved('11');
     database.isAway = true;
     await expect(setMetadata('lost')).rejects.toThrow('The database is gone.');
     database.isAway = false;
     expect(lost).toEqual([[['s11'], true]]);
     expect(await setMetadata('kept')).toMatchObject({ ok: true });
+    expect(loaded).toEqual([[], ['s11']]);
     // A shard addresses the members until their sessions are attached.
     expect(heard).toEqual(isStandalone ? ['s11'] : []);
   },

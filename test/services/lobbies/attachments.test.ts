@@ -44,7 +44,7 @@ function arrange(more: Partial<Routing> = {}) {
       inputs.push(input);
       return lobby.isFull ? refused(refusal('API_OVERLOADED')) : { ok: true, value: { id } };
     }) as never,
-    repeat: repeating.repeat,
+    ...repeating,
     onFault: () => undefined,
   });
   const pass = async (ms: number): Promise<void> => {
@@ -71,7 +71,7 @@ it('attaches a session to a lobby that lost its actor once, as soon as the lobby
   for (let attempts = 0; attempts < 4; attempts += 1) await pass(8_000);
   asked.length = 0;
   // It is overloaded once more: the first delay begins again.
-  wake(lobbyId);
+  attachments.tell.back(userId, lobbyId);
   await pass(600);
   expect(asked.length).toBeGreaterThan(1);
   lobby.isFull = false;
