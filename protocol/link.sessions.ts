@@ -138,6 +138,7 @@ export const deliveryTarget = tuple(
     fields({
       ...{ own: flag, bot: optional(flag) },
       applications: union(is('all'), list(applicationId)),
+      sessionId: optional(text),
     }),
   ),
 );

@@ -19,11 +19,15 @@ export interface DirectDispatch {
  * Commits facts together with the dispatches that notify users of them. Resolves with a function that sends the
  * dispatches; the caller must run it before the next commit of the same owner. If this shard crashes before that, the
  * owner shards of the users deliver them.
+ *
+ * @param stream Numbers the dispatches by the owner, or by its partition: for owners whose actors number dispatches to users
+ * themselves, and for many owners with few dispatches each, because sessions remember their position in each stream.
  */
 export type CommitAndNotify = (
   ownerId: string,
   facts: readonly StoredFact[],
   notifications: readonly DirectDispatch[],
+  stream?: 'owner' | 'partition',
 ) => Promise<() => void>;
 
 export interface CommitNotifier {
@@ -68,7 +72,8 @@ export interface Notifier {
   plays(userId: UserId, applicationId: ApplicationId): Promise<boolean>;
 }
 
-const matches = ({ bot, authorization }: UserSession, filter: SessionFilter): boolean => {
+const matches = ({ sessionId, bot, authorization }: UserSession, filter: SessionFilter): boolean => {
+  if (filter.sessionId !== undefined && filter.sessionId !== sessionId) return false;
   if (authorization)
     return filter.applications === 'all' || filter.applications.includes(authorization.applicationId);
   return bot ? (filter.bot ?? filter.own) : filter.own;

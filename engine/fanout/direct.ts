@@ -9,10 +9,14 @@ export interface SessionFilter {
   readonly bot?: boolean;
   /** Sessions of applications that act for the user: of all, or of these. */
   readonly applications: 'all' | readonly ApplicationId[];
+  /** The id of the only session of these; absent for all. */
+  readonly sessionId?: string;
 }
 
 export const ALL_SESSIONS: SessionFilter = { own: true, applications: 'all' };
 export const OWN_SESSIONS: SessionFilter = { own: true, bot: false, applications: [] };
+
+export const oneSession = (sessionId: string): SessionFilter => ({ ...ALL_SESSIONS, sessionId });
 
 /** The sessions of one application that acts for the user. */
 export const applicationSessions = (applicationId: ApplicationId): SessionFilter => ({

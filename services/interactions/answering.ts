@@ -20,7 +20,8 @@ import { CALLBACK } from '../../protocol/interactions.ts';
 import { isRecord } from '../../protocol/json.ts';
 import { invalidField, type Refusal, refusal, refusedIn } from '../../protocol/refusal.ts';
 import type { TokenMessage, TokenMessageId } from '../webhooks/ports.ts';
-import type { EphemeralMessages } from './ephemeral.ts';
+import type { Answered, EphemeralMessages } from './ephemeral.ts';
+import { type InvokerDispatch, success } from './invoker.ts';
 import type { Places } from './places.ts';
 import type { Callback, CallbackResult } from './ports.ts';
 
@@ -29,26 +30,19 @@ interface AnsweringPorts {
   readonly ephemeral: EphemeralMessages;
   readonly nextId: () => MessageId;
   readonly nowMs: () => number;
-  /** Commits a change of the interaction; resolves when it is durable. */
-  write(interaction: Interaction): Promise<void>;
+  /** Commits a change of the interaction, and sends the dispatches; resolves when it is durable. */
+  write(interaction: Interaction, dispatches?: readonly InvokerDispatch[]): Promise<void>;
   /** @throws NotServed when another shard has owned the interaction since the request began. */
   checkOwned(interaction: Interaction): void;
   /** Keeps an answered interaction in memory; the database has its answer already. */
   remember(interaction: Interaction): void;
-  /** Keeps an answered interaction, and stores in the background that it is. */
+  /** Keeps an answered interaction, stores in the background that it is, and notifies the invoker. */
   answered(interaction: Interaction): void;
   /** Ids of the SKUs that the application sells. */
   forSale(applicationId: ApplicationId): Promise<readonly string[]>;
   /** Launches the activity of the interaction's application where it was invoked. @returns the instance's id. */
   launch(interaction: Interaction): Promise<Reply<string>>;
-  /** Notifies the invoker's session. */
-  notifyInvoker(interaction: Interaction, t: AnswerDispatch, d: object): void;
 }
-
-type AnswerDispatch =
-  | 'INTERACTION_SUCCESS'
-  | 'INTERACTION_MODAL_CREATE'
-  | 'APPLICATION_COMMAND_AUTOCOMPLETE_RESPONSE';
 
 const no = (found: Refusal): { readonly ok: false; readonly refusal: Refusal } => ({
   ok: false,
@@ -133,7 +127,7 @@ export class Answering {
     const answered: Interaction = { ...interaction, state: { kind: 'answered', original, isLoading } };
     let written: Reply<Written>;
     if (isHidden) {
-      written = await ephemeral.create(answered, sent);
+      written = await ephemeral.create(answered, sent, [success(answered)]);
     } else {
       const state = { kind: 'answering', messageId, isLoading } as const;
       // Durable before the message is decided: no message may be stored without the interaction that names it.
@@ -149,7 +143,7 @@ export class Answering {
     // The next owner could infer the answer from its message, but the message may be deleted.
     if (isHidden) this.#ports.remember(answered);
     else this.#ports.answered(answered);
-    return this.#answered(answered, written.value);
+    return resultOf(answered, written.value);
   }
 
   /** Shows the invoker alone what the application sells. */
@@ -178,7 +172,10 @@ export class Answering {
       await write({ ...interaction, state });
       checkOwned(interaction);
     }
-    const written = await this.#change(interaction, source, change, answered);
+    const written = await this.#change(interaction, source, change, {
+      answered,
+      dispatches: [success(answered)],
+    });
     if (!written.ok) {
       if (!isHidden) await write(interaction);
       return no(refusedIn('data', written.refusal));
@@ -186,8 +183,8 @@ export class Answering {
     // After an edit that changed nothing, the next owner could not infer the answer from the message.
     if (isHidden) remember(answered);
     else if (wasChanged(written.value.message, state.changedMs)) this.#ports.answered(answered);
-    else await write(answered);
-    return this.#answered(answered, written.value);
+    else await write(answered, [success(answered)]);
+    return resultOf(answered, written.value);
   }
 
   async #choices(interaction: Interaction, { data }: Callback): Promise<Reply<CallbackResult>> {
@@ -198,10 +195,10 @@ export class Answering {
     const wrong = form.refusal();
     if (wrong) return no(wrong);
     const answered: Interaction = { ...interaction, state: NO_MESSAGE };
-    await this.#ports.write(answered);
     const d = { nonce: interaction.nonce, choices: localizedChoices(choices, interaction.locales) };
-    this.#ports.notifyInvoker(interaction, 'APPLICATION_COMMAND_AUTOCOMPLETE_RESPONSE', d);
-    return this.#answered(answered, null);
+    const shown: InvokerDispatch = { t: 'APPLICATION_COMMAND_AUTOCOMPLETE_RESPONSE', d, to: 'session' };
+    await this.#ports.write(answered, [shown, success(answered)]);
+    return resultOf(answered, null);
   }
 
   async #modal(interaction: Interaction, { data }: Callback): Promise<Reply<CallbackResult>> {
@@ -210,14 +207,15 @@ export class Answering {
     const wrong = form.refusal();
     if (wrong || !modal) return no(wrong ?? refusal('INVALID_FORM_BODY'));
     const answered: Interaction = { ...interaction, state: NO_MESSAGE, modal };
-    await this.#ports.write(answered);
     const { id, nonce, channelId, applicationId, author, applicationName, applicationIcon } = interaction;
-    this.#ports.notifyInvoker(interaction, 'INTERACTION_MODAL_CREATE', {
+    const d = {
       ...{ id, nonce, channel_id: channelId },
       application: { id: applicationId, name: applicationName, icon: applicationIcon, bot: author },
       ...modal,
-    });
-    return this.#answered(answered, null);
+    };
+    const shown: InvokerDispatch = { t: 'INTERACTION_MODAL_CREATE', d, to: 'session' };
+    await this.#ports.write(answered, [shown, success(answered)]);
+    return resultOf(answered, null);
   }
 
   /** The activity runs before it is stored that it was launched: whether it runs, its owner knows. */
@@ -225,13 +223,7 @@ export class Answering {
     const launched = await this.#ports.launch(interaction);
     if (!launched.ok) return launched;
     const answered: Interaction = { ...interaction, state: NO_MESSAGE };
-    await this.#ports.write(answered);
-    const { id, nonce } = interaction;
-    this.#ports.notifyInvoker(interaction, 'INTERACTION_SUCCESS', {
-      id,
-      nonce,
-      activity_instance_id: launched.value,
-    });
+    await this.#ports.write(answered, [success(answered, { activity_instance_id: launched.value })]);
     return resultOf(answered, null, launched.value);
   }
 
@@ -241,14 +233,8 @@ export class Answering {
       ...interaction,
       state: { kind: 'answered', original: source, isLoading: false },
     };
-    await this.#ports.write(answered);
-    return this.#answered(answered, null);
-  }
-
-  #answered(interaction: Interaction, written: Written | null): Reply<CallbackResult> {
-    const { notifyInvoker: tell } = this.#ports;
-    tell(interaction, 'INTERACTION_SUCCESS', { id: interaction.id, nonce: interaction.nonce });
-    return resultOf(interaction, written);
+    await this.#ports.write(answered, [success(answered)]);
+    return resultOf(answered, null);
   }
 
   /** A further message. The first one after a deferral completes the message that is being prepared. */
@@ -339,12 +325,12 @@ export class Answering {
     return hasPremiumButton(components) ? this.#ports.forSale(applicationId) : [];
   }
 
-  /** @param after The interaction as it is then; stored with a message that only its reader sees. */
+  /** @param after The interaction as it is then, which is stored, and shown, with a message that only its reader sees. */
   async #change(
     interaction: Interaction,
     { messageId, isEphemeral: isHidden }: { readonly messageId: MessageId; readonly isEphemeral: boolean },
     change: Omit<EditInput, 'from'>,
-    after: Interaction | null = null,
+    after: Answered | null = null,
   ): Promise<Reply<Written>> {
     const skuIds = await this.#skuIds(interaction, change.edit);
     const changed = { ...change, skuIds, from: senderOf(interaction) };

@@ -14,20 +14,31 @@ import type { DispatchName } from '../../protocol/dispatches.ts';
 import { isGuildId, type MessageId, type UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { InteractionStore } from '../../storage/interaction/port.ts';
+import type { CommitToInvoker, InvokerDispatch } from './invoker.ts';
 import type { Places } from './places.ts';
 
 interface EphemeralPorts {
   readonly places: Pick<Places, 'compose' | 'revise'>;
   readonly store: Pick<InteractionStore, 'ephemeral'>;
-  commitAsOwner(ownerId: string, facts: readonly InteractionFact[]): Promise<void>;
-  /** Commits a change of an interaction with further facts. */
-  write(interaction: Interaction, facts: readonly InteractionFact[]): Promise<void>;
+  readonly commit: CommitToInvoker;
+  /** Commits a change of an interaction with further facts, and sends the dispatches. */
+  write(
+    interaction: Interaction,
+    facts: readonly InteractionFact[],
+    dispatches: readonly InvokerDispatch[],
+  ): Promise<void>;
   notify(userId: UserId, t: DispatchName, d: object, filter: SessionFilter): void;
   /** Signs the attachment URLs of a dispatch. */
   readonly sign: (t: string, d: object) => object;
 }
 
 type From = { readonly from: Sender };
+
+/** An interaction that is answered with a message, and the dispatches that show so after the message. */
+export interface Answered {
+  readonly answered: Interaction;
+  readonly dispatches: readonly InvokerDispatch[];
+}
 
 const UNKNOWN: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_MESSAGE') };
 
@@ -70,21 +81,25 @@ export class EphemeralMessages {
   }
 
   /** Commits the message together with the interaction as it is then. */
-  async create(interaction: Interaction, sent: Omit<CreateInput, 'from'> & From): Promise<Reply<Written>> {
+  async create(
+    interaction: Interaction,
+    sent: Omit<CreateInput, 'from'> & From,
+    dispatches: readonly InvokerDispatch[] = [],
+  ): Promise<Reply<Written>> {
     const written = await this.#ports.places.compose(interaction, sent);
     if (!written.ok) return written;
     const { message } = written.value;
-    await this.#ports.write(interaction, [stored(interaction, message)]);
-    this.#show(interaction, 'MESSAGE_CREATE', message);
+    const shown = this.#shown(interaction, 'MESSAGE_CREATE', message);
+    await this.#ports.write(interaction, [stored(interaction, message)], [shown, ...dispatches]);
     return written;
   }
 
-  /** @param after The interaction as it is then, committed together with the message; null when it stays as it is. */
+  /** @param after Committed together with the message; null when the interaction stays as it is. */
   edit(
     interaction: Interaction,
     messageId: MessageId,
     changed: Omit<EditInput, 'from'> & From,
-    after: Interaction | null,
+    after: Answered | null,
   ): Promise<Reply<Written>> {
     return this.#mutex(messageId, async () => {
       const before = await this.get(interaction, messageId);
@@ -93,9 +108,9 @@ export class EphemeralMessages {
       if (!written.ok) return written;
       const { message } = written.value;
       const facts = [stored(interaction, message, before)];
-      if (after) await this.#ports.write(after, facts);
-      else await this.#ports.commitAsOwner(interaction.ownerId, facts);
-      this.#show(interaction, 'MESSAGE_UPDATE', message);
+      const shown = this.#shown(interaction, 'MESSAGE_UPDATE', message);
+      if (after) await this.#ports.write(after.answered, facts, [shown, ...after.dispatches]);
+      else await this.#ports.commit(interaction, facts, [shown]);
       return written;
     });
   }
@@ -119,28 +134,29 @@ export class EphemeralMessages {
   /** A message has ended and is no longer stored. */
   ended({ ownerId, userId, message, isGone }: EphemeralMessage): void {
     const isPrivate = ownerId === message.channel_id;
-    if (!isGone) this.#hide(userId, { guildId: !isPrivate && isGuildId(ownerId) ? ownerId : null }, message);
+    const { t, d } = hidden({ guildId: !isPrivate && isGuildId(ownerId) ? ownerId : null }, message);
+    if (!isGone) this.#ports.notify(userId, t, d, OWN_SESSIONS);
   }
 
   async #end(ephemeral: EphemeralMessage, place: InteractionLocation): Promise<Reply<null>> {
     // Its row and its files end with the token.
     const fact = { type: 'ephemeralWritten', ephemeral: { ...ephemeral, isGone: true } } as const;
-    await this.#ports.commitAsOwner(ephemeral.ownerId, [fact]);
-    this.#hide(ephemeral.userId, place, ephemeral.message);
+    await this.#ports.commit(ephemeral, [fact], [hidden(place, ephemeral.message)]);
     return { ok: true, value: null };
   }
 
-  #show(
-    { userId, guildId }: Pick<Interaction, 'userId' | 'guildId'>,
+  #shown(
+    place: Pick<Interaction, 'guildId'>,
     t: 'MESSAGE_CREATE' | 'MESSAGE_UPDATE',
     message: StoredMessage,
-  ): void {
-    const d = { ...sharedMessage(message), ...guildField({ guildId }) };
-    this.#ports.notify(userId, t, this.#ports.sign(t, d), OWN_SESSIONS);
-  }
-
-  #hide(userId: UserId, place: Pick<InteractionLocation, 'guildId'>, message: StoredMessage): void {
-    const d = { id: message.id, channel_id: message.channel_id, ...guildField(place) };
-    this.#ports.notify(userId, 'MESSAGE_DELETE', d, OWN_SESSIONS);
+  ): InvokerDispatch {
+    const d = { ...sharedMessage(message), ...guildField(place) };
+    return { t, d: this.#ports.sign(t, d), to: 'clients' };
   }
 }
+
+const hidden = (place: Pick<InteractionLocation, 'guildId'>, message: StoredMessage): InvokerDispatch => ({
+  t: 'MESSAGE_DELETE',
+  d: { id: message.id, channel_id: message.channel_id, ...guildField(place) },
+  to: 'clients',
+});

@@ -3,7 +3,7 @@ import type { Routing } from '../../actors/placement/routing.ts';
 import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
 import type { Lifetime } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
-import type { Notifier } from '../../actors/user/notifier.ts';
+import type { CommitAndNotify, Notifier } from '../../actors/user/notifier.ts';
 import type { EditInput, Written } from '../../engine/channel/draft.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import type { Interaction, InteractionLocation } from '../../engine/interaction/interaction.ts';
@@ -18,7 +18,7 @@ import {
 } from '../../protocol/ids.ts';
 import { INTERACTION } from '../../protocol/interactions.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
-import type { Commit, Storage } from '../../storage/ports.ts';
+import type { Storage } from '../../storage/ports.ts';
 import type { EndpointSender } from '../applications/endpoint.ts';
 import { personalBytesMax, type UploadBounds } from '../channels/uploads.ts';
 import { skusForSale } from '../premium/forsale.ts';
@@ -29,6 +29,7 @@ import { Adoption } from './adoption.ts';
 import { Answering } from './answering.ts';
 import { EndedSweep } from './ended.ts';
 import { EphemeralMessages } from './ephemeral.ts';
+import { committing, type InvokerDispatch } from './invoker.ts';
 import { createLookups } from './lookups.ts';
 import { OpenInteractions } from './open.ts';
 import { type AnswerAtOwner, InteractionOwner } from './owner.ts';
@@ -66,7 +67,7 @@ interface InteractionPorts {
   readonly sign: (t: string, d: object) => object;
   /** Whether the user has installed the application to the account. */
   hasInstalled(userId: UserId, applicationId: ApplicationId): Promise<boolean>;
-  commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
+  readonly commitAndNotify: CommitAndNotify;
   /** Reads the secret that tokens are made of. */
   readonly secret: () => Promise<string>;
   readonly routing: Routing;
@@ -202,7 +203,7 @@ function beginning(
 }
 
 function ownerOf(ports: InteractionPorts, open: OpenInteractions, answerAtOwner: AnswerAtOwner) {
-  const { storage, notifier, nextId, nowMs, commitAsOwner, guilds, sender, receive } = ports;
+  const { storage, notifier, nextId, nowMs, commitAndNotify, guilds, sender, receive } = ports;
   const tokens = readOnce(async () => createInteractionTokens(await ports.secret()));
   const places = createPlaces({ ...ports, env: () => ({ nowMs: nowMs(), nextId }) });
   const lookups = createLookups(storage, nowMs);
@@ -210,23 +211,29 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions, answerAtOwner:
     ports.tap.see(t, d, userId);
     notifier.notify(userId, t, d, filter);
   };
-  const notifySession: Notifier['notifySession'] = (userId, sessionId, t, d) => {
-    ports.tap.see(t, d, userId);
-    if (sessionId !== '') notifier.notifySession(userId, sessionId, t, d);
+  const see = (t: string, d: object, userId: UserId) => ports.tap.see(t, d, userId);
+  const notifyInvoker = (
+    { userId, sessionId }: Interaction,
+    dispatches: readonly InvokerDispatch[],
+  ): void => {
+    for (const { t, d } of dispatches) {
+      see(t, d, userId);
+      if (sessionId !== '') notifier.notifySession(userId, sessionId, t, d);
+    }
   };
+  const commit = committing({ commitAndNotify, see });
   const ephemeral = new EphemeralMessages({
-    ...{ places, store: storage.interactions, commitAsOwner, notify, sign: ports.sign },
-    write: (interaction, facts) => owner.write(interaction, facts),
+    ...{ places, store: storage.interactions, commit, notify, sign: ports.sign },
+    write: (...change) => owner.write(...change),
   });
   const answering = new Answering({
     ...{ places, ephemeral, nextId, nowMs },
-    write: (interaction) => owner.write(interaction),
+    write: (interaction, dispatches) => owner.write(interaction, [], dispatches),
     checkOwned: (interaction) => owner.checkOwned(interaction),
     remember: (interaction) => owner.remember(interaction),
     answered: (interaction) => owner.answered(interaction),
     forSale: (applicationId) => skusForSale(storage.premium, applicationId),
     launch: (interaction) => launched(ports, interaction),
-    notifyInvoker: ({ userId, sessionId }, t, d) => notifySession(userId, sessionId, t, d),
   });
   const fileBytesMax = (tier: number, userId: UserId): Promise<number> =>
     personalBytesMax({ premium: ports, config: ports.config }, tier, userId);
@@ -239,7 +246,7 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions, answerAtOwner:
     },
     delivery: { guilds, sender, notify, sign: ports.sign },
     ...{ receive, answering, answerAtOwner, places, open, lookups, tokens, nextId, nowMs },
-    ...{ commitAsOwner, notifySession },
+    ...{ commit, notifyInvoker },
     ...{ wheel: ports.wheel, scope: ports.scope, onFault: ports.onFault, fileBytesMax },
   });
   return { owner, answering, ephemeral, tokens, lookups };

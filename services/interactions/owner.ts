@@ -16,7 +16,6 @@ import {
 } from '../../engine/interaction/object.ts';
 import { idIn } from '../../engine/interaction/resolved.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
-import type { DispatchName } from '../../protocol/dispatches.ts';
 import { NotServed } from '../../protocol/faults.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { CALLBACK, FAILURE, type FailureReason, INTERACTION } from '../../protocol/interactions.ts';
@@ -24,6 +23,7 @@ import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Answering } from './answering.ts';
 import { type DeliveryPorts, deliver } from './delivery.ts';
+import { type CommitToInvoker, type InvokerDispatch, success } from './invoker.ts';
 import { type InvokingPorts, type Prepared, prepare } from './invoking.ts';
 import type { InvokableApplication, Lookups } from './lookups.ts';
 import type { OpenInteractions } from './open.ts';
@@ -55,8 +55,9 @@ interface OwnerPorts {
   readonly scope: Pick<Lifetime, 'over' | 'own'>;
   readonly nextId: () => string;
   readonly nowMs: () => number;
-  commitAsOwner(ownerId: string, facts: readonly InteractionFact[]): Promise<void>;
-  notifySession(userId: UserId, sessionId: string, t: DispatchName, d: object): void;
+  readonly commit: CommitToInvoker;
+  /** Sends dispatches about an interaction that is not stored. */
+  notifyInvoker(interaction: Interaction, dispatches: readonly InvokerDispatch[]): void;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -69,6 +70,8 @@ type Attempt = (begin: () => Promise<Reply<Begun>>) => Promise<Reply<Begun>>;
 
 /** Slightly after the deadline, so that an answer that arrives at the deadline is decided first. */
 const GRACE_MS = 20;
+/** How soon the end of an interaction that could not be stored is tried again. */
+const AGAIN_MS = 1_000;
 /** Time for sessions to resume after a crash before INTERACTION_FAILURE is sent. */
 const RETURN_MS = 3_000;
 
@@ -155,18 +158,19 @@ export class InteractionOwner {
   }
 
   async #begin(invocation: Invocation, application: InvokableApplication, prepared: Prepared): Promise<void> {
-    const { open, nextId, nowMs, commitAsOwner } = this.#ports;
+    const { open, nextId, nowMs, commit, notifyInvoker } = this.#ports;
     const { interaction, payload } = begun(invocation, application, prepared, nextId(), nowMs());
     const facts: InteractionFact[] = [{ type: 'interactionWritten', interaction }];
     const { submitted } = prepared;
     if (submitted) facts.push(changed({ ...submitted, modal: null }));
+    const { userId, id, nonce } = interaction;
+    const created: InvokerDispatch = { t: 'INTERACTION_CREATE', d: { id, nonce }, to: 'session' };
     // Autocomplete is not stored: the client asks again after a loss.
-    if (interaction.type !== INTERACTION.AUTOCOMPLETE) await commitAsOwner(interaction.ownerId, facts);
+    if (interaction.type === INTERACTION.AUTOCOMPLETE) notifyInvoker(interaction, [created]);
+    else await commit(interaction, facts, [created]);
     if (submitted) open.put({ ...submitted, modal: null });
     open.put(interaction);
     this.#watch(interaction);
-    const { userId, sessionId, id, nonce } = interaction;
-    this.#ports.notifySession(userId, sessionId, 'INTERACTION_CREATE', { id, nonce });
     if (prepared.launches) {
       void this.#launch(interaction);
       return;
@@ -236,7 +240,12 @@ export class InteractionOwner {
     this.#settle(interaction.id);
     const fail = (): void => {
       this.#deadlines.delete(interaction.id);
-      if (!scope.over) this.#fail(interaction, FAILURE.TIMED_OUT).catch(onFault);
+      if (scope.over) return;
+      this.#fail(interaction, FAILURE.TIMED_OUT).catch((fault) => {
+        onFault(fault);
+        // The next owner has the deadline.
+        if (!(fault instanceof NotServed)) this.#watch(interaction, AGAIN_MS);
+      });
     };
     const { id, ownerId } = interaction;
     const delayMs = Math.max(leastMs, answerDueMs(interaction) - nowMs() + GRACE_MS);
@@ -251,14 +260,12 @@ export class InteractionOwner {
   /** Ends an interaction that got no answer in time, and notifies the invoker. */
   #fail({ ownerId, id }: Interaction, reason: FailureReason): Promise<void> {
     return this.#mutex(id, async () => {
-      const { notifySession } = this.#ports;
       const interaction = await this.#current(ownerId, id);
       if (interaction?.state.kind !== 'waiting') return;
+      const d = { id, nonce: interaction.nonce, reason_code: reason };
+      const failed: Interaction = { ...interaction, state: { kind: 'failed' } };
+      await this.write(failed, [], [{ t: 'INTERACTION_FAILURE', d, to: 'session' }]);
       this.#settle(id);
-      // Stored before it is sent, so that the next owner does not send it again.
-      await this.write({ ...interaction, state: { kind: 'failed' } });
-      const { userId, sessionId, nonce } = interaction;
-      notifySession(userId, sessionId, 'INTERACTION_FAILURE', { id, nonce, reason_code: reason });
     });
   }
 
@@ -285,7 +292,7 @@ export class InteractionOwner {
 
   /** The interaction as it is now. What was being written when it was last seen either is stored or never will be. */
   async #current(ownerId: string, id: string): Promise<Interaction | null> {
-    const { open, places, notifySession } = this.#ports;
+    const { open, places } = this.#ports;
     const known = open.known(id);
     const interaction = known ?? (await open.get(ownerId, id));
     if (known || interaction?.state.kind !== 'answering')
@@ -294,32 +301,41 @@ export class InteractionOwner {
     const message = await places.find(interaction, messageId);
     if (!message || !wasChanged(message, changedMs)) return this.#became(interaction, { kind: 'waiting' });
     const original = { messageId, isEphemeral: false };
-    const answered = await this.#became(interaction, { kind: 'answered', original, isLoading });
-    const { userId, sessionId, nonce } = interaction;
-    notifySession(userId, sessionId, 'INTERACTION_SUCCESS', { id, nonce });
-    return answered;
+    return this.#became(interaction, { kind: 'answered', original, isLoading }, [success(interaction)]);
   }
 
-  async #became(before: Interaction, state: Interaction['state']): Promise<Interaction> {
+  async #became(
+    before: Interaction,
+    state: Interaction['state'],
+    dispatches: readonly InvokerDispatch[] = [],
+  ): Promise<Interaction> {
     const interaction = { ...before, state };
-    await this.write(interaction);
+    await this.write(interaction, [], dispatches);
     return interaction;
   }
 
-  /** Commits a change of an interaction, together with further facts. */
-  async write(interaction: Interaction, more: readonly InteractionFact[] = []): Promise<void> {
-    if (interaction.type !== INTERACTION.AUTOCOMPLETE)
-      await this.#ports.commitAsOwner(interaction.ownerId, [changed(interaction), ...more]);
+  /** Commits a change of an interaction, together with further facts and the dispatches that show it to the invoker. */
+  async write(
+    interaction: Interaction,
+    more: readonly InteractionFact[] = [],
+    dispatches: readonly InvokerDispatch[] = [],
+  ): Promise<void> {
+    if (interaction.type === INTERACTION.AUTOCOMPLETE) this.#ports.notifyInvoker(interaction, dispatches);
+    else await this.#ports.commit(interaction, [changed(interaction), ...more], dispatches);
     this.remember(interaction);
   }
 
   /**
-   * Keeps an interaction whose answer is written, and stores that it is answered. The caller does not wait: until it is stored, the next
-   * owner infers the answer from the message.
+   * Keeps an interaction whose answer is written, stores that it is answered, and notifies the invoker. The caller does not
+   * wait: until it is stored, the next owner infers the answer from the message.
    */
   answered(interaction: Interaction): void {
     this.remember(interaction);
-    this.#ports.commitAsOwner(interaction.ownerId, [changed(interaction)]).catch(() => undefined);
+    const dispatches = [success(interaction)];
+    this.#ports.commit(interaction, [changed(interaction)], dispatches).catch((fault) => {
+      // Nobody else infers the answer while this shard owns the interaction.
+      if (!(fault instanceof NotServed)) this.#ports.notifyInvoker(interaction, dispatches);
+    });
   }
 
   /** Keeps an interaction in memory as it is now. */

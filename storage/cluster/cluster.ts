@@ -54,8 +54,8 @@ const recordedOf = ({ ears, ...rest }: StoredDispatch): RecordedDispatch =>
   ears ? { ...rest, filter: ears } : rest;
 
 /** Statements for the record, and for a pointer to it for each user with a direct notification in it. */
-export function recordStatements(ownerId: string, record: CommandRecord): Statement[] {
-  const { n, atMs, commandKey, reply, dispatches } = record;
+export function recordStatements(commitOwnerId: string, record: CommandRecord): Statement[] {
+  const { n, atMs, commandKey, reply, dispatches, streamOwnerId: ownerId = commitOwnerId } = record;
   const data = JSON.stringify({ reply, dispatches: dispatches.map(storedOf) } satisfies RecordData);
   const row = { owner_id: ownerId, n, at_ms: atMs, command_key: commandKey, data };
   const userIds = new Set(

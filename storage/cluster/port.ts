@@ -31,6 +31,8 @@ export interface DeliveryPosition {
  * crashed, and its reply, for a caller that retries because the reply was lost. Kept for minutes.
  */
 export interface CommandRecord {
+  /** The owner of the stream that numbers it; absent for that of the commit. */
+  readonly streamOwnerId?: string;
   /** Ascending within the aggregate: the number of its last dispatch, or a number of its own without dispatches. */
   readonly n: number;
   /** Unix milliseconds. */

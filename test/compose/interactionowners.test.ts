@@ -105,9 +105,11 @@ describe('concurrent requests', () => {
       at.answer(sent, CALLBACK.MESSAGE, { content: 'hidden', flags: EPHEMERAL }).then(codeOf),
     ]);
     expect(codes).toEqual([null, 40_060, 40_060, 40_060]);
-    const names = at.person.sink.names.slice(before);
-    expect(names.filter((t) => t === 'INTERACTION_SUCCESS')).toHaveLength(1);
-    expect(names).not.toContain('INTERACTION_MODAL_CREATE');
+    const names = () => at.person.sink.names.slice(before);
+    await until(() => names().includes('INTERACTION_SUCCESS'), 'INTERACTION_SUCCESS');
+    await at.instance.storage.writer.flush();
+    expect(names().filter((t) => t === 'INTERACTION_SUCCESS')).toHaveLength(1);
+    expect(names()).not.toContain('INTERACTION_MODAL_CREATE');
   });
 
   test('leave a dismissed ephemeral message deleted, although its application edits it', async () => {

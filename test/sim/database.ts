@@ -208,7 +208,8 @@ export class Database {
     );
   }
 
-  #record(ownerId: string, record: CommandRecord): void {
+  #record(commitOwnerId: string, record: CommandRecord): void {
+    const { streamOwnerId: ownerId = commitOwnerId } = record;
     const records = this.records.get(ownerId);
     if (records) records.push(record);
     else this.records.set(ownerId, [record]);

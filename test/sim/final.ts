@@ -84,6 +84,8 @@ function judgeClient(
     'complete',
     () => `${name} misses ${missing.map(({ content }) => content)}`,
   );
+  const { unended } = life;
+  judge.expect(unended.length === 0 || !isDirectWhole, 'ended', () => `${name} has no end of ${unended}`);
   const mine = [...(database.memberships.get(userId) ?? [])].sort();
   const known = [...life.guilds].flatMap(([id, replica]) => (replica ? [id] : [])).sort();
   judge.expect(same(known, mine), 'guilds', () => `${name} has ${known} and is in ${mine}`);

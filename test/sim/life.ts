@@ -129,6 +129,7 @@ export class Life {
   /** By channel: the commit of the last message before GUILD_CREATE. */
   readonly #startAt = new Map<string, number>();
 
+  readonly #begun = new Set<string>();
   /** Outcomes of interactions. */
   readonly #ends = new Map<string, 'answered' | 'failed'>();
 
@@ -138,6 +139,11 @@ export class Life {
     const isTold = before === undefined || (before === 'answered' && how === 'answered');
     this.#judge.expect(isTold, 'one end', () => `${this.name} hears that ${id} is ${how} and was ${before}`);
     this.#ends.set(id, how);
+  }
+
+  /** Interactions that its user began and that have not ended. */
+  get unended(): string[] {
+    return [...this.#begun].filter((id) => !this.#ends.has(id));
   }
 
   readonly #acts: Record<string, (d: never) => void> = {
@@ -157,6 +163,10 @@ export class Life {
       else this.guilds.delete(id);
     },
     MESSAGE_CREATE: (message: Message) => this.#message(message),
+    // Bots get the interaction itself, with a token.
+    INTERACTION_CREATE: ({ id, token }: Outcome & { readonly token?: string }) => {
+      if (token === undefined) this.#begun.add(id);
+    },
     INTERACTION_SUCCESS: ({ id }: Outcome) => {
       const isAnswered = this.#truth.said.has(answerOf(id));
       this.#judge.expect(isAnswered, 'durable first', () => `${this.name} hears that ${id} was answered`);

@@ -2,8 +2,9 @@
 // records.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { SessionFilter } from '../../engine/fanout/direct.ts';
 import type { UserId } from '../../protocol/ids.ts';
-import type { CommandRecord } from '../../storage/cluster/port.ts';
+import type { CommandRecord, DeliveryPosition } from '../../storage/cluster/port.ts';
 import type { Fence } from '../../storage/database/driver.ts';
 import { StaleEpoch } from '../../storage/database/driver.ts';
 import { storageOver } from '../../storage/open.ts';
@@ -162,7 +163,7 @@ describe.each(databases())('fences on $name', (kind) => {
     const [fence] = await taken();
     const { writer, cluster } = fresh.storage;
     const base = fence.epoch * 2 ** 32;
-    const telling = (n: number, userIds: string[], filter: { own: true; applications: 'all' } | null) =>
+    const telling = (n: number, userIds: string[], filter: SessionFilter | null) =>
       recordAt(base + n, {
         dispatches: [
           {
@@ -171,7 +172,7 @@ describe.each(databases())('fences on $name', (kind) => {
           },
         ],
       });
-    const filter = { own: true, applications: 'all' } as const;
+    const filter: SessionFilter = { own: true, applications: 'all' };
     const records = [telling(1, ['31', '32'], filter), telling(2, ['32'], filter), telling(3, ['31'], null)];
     for (const record of records)
       expect(await fenced(writer, { ownerId: '30', facts: [], fence, record })).toBeNull();
@@ -191,6 +192,13 @@ describe.each(databases())('fences on $name', (kind) => {
     ]);
     await cluster.pruneRecords(base + 1_002);
     expect(await to(['31', '32'], 0)).toEqual([at('32', 1)]);
+    const ofPartition = { ...telling(4, ['33'], { ...filter, sessionId: 's' }), streamOwnerId: '7' };
+    expect(await fenced(writer, { ownerId: '30', facts: [], fence, record: ofPartition })).toBeNull();
+    const [position] = await to(['33'], 0);
+    expect(position).toMatchObject({ userId: '33', ownerId: '7', n: base + 4 });
+    expect(await cluster.recordsAt([position as DeliveryPosition])).toMatchObject([
+      { ownerId: '7', dispatches: [{ filter: { ...filter, sessionId: 's' } }] },
+    ]);
   });
 
   test('records are in a permanent table, which survives a crash of the database', async () => {

@@ -79,11 +79,17 @@ export function createCommitNotifier(ports: CommitAndNotifyPorts): CommitNotifie
     const origin = { ownerId: directStream(ownerId), n, after };
     notifier.recipientOf([[userId, filter]]).deliver(new DispatchBody(t, d, clock.monotonic(), origin));
   };
-  const commitAndNotify: CommitNotifier['commitAndNotify'] = async (ownerId, facts, notifications) => {
+  const commitAndNotify: CommitNotifier['commitAndNotify'] = async (
+    ownerId,
+    facts,
+    notifications,
+    stream = 'owner',
+  ) => {
     // A commit for an id of another shard would carry the epoch of that shard, and a number that it may have assigned too.
     const fence = ownership.owns(ownerId) ? ownership.fenceOf(ownerId) : null;
     if (!fence) throw new NotServed('Write refused: this shard does not own the aggregate.');
-    const last = await lastNotified.of(ownerId, fence);
+    const streamOwnerId = stream === 'owner' ? ownerId : `${fence.partition}`;
+    const last = await lastNotified.of(streamOwnerId, fence);
     const numbered = notifications.map((each) => {
       lastNumber += 1;
       const n = baseOf(fence.epoch) + FIRST_NUMBER + lastNumber;
@@ -97,16 +103,17 @@ export function createCommitNotifier(ports: CommitAndNotifyPorts): CommitNotifie
       dropOldest(last.byUser, USERS_MAX);
       return { ...each, n, to };
     });
-    const record = recordOf(numbered, clock.now());
+    const record = recordOf(streamOwnerId, numbered, clock.now());
     try {
       await written(writer, { ownerId, facts, fence, ...(record && { record }) });
     } catch (fault) {
       // Whether it was stored is unknown. If it was, the next notification has to name it as the one before.
-      lastNotified.forget(ownerId);
+      lastNotified.forget(streamOwnerId);
       throw fault;
     }
     return () => {
-      for (const each of numbered) for (const [userId, after] of each.to) send(ownerId, userId, each, after);
+      for (const each of numbered)
+        for (const [userId, after] of each.to) send(streamOwnerId, userId, each, after);
     };
   };
   return {
@@ -125,6 +132,7 @@ export function createCommitNotifier(ports: CommitAndNotifyPorts): CommitNotifie
 type NumberedDispatch = Pick<DirectDispatch, 'filter' | 'd'> & { readonly t: string; readonly n: number };
 
 function recordOf(
+  streamOwnerId: string,
   notifications: readonly (DirectDispatch & { readonly n: number })[],
   atMs: number,
 ): CommandRecord | null {
@@ -134,7 +142,7 @@ function recordOf(
     ...{ t, d, filter, n: own },
     to: { kind: 'users', userIds } as const,
   }));
-  return { n, atMs, commandKey: null, reply: null, dispatches };
+  return { streamOwnerId, n, atMs, commandKey: null, reply: null, dispatches };
 }
 
 /** The last notifications of an owner to each user, including those by previous owners of the partition. */

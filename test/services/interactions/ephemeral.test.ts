@@ -7,6 +7,7 @@ import type {
 } from '../../../engine/interaction/interaction.ts';
 import type { ChannelId, GuildId, MessageId, UserId } from '../../../protocol/ids.ts';
 import { EphemeralMessages } from '../../../services/interactions/ephemeral.ts';
+import type { Invoker, InvokerDispatch } from '../../../services/interactions/invoker.ts';
 
 const [ANN, BOB] = ['2', '3'] as UserId[] as [UserId, UserId];
 const [GUILD, CHANNEL, MESSAGE] = ['7', '8', '60'] as [GuildId, ChannelId, MessageId];
@@ -24,7 +25,14 @@ function arrange() {
   const sent: (readonly [UserId, string])[] = [];
   const messages = new EphemeralMessages({
     store: { ephemeral: async (_: string, id: MessageId) => (id === MESSAGE ? stored : null) },
-    commitAsOwner: async (_: string, committed: readonly InteractionFact[]) => void facts.push(...committed),
+    commit: async (
+      { userId }: Invoker,
+      committed: readonly InteractionFact[],
+      dispatches: readonly InvokerDispatch[],
+    ) => {
+      facts.push(...committed);
+      sent.push(...dispatches.map(({ t }) => [userId, t] as const));
+    },
     notify: (userId: UserId, t: string) => void sent.push([userId, t]),
   } as never);
   return { messages, facts, sent };

@@ -4,6 +4,7 @@ import type { Interaction, InteractionFact } from '../../../engine/interaction/i
 import { NotServed } from '../../../protocol/faults.ts';
 import { CALLBACK } from '../../../protocol/interactions.ts';
 import { Answering } from '../../../services/interactions/answering.ts';
+import type { InvokerDispatch } from '../../../services/interactions/invoker.ts';
 import { OpenInteractions } from '../../../services/interactions/open.ts';
 import { InteractionOwner } from '../../../services/interactions/owner.ts';
 
@@ -29,6 +30,7 @@ function arrange(stored: Interaction) {
   const log: string[] = [];
   const timers: (() => void)[] = [];
   const hooks = { onCommit: () => {}, onRead: () => {} };
+  const faults: Error[] = [];
   const nowMs = () => CREATED_MS + 100;
   const get = async () => {
     hooks.onRead();
@@ -42,11 +44,11 @@ function arrange(stored: Interaction) {
   const places = { find: async () => null, write: wrote, edit: wrote };
   const answering = new Answering({
     ...{ places, ephemeral: {}, nextId: () => '99', nowMs, forSale: async () => [] },
-    write: (interaction: Interaction) => owner.write(interaction),
+    write: (interaction: Interaction, dispatches: readonly InvokerDispatch[]) =>
+      owner.write(interaction, [], dispatches),
     checkOwned: (interaction: Interaction) => owner.checkOwned(interaction),
     remember: (interaction: Interaction) => owner.remember(interaction),
     answered: (interaction: Interaction) => owner.answered(interaction),
-    notifyInvoker: (_: unknown, t: string) => log.push(t),
   } as never);
   const owner: InteractionOwner = new InteractionOwner({
     ...{ open, places, answering, nowMs, scope: { over: false, own: () => undefined } },
@@ -56,12 +58,16 @@ function arrange(stored: Interaction) {
         return { cancel: () => undefined };
       },
     },
-    commitAsOwner: async (_: string, facts: readonly InteractionFact[]) => {
+    commit: async (_: unknown, facts: readonly InteractionFact[], dispatches: readonly InvokerDispatch[]) => {
+      const fault = faults.shift();
+      if (fault) throw fault;
       for (const fact of facts)
         if ('change' in fact) database.row = { ...database.row, ...fact.change } as Interaction;
       hooks.onCommit();
+      log.push(...dispatches.map(({ t }) => t));
     },
-    notifySession: (_: string, __: string, t: string) => log.push(t),
+    notifyInvoker: (_: unknown, dispatches: readonly InvokerDispatch[]) =>
+      log.push(...dispatches.map(({ t }) => `${t} unrecorded`)),
     onFault: (error: unknown) => log.push(String(error)),
   } as never);
   const moveOnce = () => {
@@ -70,7 +76,7 @@ function arrange(stored: Interaction) {
   };
   const answer = (type: number = CALLBACK.MESSAGE) =>
     owner.run('7', '5', (interaction) => answering.first(interaction, callback(type)));
-  return { database, log, timers, hooks, owner, moveOnce, answer };
+  return { database, log, timers, hooks, owner, moveOnce, answer, faults };
 }
 
 describe('an answered interaction', () => {
@@ -110,5 +116,39 @@ describe('an interaction that another shard owns between two steps of its answer
     owner.forgetMoved((ownerId) => ownerId === '8');
     expect(await answering).toMatchObject({ ok: true });
     expect(() => owner.checkOwned(WAITING)).toThrow(NotServed);
+  });
+});
+
+describe('an interaction whose end cannot be stored', () => {
+  const due = async ({ timers }: ReturnType<typeof arrange>): Promise<void> => {
+    for (const run of timers.splice(0)) run();
+    await new Promise(setImmediate);
+  };
+
+  it('fails later while its owner stays the same, and is left to another owner', async () => {
+    const here = arrange(WAITING);
+    await here.owner.adopt(WAITING);
+    here.faults.push(new Error('The database is gone.'));
+    await due(here);
+    expect([here.log.splice(0), here.timers.length]).toEqual([['Error: The database is gone.'], 1]);
+    await due(here);
+    expect([here.log, here.timers, here.database.row.state]).toEqual([
+      ['INTERACTION_FAILURE'],
+      [],
+      { kind: 'failed' },
+    ]);
+    const moved = arrange(WAITING);
+    await moved.owner.adopt(WAITING);
+    moved.faults.push(new NotServed('Another shard owns it.'));
+    await due(moved);
+    expect(moved.timers).toEqual([]);
+  });
+
+  it('is shown as answered although only its message could be stored', async () => {
+    const { answer, faults, hooks, log } = arrange(WAITING);
+    hooks.onCommit = () => void faults.push(new Error('The database is gone.'));
+    expect(await answer()).toMatchObject({ ok: true });
+    await new Promise(setImmediate);
+    expect(log).toEqual(['message', 'INTERACTION_SUCCESS unrecorded']);
   });
 });

@@ -23,7 +23,16 @@ export const INTERACTIONS: readonly Patch[] = [
     about: 'The invoker receives a failure that is not stored.',
     file: 'services/interactions/owner.ts',
     kind: 'statement',
-    from: "await this.write({ ...interaction, state: { kind: 'failed' } });",
-    to: "this.remember({ ...interaction, state: { kind: 'failed' } });",
+    from: "await this.write(failed, [], [{ t: 'INTERACTION_FAILURE', d, to: 'session' }]);",
+    to: "this.#ports.notifyInvoker(failed, [{ t: 'INTERACTION_FAILURE', d, to: 'session' }]);",
+  },
+  {
+    name: 'interactions-end-once',
+    about: 'The end of an interaction that could not be stored in time is not tried again.',
+    outages: true,
+    file: 'services/interactions/owner.ts',
+    kind: 'statement',
+    from: 'if (!(fault instanceof NotServed)) this.#watch(interaction, AGAIN_MS);',
+    to: '',
   },
 ];

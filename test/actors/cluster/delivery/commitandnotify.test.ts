@@ -33,7 +33,8 @@ function arrange(owns: boolean) {
   const told = { userIds: ['1' as UserId], filter, t: 'RELATIONSHIP_REMOVE', d: {} } as const;
   const again = () => notifyAgain('1');
   const run = (userIds: readonly UserId[] = told.userIds) => commitAndNotify('1', [], [{ ...told, userIds }]);
-  return { commits, origins, faults, again, run };
+  const runInPartition = (ownerId: string) => commitAndNotify(ownerId, [], [told], 'partition');
+  return { commits, origins, faults, again, run, runInPartition };
 }
 
 it('writes nothing under the epoch of another shard, which gives the same numbers', async () => {
@@ -47,6 +48,20 @@ it('numbers the notifications of the owner within its epoch', async () => {
   (await run())();
   (await run())();
   expect(commits.map(({ record }) => record?.n)).toEqual([1, 2].map((at) => 3 * 2 ** 32 + 2 ** 31 + at));
+});
+
+it('numbers notifications of several owners in the stream of their partition', async () => {
+  const { commits, origins, runInPartition } = arrange(true);
+  for (const ownerId of ['1', '2']) (await runInPartition(ownerId))();
+  const [first, second] = [1, 2].map((at) => 3 * 2 ** 32 + 2 ** 31 + at);
+  expect(commits.map(({ ownerId, record }) => [ownerId, record?.streamOwnerId, record?.n])).toEqual([
+    ['1', '7', first],
+    ['2', '7', second],
+  ]);
+  expect(origins.map((origin) => [origin?.ownerId, origin?.n, origin?.after])).toEqual([
+    ['@7', first, 0],
+    ['@7', second, first],
+  ]);
 });
 
 it('names a stored notification as the previous one although its writer saw the commit fail', async () => {
