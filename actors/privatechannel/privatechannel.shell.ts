@@ -93,6 +93,8 @@ export class PrivateChannelShell extends AggregateShell<
   readonly #stranded: StrandedCallers;
   /** The call as clients and the listener for voice have it. The state may be ahead: its last facts may never become durable. */
   #shownCall: PrivateCall | null = null;
+  /** A call of the actor before that cannot continue, until its message is closed. */
+  #lostCall: KeptCall | null = null;
   /** Incremented when the relations are invalidated, so that the result of an earlier read is discarded. */
   #relationsVersion = 0;
   /** When the relations were read, monotonic milliseconds. */
@@ -182,11 +184,12 @@ export class PrivateChannelShell extends AggregateShell<
   protected async fetch(): Promise<PrivateChannelState | null> {
     const { privateChannels, users, relationships } = this.#ports;
     const epoch = epochNumber(this.epoch);
-    const [channel, kept] = await Promise.all([
+    const [channel, snapshot] = await Promise.all([
       privateChannels.get(this.id),
       this.#ports.kept.of(this.id, epoch) ?? this.ownership?.snapshot(this.id) ?? null,
     ]);
     if (!channel) return null;
+    const kept = snapshot as KeptCall | null;
     const { recipientIds } = channel;
     const version = this.#relationsVersion;
     this.#relationsReadMs = this.#ports.clock.monotonic();
@@ -196,6 +199,7 @@ export class PrivateChannelShell extends AggregateShell<
     ]);
     const state = privateState(channel, recipients, version === this.#relationsVersion ? relations : null);
     const call = callOf(kept, channel.recipientIds);
+    this.#lostCall = call ? null : kept;
     return { ...state, messages: new Window(), pins: new Window(), reacted: new Window(), call };
   }
 
@@ -211,6 +215,14 @@ export class PrivateChannelShell extends AggregateShell<
     addMessageWindows(this.#windows, state);
     this.#ports.kept.drop(this.id);
     const { call } = state;
+    if (this.#lostCall) {
+      const { messageId, participantIds } = this.#lostCall;
+      const closed = (): void => {
+        this.#lostCall = null;
+      };
+      const work = this.command('closeCall', { messageId, participantIds }, SYSTEM, closed, ignore);
+      this.#send({ type: 'work', work });
+    }
     if (!call) return;
     this.#shownCall = call;
     // Keep the snapshot fresh from now on.
@@ -358,17 +370,19 @@ export class PrivateChannelShell extends AggregateShell<
     this.#stranded.end();
     const written = this.#keeper?.end();
     const { call } = state;
-    if (!call && !this.#shownCall) return;
+    const lost = this.#shownCall ? keptOf(this.#shownCall) : this.#lostCall;
     // A change of the call that nobody was sent is lost, so that the call cannot continue as its members see it.
     const isInterrupted = ending === 'interrupted' && call !== null && call === this.#shownCall;
+    if (ending === 'interrupted' && lost) {
+      // Without members the next actor closes the message of the call.
+      const kept = isInterrupted ? lost : { ...lost, voiceStates: [] };
+      this.#ports.kept.keep(this.id, epochNumber(this.epoch), kept);
+      this.#ports.interrupted(this.id);
+    }
+    if (!call && !this.#shownCall) return;
     const because = ending === 'moved' || isInterrupted ? ending : undefined;
     this.#ports.voiceListener().ended(this.id, because && 'private', because);
-    if (ending === 'moved') return;
-    if (isInterrupted) {
-      this.#ports.kept.keep(this.id, epochNumber(this.epoch), keptOf(call));
-      this.#ports.interrupted(this.id);
-      return;
-    }
+    if (because) return;
     // The next owner must not restore a call whose end clients have received.
     this.ownership?.dropSnapshot(this.id, written).catch(this.ownership.onFault);
     const body = this.body('CALL_DELETE', callDelete(state, true));
@@ -388,8 +402,7 @@ export type KeptCall = Omit<PrivateCall, 'voiceStates'> & {
 const keptOf = (call: PrivateCall): KeptCall => ({ ...call, voiceStates: [...call.voiceStates] });
 
 /** Null without a call. The snapshot may be older than the removal of a recipient. */
-function callOf(kept: object | null, recipientIds: readonly UserId[]): PrivateCall | null {
-  const call = kept as KeptCall | null;
+function callOf(call: KeptCall | null, recipientIds: readonly UserId[]): PrivateCall | null {
   const voiceStates = new Map(call?.voiceStates.filter(([userId]) => recipientIds.includes(userId)));
   if (!call || voiceStates.size === 0) return null;
   return { ...call, ringing: call.ringing.filter((id) => recipientIds.includes(id)), voiceStates };

@@ -13,15 +13,18 @@ interface ReloadingPorts {
 
 const RETRY_MS = 500;
 
-/** Loads a channel whose actor failed, again and again until that succeeds or another shard owns it, so that its call continues. */
+/**
+ * Loads a channel whose actor failed, again and again until that succeeds or another shard owns it, so that its call continues. Not
+ * at once: the channel may fail again for the same reason.
+ */
 export function reloading({ registry, wheel, owns }: ReloadingPorts): (id: ChannelId) => void {
   const load = (id: ChannelId) =>
     new Promise<void>((resolve, reject) => {
       registry().work(id, { run: () => resolve(), refuse: () => resolve(), fault: reject });
     });
   const reload = async (id: ChannelId): Promise<void> => {
-    // In another turn, because the actor is still ending.
-    for (await null; owns(id); ) {
+    if (!(await wheel.pause(RETRY_MS))) return;
+    while (owns(id)) {
       try {
         return await load(id);
       } catch {

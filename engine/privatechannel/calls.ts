@@ -74,6 +74,8 @@ type CallCommands = {
   };
   /** For a new owner: the streams of the call that it has restored ended with the last owner. */
   endStreams: { input: object; value: null };
+  /** For the next actor: a call is over whose end could not be stored. */
+  closeCall: { input: Pick<PrivateCall, 'messageId' | 'participantIds'>; value: null };
 };
 
 /** Never stored, except the messages of calls. */
@@ -189,13 +191,20 @@ export function endedCall(owner: Callable, env: Env): (CallFact | MessageUpdated
   return [...left, ...overFacts(owner, call, env)];
 }
 
-function overFacts({ messages }: Callable, call: PrivateCall, env: Env): (CallFact | MessageUpdated)[] {
-  const message = messages.get(call.messageId);
-  const summary = { participants: [...call.participantIds], ended_timestamp: isoTimestamp(env.nowMs) };
-  return [
-    { type: 'callEnded' },
-    ...(message ? [{ type: 'messageUpdated' as const, message: { ...message, call: summary } }] : []),
-  ];
+const overFacts = (owner: Callable, call: PrivateCall, env: Env): (CallFact | MessageUpdated)[] => [
+  { type: 'callEnded' },
+  ...messageOver(owner, call, env),
+];
+
+/** The message of a call gets the participants and the end; nothing when it is deleted. */
+function messageOver(
+  { messages }: Callable,
+  { messageId, participantIds }: Input<'closeCall'>,
+  env: Env,
+): MessageUpdated[] {
+  const message = messages.get(messageId);
+  const summary = { participants: [...participantIds], ended_timestamp: isoTimestamp(env.nowMs) };
+  return message ? [{ type: 'messageUpdated', message: { ...message, call: summary } }] : [];
 }
 
 const ringingFacts = (call: PrivateCall, ringing: readonly UserId[], ringUntilMs: number): CallFact[] => {
@@ -308,6 +317,15 @@ export const calls: Topic<CallShape, CallCommands, keyof CallFacts> = {
           voiceState: { ...state, self_stream: false },
         });
         return accepted(null, streaming.map(lost));
+      },
+    },
+    closeCall: {
+      asks: 'nothing',
+      needs: ({ messageId }, { channel }) => ({ messages: [{ channelId: channel.id, id: messageId }] }),
+      decide: (owner, over, by, env) => {
+        if (!by.system) return refused(refusal('UNKNOWN_CHANNEL'));
+        const isOpen = owner.messages.get(over.messageId)?.call?.ended_timestamp === null;
+        return accepted(null, isOpen ? messageOver(owner, over, env) : []);
       },
     },
   },

@@ -108,6 +108,13 @@ describe('a call', () => {
     instance.steer.fail = false;
     expect(last(ben)).toEqual({ channel_id: channelId, unavailable: true });
     expect(told.log).toEqual([`seated ${channelId} ${ann.userId} ${ann.session.id}`, `ended ${channelId}`]);
+    // Its message is closed once the database is back.
+    instance.clock.advance(1_000);
+    await until(() => ben.sink.names.includes('MESSAGE_UPDATE'), 'MESSAGE_UPDATE');
+    const closed = ben.sink.dispatches.findLast(({ t }) => t === 'MESSAGE_UPDATE')?.d;
+    expect(closed).toMatchObject({
+      call: { participants: [ann.userId], ended_timestamp: expect.any(String) },
+    });
   });
 
   it('continues after a commit of its channel that fails, as its members see it', async () => {
@@ -119,6 +126,7 @@ describe('a call', () => {
     instance.steer.fail = true;
     await expect(writeInVain()).rejects.toThrow('The disk is gone.');
     instance.steer.fail = false;
+    instance.clock.advance(1_000);
     await until(() => told.log.length === 5, 'the return');
     const seats = [ann, ben].map(({ userId, session }) => `seated ${channelId} ${userId} ${session.id}`);
     expect(told.log).toEqual([...seats, `ended ${channelId} interrupted`, ...seats]);

@@ -129,6 +129,7 @@ const ASKED: Record<keyof PrivateCommands, Asks> = {
   dropCaller: 'nothing',
   showStreaming: 'nothing',
   endStreams: 'nothing',
+  closeCall: 'nothing',
   forgetRelations: 'nothing',
   applyBlock: 'nothing',
   moderateMessage: 'nothing',
