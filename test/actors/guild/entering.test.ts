@@ -32,3 +32,11 @@ it('the voice state that a session set follows GUILD_CREATE, for this session al
   guild.close();
   expect(guild.faults).toEqual([]);
 });
+
+it('GUILD_CREATE lists all members of a guild that is not large, although none is in memory', async () => {
+  const guild = new OwnedGuild();
+  const person = new FollowingSession('a1', ANN);
+  await entered(guild, person);
+  expect(person.received[0]?.d).toHaveProperty('members.length', guild.rows.members.size);
+  guild.close();
+});
