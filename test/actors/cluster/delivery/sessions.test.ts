@@ -88,7 +88,8 @@ function arrange(enter: (guildId: GuildId) => Promise<Subscribed[]> = async () =
   /** A message of the other shard about the session, which it knows by its first handle. */
   const receive = (method: string, ...rest: readonly unknown[]) => call(method, [1, 1, ...rest]);
   /** A message of the other shard about a session of its own. */
-  const call = (method: string, args: readonly unknown[]) => served.get(method)?.(args, { from: 'other' });
+  const call = (method: string, args: readonly unknown[], from = 'other') =>
+    served.get(method)?.(args, { from });
   const subscribed = () => subscribedFrom(call);
   /** The other shard sends the session its guild as unavailable. */
   const unavailable = () => {
@@ -217,6 +218,22 @@ describe('a session that received a guild of another shard as unavailable', () =
     await turn();
     expect(asked).toEqual([]);
     call('localSessions.guildLoaded', [GUILD]);
+    await turn();
+    expect(asked).toEqual([['other', 'remoteSessions.subscribe']]);
+  });
+});
+
+describe('a session that follows a guild of another shard', () => {
+  it('is subscribed again at once when that shard has lost the guild, and not when a third one has', async () => {
+    const { backend, session, asked, call } = arrange();
+    await backend.open(session);
+    await backend.subscribe(session, GUILD);
+    await turn();
+    asked.length = 0;
+    call('localSessions.guildLost', [GUILD], 'third');
+    await turn();
+    expect(asked).toEqual([]);
+    call('localSessions.guildLost', [GUILD]);
     await turn();
     expect(asked).toEqual([['other', 'remoteSessions.subscribe']]);
   });
