@@ -243,6 +243,8 @@ export class InteractionOwner {
       if (scope.over) return;
       this.#fail(interaction, FAILURE.TIMED_OUT).catch((fault) => {
         onFault(fault);
+        // Whether it was stored is unknown: the next attempt reads what was.
+        this.#ports.open.forget(interaction.id);
         // The next owner has the deadline.
         if (!(fault instanceof NotServed)) this.#watch(interaction, AGAIN_MS);
       });
