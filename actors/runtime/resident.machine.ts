@@ -103,8 +103,11 @@ const ENDS = {
   close: 'released',
 } as const;
 
-/** The end of an aggregate that is not loaded. */
+/** The end of an aggregate whose work is held. */
 const UNLOADED = { target: 'released', actions: 'faultHeld' } as const;
+
+/** Work that waits until the aggregate is loaded, or until its deletion is durable. */
+const HOLDS = { work: [{ guard: 'full', actions: 'refuse' }, { actions: 'hold' }] } as const;
 
 /** A loaded aggregate that takes work, and how its deletion ends that. */
 const WORKS = { ...ENDS, work: { actions: 'run' }, deleting: 'deleting' } as const;
@@ -139,8 +142,6 @@ export function residentMachine<State>(id: string) {
       },
       settle: ({ context: { own } }) => own().shell.settle(),
       handOver: ({ context: { own } }) => own().shell.handOver(),
-      refuseMissing: ({ context: { own }, event }) =>
-        void (event.type === 'work' && event.work.refuse(own().shell.refusals.missing, 'missing')),
       refuseHeld: ({ context: { own } }) => {
         const { backlog, shell } = own();
         for (const work of backlog.splice(0)) work.refuse(shell.refusals.missing, 'missing');
@@ -165,7 +166,7 @@ export function residentMachine<State>(id: string) {
       loading: {
         entry: 'load',
         on: {
-          work: [{ guard: 'full', actions: 'refuse' }, { actions: 'hold' }],
+          ...HOLDS,
           loaded: { target: 'active', actions: ['adopt', 'resume'] },
           missing: { target: 'released', actions: 'refuseHeld' },
           ...{ loadFailed: UNLOADED, handOver: UNLOADED, abandon: UNLOADED, close: UNLOADED },
@@ -175,8 +176,14 @@ export function residentMachine<State>(id: string) {
       // From here on only read-only work arrives; open work continues.
       draining: { entry: 'settle', on: { ...WORKS, settled: 'handingOver' } },
       handingOver: { entry: 'handOver', on: { ...ENDS, work: { actions: 'run' }, written: 'released' } },
-      // The outcome of the commit ends the actor, so there is nothing to hand over.
-      deleting: { on: { ...ENDS, work: { actions: 'refuseMissing' } } },
+      // The outcome of the commit ends the actor, so there is nothing to hand over. Until then nobody is answered: it may fail.
+      deleting: {
+        on: {
+          ...HOLDS,
+          deleted: { target: 'released', actions: 'refuseHeld' },
+          ...{ commitFailed: UNLOADED, fenced: UNLOADED, abandon: UNLOADED, close: UNLOADED },
+        },
+      },
       released: { type: 'final', entry: 'release' },
     },
   });

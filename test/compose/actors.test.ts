@@ -141,12 +141,12 @@ describe('a guild', () => {
       { memberIds: [instance.ownerId] },
       system,
     );
-    const late = await rename('Too late');
-    expect(late).toMatchObject({ ok: false, refusal: { code: 10004 } });
+    const late = rename('Too late');
     expect(sink.names).not.toContain('GUILD_DELETE');
     expect(instance.registries.guild.peek(instance.guildId)).toBeDefined();
     instance.release();
     expect((await deleted).ok).toBe(true);
+    expect(await late).toMatchObject({ ok: false, refusal: { code: 10004 } });
     expect(sink.dispatches.at(-1)).toMatchObject({ t: 'GUILD_DELETE', d: { id: instance.guildId } });
     expect(sink.dispatches.at(-1)?.d).not.toHaveProperty('unavailable');
     expect(instance.registries.guild.peek(instance.guildId)).toBeUndefined();

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ChannelId, GuildId } from '../../../protocol/ids.ts';
 import { GUILD_ID, OWNER_ID } from '../../support/guild.ts';
 import { storedMessage } from '../../support/messages.ts';
-import { FollowingSession, OwnedGuild, SQUARE } from '../../support/ownedguild.ts';
+import { FollowingSession, OwnedGuild, SQUARE, settleAll } from '../../support/ownedguild.ts';
 
 const channelId = SQUARE as ChannelId;
 const missing = { ok: false, refusal: expect.objectContaining({ code: 10_004 }) };
@@ -29,15 +29,13 @@ describe('a guild whose deletion is being committed', () => {
     const deletion = remove();
     const settling = guild.call('settleVoice', {}, '0');
     const entering = guild.enter([new FollowingSession('s1', OWNER_ID)]);
-    expect(await Promise.all([guild.say(SQUARE, 'late'), read(), settling])).toEqual([
-      missing,
-      missing,
-      missing,
-    ]);
-    expect(await entering).toEqual(['gone']);
+    const late = [guild.say(SQUARE, 'late'), read(), settling];
+    await settleAll();
     expect(pending()).toEqual([['guildDeleted']]);
     guild.owner.settle();
     expect(await deletion).toEqual(done);
+    expect(await Promise.all(late)).toEqual([missing, missing, missing]);
+    expect(await entering).toEqual(['gone']);
     expect(guild.owner.registry.peek(GUILD_ID as GuildId)).toBeUndefined();
   });
 
@@ -47,18 +45,21 @@ describe('a guild whose deletion is being committed', () => {
     guild.rows.messages.set(message.id, message);
     const pin = guild.call('pinMessage', { channelId, messageId: message.id } as never);
     const deletion = remove();
-    expect(await pin).toEqual(missing);
+    await settleAll();
     expect(pending()).toEqual([['guildDeleted']]);
     guild.owner.settle();
     expect(await deletion).toEqual(done);
+    expect(await pin).toEqual(missing);
   });
 
   test('gives the first reply to a deletion that is repeated under its key', async () => {
     await read();
     const both = [remove('key'), remove('key')];
-    expect(await remove('other')).toEqual(missing);
+    const other = remove('other');
+    await settleAll();
     guild.owner.settle();
     expect(await Promise.all(both)).toEqual([done, done]);
+    expect(await other).toEqual(missing);
   });
 
   test('is not handed over: its owner waits for the commit', async () => {
@@ -72,8 +73,11 @@ describe('a guild whose deletion is being committed', () => {
   test('is loaded again when the commit fails', async () => {
     await read();
     const deletion = remove();
+    const late = read();
     guild.owner.waiting.shift()?.done(new Error('disk'));
     await expect(deletion).rejects.toThrow('disk');
+    // The guild was not refused as one that does not exist.
+    await expect(late).rejects.toThrow('disk');
     expect(await read()).toMatchObject({ ok: true });
   });
 });

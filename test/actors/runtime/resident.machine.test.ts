@@ -65,7 +65,13 @@ const TABLE: Record<State, Row> = {
     work: ['handingOver', 'run fresh'],
     written: ['released', 'forget', 'release moved'],
   }),
-  deleting: only('deleting', { ...ENDS, work: ['deleting', 'fresh refused 10004'] }),
+  deleting: only('deleting', {
+    deleted: ['released', 'held refused 10004', 'forget', 'release gone'],
+    commitFailed: ['released', 'held faulted: disk', 'forget', 'release failed: disk'],
+    fenced: ['released', 'held faulted: disk', 'forget', 'release stale: disk'],
+    abandon: ['released', MOVED, 'forget', 'release moved'],
+    close: ['released', 'held faulted: The counter was released.', 'forget', 'release closed'],
+  }),
   released: only('released', {}),
 };
 
@@ -125,6 +131,7 @@ function arrange(state: State) {
   actor.start();
   if (state === 'loading') actor.send({ type: 'work', work: work('held') });
   for (const name of WAY[state]) actor.send(events[name]);
+  if (state === 'deleting') actor.send({ type: 'work', work: work('held') });
   log.length = 0;
   return { actor, log, events, work };
 }
@@ -144,8 +151,8 @@ describe.each(Object.entries(TABLE))('a resident that is %s', (state, row) => {
   });
 });
 
-test('a resident that is loading holds only so much', () => {
-  const { actor, log, work } = arrange('loading');
+test.each(['loading', 'deleting'] as const)('a resident that is %s holds only so much', (state) => {
+  const { actor, log, work } = arrange(state);
   actor.send({ type: 'work', work: work('second') });
   actor.send({ type: 'work', work: work('third') });
   expect(log).toEqual(['third refused 130000']);
