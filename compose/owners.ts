@@ -160,7 +160,8 @@ export function createResidents(ports: ResidentPorts) {
     storage.users,
   );
 
-  const privateChannels = privateChannelsOf(ports, common('private channel', config.user_idle_ms));
+  const keptCalls = new KeptStates<KeptCall>();
+  const privateChannels = privateChannelsOf(ports, common('private channel', config.user_idle_ms), keptCalls);
   const registries = { guild: guildRegistry, user: userRegistry, privateChannel: privateChannels };
   ports.cluster.participants.set('guild', guildRegistry);
   ports.cluster.participants.set('user', userRegistry);
@@ -169,6 +170,7 @@ export function createResidents(ports: ResidentPorts) {
     guilds: new Guilds(guildRegistry, ports.cluster.routing),
     users,
     privateChannels,
+    keptCalls,
     channels: new ChannelDirectory(storage.directory),
     registries,
   };
@@ -180,6 +182,7 @@ function privateChannelsOf(
     ConstructorParameters<typeof Registry<PrivateChannelState, PrivateChannelShell>>[0],
     'machine' | 'makeShell'
   >,
+  kept: KeptStates<KeptCall>,
 ) {
   const { privateChannels, users, messages, relationships } = storage;
   const privatePorts: PrivateChannelPorts = {
@@ -197,7 +200,7 @@ function privateChannelsOf(
     messageWindowMax: config.guild_message_window_max,
     resumeWindowMs: config.resume_window_ms,
     wheel,
-    kept: new KeptStates<KeptCall>(),
+    kept,
     interrupted: reloading({ wheel, owns: (id) => cluster.routing.owns(id), registry: () => registry }),
   };
   const registry = new Registry<PrivateChannelState, PrivateChannelShell>({

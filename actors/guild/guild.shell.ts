@@ -62,7 +62,7 @@ export interface KeptGuild {
   readonly sessions: readonly Entering['subscriber'][];
 }
 
-/** After a change of owner, how long members in voice may take to subscribe again before they leave voice. */
+/** After a change of owner, how long members in voice may take to subscribe again before they leave voice. In one process they are subscribed. */
 const RETURN_MS = 30_000;
 /** Archived threads that stay in memory for later commands. */
 const THREADS_MAX = 64;
@@ -214,7 +214,10 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     if ([...guild.voiceStates.values()].some(({ self_stream }) => self_stream))
       this.#send({ type: 'work', work: this.command('endStreams', {}, SYSTEM, ignore, ignore) });
     if (guild.voiceStates.size > 0 || guild.presences.size > 0)
-      this.#strandedCheck = this.#ports.wheel.add(() => this.#lookForStranded(guild), RETURN_MS);
+      this.#strandedCheck = this.#ports.wheel.add(
+        () => this.#lookForStranded(guild),
+        this.epoch ? RETURN_MS : 0,
+      );
   }
 
   /** Restores nonces, so that a message sent again is not stored twice, even if an earlier owner stored it. */

@@ -234,7 +234,7 @@ export class PrivateChannelShell extends AggregateShell<
     if ([...call.voiceStates.values()].some(({ self_stream }) => self_stream))
       this.#send({ type: 'work', work: this.command('endStreams', {}, SYSTEM, ignore, ignore) });
     this.#ring(call, this.#ports.clock.now());
-    this.#stranded.lookLater();
+    this.#stranded.lookLater(this.epoch ? undefined : 0);
   }
 
   /** Stores a snapshot of the call, which no table contains. */

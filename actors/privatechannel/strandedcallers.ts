@@ -29,9 +29,9 @@ export class StrandedCallers {
     this.#ports = ports;
   }
 
-  /** Owners have changed: looks once they have not changed for as long as a session may be away. */
-  lookLater(): void {
-    const { wheel, resumeWindowMs, keepsSession, callers, drop } = this.#ports;
+  /** Owners have changed: looks once they have not changed for as long as a session may be away. One process knows all sessions at once. */
+  lookLater(delayMs = this.#ports.resumeWindowMs + REOPENED_MS): void {
+    const { wheel, keepsSession, callers, drop } = this.#ports;
     this.#look?.cancel();
     const look = wheel.add(() => {
       for (const [userId, { session_id: sessionId }] of callers())
@@ -43,7 +43,7 @@ export class StrandedCallers {
             if (this.#look === look) this.lookLater();
           },
         );
-    }, resumeWindowMs + REOPENED_MS);
+    }, delayMs);
     this.#look = look;
   }
 

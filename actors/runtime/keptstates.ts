@@ -21,6 +21,10 @@ export class KeptStates<State> {
     return kept?.epoch === epoch ? kept.state : null;
   }
 
+  has(id: string): boolean {
+    return this.#byId.has(id);
+  }
+
   drop(id: string): void {
     this.#byId.delete(id);
   }

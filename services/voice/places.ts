@@ -1,5 +1,6 @@
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { PrivateChannelShell } from '../../actors/privatechannel/privatechannel.shell.ts';
+import type { KeptStates } from '../../actors/runtime/keptstates.ts';
 import type { Registry } from '../../actors/runtime/registry.ts';
 import type { LiveSession } from '../../actors/session/backend.ts';
 import type { Notifier } from '../../actors/user/notifier.ts';
@@ -22,6 +23,8 @@ import {
 
 export interface PlacePorts extends AskPorts {
   readonly privateChannels: Registry<PrivateChannelState, PrivateChannelShell>;
+  /** The calls of private channels that are not loaded again yet. */
+  readonly keptCalls: Pick<KeptStates<unknown>, 'has'>;
   readonly users: Pick<Users, 'sessions'>;
   readonly notifier: Pick<Notifier, 'notifySession' | 'guildIdsOf'>;
   readonly routing: Routing;
@@ -86,9 +89,9 @@ const ofOwners = (ports: PlacePorts) => {
         askIn(place, { ...NOWHERE, sessionId }, authority).catch((fault) => onFault(fault, sessionId));
       },
     ),
-    /** A channel with a call is always resident. */
+    /** A channel with a call is resident, or about to be. */
     greet: tell('places.greet', (channelId: string, userId: UserId, sessionId: string): void => {
-      if (!privateChannels.peek(channelId)) return;
+      if (!privateChannels.peek(channelId) && !ports.keptCalls.has(channelId)) return;
       const run = (state: PrivateChannelState): void => {
         const d = callCreate(state);
         if (d) notifier.notifySession(userId, sessionId, 'CALL_CREATE', d);

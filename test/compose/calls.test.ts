@@ -115,6 +115,7 @@ describe('a call', () => {
     expect(closed).toMatchObject({
       call: { participants: [ann.userId], ended_timestamp: expect.any(String) },
     });
+    expect(told.log).toHaveLength(2);
   });
 
   it('continues after a commit of its channel that fails, as its members see it', async () => {

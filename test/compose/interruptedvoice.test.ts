@@ -43,11 +43,42 @@ beforeEach(async () => {
 });
 afterEach(() => instance.close());
 
-it('the call of a guild continues with its members, and the next message of the guild reaches its sessions', async () => {
+async function annInVoice(): Promise<void> {
   const self = { selfMute: false, selfDeaf: false, selfVideo: false };
-  const { guildId } = instance;
-  ann.session.ask({ name: 'voiceState', input: { guildId, channelId: voiceChannel, ...self } });
+  const input = { guildId: instance.guildId, channelId: voiceChannel, ...self };
+  ann.session.ask({ name: 'voiceState', input });
   await until(() => ben.sink.names.includes('VOICE_STATE_UPDATE'), 'VOICE_STATE_UPDATE');
+}
+
+it('the members of a call join it again as soon as their guild is loaded', async () => {
+  await annInVoice();
+  instance.steer.fail = true;
+  await expect(rename('Lost')).rejects.toThrow('The disk is gone.');
+  instance.steer.fail = false;
+  await until(() => log.length === 3, 'the return');
+  expect(log).toEqual([`joined ${ann.userId}`, 'ended guild', `joined ${ann.userId}`]);
+});
+
+it('a member whose session ends before the guild is loaded again leaves voice then', async () => {
+  await annInVoice();
+  instance.steer.hold = true;
+  const held = instance.operator.createUser({ username: 'held' });
+  instance.steer.fail = true;
+  await expect(rename('Lost')).rejects.toThrow('The disk is gone.');
+  instance.steer.fail = false;
+  ann.session.detach(ann.sink, false);
+  instance.release();
+  await held;
+  await until(() => ben.sink.names.filter((t) => t === 'GUILD_CREATE').length === 2, 'GUILD_CREATE');
+  expect(instance.guilds.subscriber(instance.guildId, ann.session.id)).toBeNull();
+  instance.clock.advance(100);
+  const left = () => ben.sink.dispatches.findLast(({ t }) => t === 'VOICE_STATE_UPDATE')?.d;
+  await until(() => (left() as { channel_id: string | null }).channel_id === null, 'the end');
+  expect(left()).toMatchObject({ user_id: ann.userId });
+});
+
+it('the call of a guild continues with its members, and the next message of the guild reaches its sessions', async () => {
+  await annInVoice();
   instance.steer.fail = true;
   await expect(rename('Lost')).rejects.toThrow('The disk is gone.');
   instance.steer.fail = false;

@@ -37,7 +37,7 @@ function arrange() {
     onFault: (error: unknown) => {
       throw error;
     },
-    ...TIME,
+    ...{ ...TIME, keptCalls: { has: () => false } },
   } as unknown as PlacePorts);
   const session = {
     ...{ sessionId: 's1', userId: '1', bot: false, over: false },
@@ -217,7 +217,7 @@ function arrangeResident(resident: readonly string[], bot = false) {
     onFault: (error: unknown) => {
       throw error;
     },
-    ...TIME,
+    ...{ ...TIME, keptCalls: { has: () => false } },
   } as unknown as PlacePorts);
   const session = {
     ...{ sessionId: 's1', userId: '1', bot, over: false },
@@ -254,7 +254,7 @@ function arrangeUser() {
     onFault: (error: unknown) => {
       throw error;
     },
-    ...TIME,
+    ...{ ...TIME, keptCalls: { has: () => false } },
   } as unknown as PlacePorts);
   /** Opens a session, in place of another of its id. */
   const session = (sessionId: string, bot = false): LiveSession => {
@@ -420,4 +420,18 @@ describe('a user whom a call removed', () => {
     places.drop({ callId: FIRST, guildId, userId: '7' as UserId, sessionId: 's7' });
     expect(commands).toEqual([[id, type, { ...input, userId: '7', sessionId: 's7' }, by]]);
   });
+});
+
+it.each([
+  ['in memory', true, false, 1],
+  ['about to be loaded again', false, true, 1],
+  ['neither', false, false, 0],
+])('sends a new session the call of a channel that is %s', (_where, isResident, isKept, asked) => {
+  let looks = 0;
+  const places = createVoicePlaces({
+    privateChannels: { peek: () => (isResident ? {} : undefined), work: () => void looks++ },
+    ...{ ...TIME, keptCalls: { has: () => isKept }, routing: HERE },
+  } as unknown as PlacePorts);
+  places.greet({ userId: '1', sessionId: 's1' } as unknown as LiveSession, [{ id: FIRST }]);
+  expect(looks).toBe(asked);
 });

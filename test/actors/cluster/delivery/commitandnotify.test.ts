@@ -64,15 +64,19 @@ it('numbers notifications of several owners in the stream of their partition', a
   ]);
 });
 
-it('names a stored notification as the previous one although its writer saw the commit fail', async () => {
-  const { commits, origins, faults, run } = arrange(true);
-  (await run())();
-  faults.push(new Error('The connection broke.'));
-  await expect(run()).rejects.toThrow('broke');
-  (await run())();
-  const [, unknown] = commits.map(({ record }) => record?.n);
-  expect(origins.at(-1)?.after).toBe(unknown);
-});
+it.each(['owner', 'partition'] as const)(
+  'names a stored notification of the %s as the previous one although its writer saw the commit fail',
+  async (stream) => {
+    const { commits, origins, faults, ...by } = arrange(true);
+    const run = () => (stream === 'owner' ? by.run() : by.runInPartition('1'));
+    (await run())();
+    faults.push(new Error('The connection broke.'));
+    await expect(run()).rejects.toThrow('broke');
+    (await run())();
+    const [, unknown] = commits.map(({ record }) => record?.n);
+    expect(origins.at(-1)?.after).toBe(unknown);
+  },
+);
 
 it('sends the notifications of the last commit again under their numbers, and none that a later commit names as previous', async () => {
   const { commits, origins, faults, run, again } = arrange(true);
