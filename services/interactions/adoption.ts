@@ -1,4 +1,5 @@
 import type { Lifetime } from '../../actors/runtime/clock.ts';
+import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { Interaction } from '../../engine/interaction/interaction.ts';
 import { snowflakeAt } from '../../protocol/ids.ts';
 import { NONCE_MS } from '../../protocol/interactions.ts';
@@ -14,10 +15,13 @@ interface AdoptionPorts {
   owns(ownerId: string): boolean;
   nowMs(): number;
   readonly scope: Pick<Lifetime, 'over'>;
+  readonly wheel: Wheel;
   onFault(error: unknown): void;
 }
 
 const ROWS_MAX = 500;
+/** How soon stored interactions are read again after a failure. */
+const AGAIN_MS = 1_000;
 
 /**
  * Takes over what an earlier process or owner has begun. Invocations wait only until the nonces are known: to complete
@@ -32,12 +36,25 @@ export class Adoption {
   }
 
   begin(isMine: (ownerId: string) => boolean): void {
-    const { note, resume, scope, onFault } = this.#ports;
+    const { note } = this.#ports;
     const before = this.#noted.catch(() => undefined);
     this.#noted = before.then(() => this.#each(isMine, async (page) => page.forEach(note)));
-    this.#noted
-      .then(() => this.#each(isMine, async (page) => void (await Promise.all(page.map(resume)))))
-      .catch((error) => scope.over || onFault(error));
+    void this.#resume(isMine, this.#noted);
+  }
+
+  /** After the nonces, and again after a failure: nobody else completes these interactions. */
+  async #resume(isMine: (ownerId: string) => boolean, noted: Promise<void>): Promise<void> {
+    const { resume, scope, wheel, onFault } = this.#ports;
+    for (let before = noted; !scope.over; before = Promise.resolve()) {
+      try {
+        await before;
+        return await this.#each(isMine, async (page) => void (await Promise.all(page.map(resume))));
+      } catch (error) {
+        if (scope.over) return;
+        onFault(error);
+        if (!(await wheel.pause(AGAIN_MS))) return;
+      }
+    }
   }
 
   /** Waits until every nonce is known; reads them again after a failure. */

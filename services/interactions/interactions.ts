@@ -179,11 +179,11 @@ export function startInteractions(ports: InteractionPorts): ServedInteractions {
 
 /** Begins interactions after the nonces of earlier ones are known, because they must not be used again. */
 function beginning(
-  { storage, routing, scope, nowMs, onFault }: InteractionPorts,
+  { storage, routing, scope, wheel, nowMs, onFault }: InteractionPorts,
   { owner, open }: { readonly owner: InteractionOwner; readonly open: OpenInteractions },
 ) {
   const adoption = new Adoption({
-    ...{ store: storage.interactions, nowMs, scope, onFault },
+    ...{ store: storage.interactions, nowMs, scope, wheel, onFault },
     owns: (ownerId) => routing.owns(ownerId),
     note: (stored) => open.note(stored),
     resume: (stored) => owner.adopt(stored),
@@ -246,7 +246,7 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions, answerAtOwner:
     },
     delivery: { guilds, sender, notify, sign: ports.sign },
     ...{ receive, answering, answerAtOwner, places, open, lookups, tokens, nextId, nowMs },
-    ...{ commit, notifyInvoker },
+    ...{ commit, notifyInvoker, owns: (ownerId) => ports.routing.owns(ownerId) },
     ...{ wheel: ports.wheel, scope: ports.scope, onFault: ports.onFault, fileBytesMax },
   });
   return { owner, answering, ephemeral, tokens, lookups };

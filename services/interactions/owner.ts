@@ -53,6 +53,8 @@ interface OwnerPorts {
   readonly wheel: Wheel;
   /** Ends the work in the background, with its timers. */
   readonly scope: Pick<Lifetime, 'over' | 'own'>;
+  /** Whether this shard owns what has the id. */
+  readonly owns: (ownerId: string) => boolean;
   readonly nextId: () => string;
   readonly nowMs: () => number;
   readonly commit: CommitToInvoker;
@@ -235,7 +237,8 @@ export class InteractionOwner {
 
   /** Waits for the first answer until the deadline, and at least `leastMs`. */
   #watch(interaction: Interaction, leastMs = 0): void {
-    const { wheel, scope, nowMs, onFault } = this.#ports;
+    const { wheel, scope, nowMs, owns, onFault } = this.#ports;
+    const { id, ownerId } = interaction;
     if (scope.over) return;
     this.#settle(interaction.id);
     const fail = (): void => {
@@ -245,11 +248,10 @@ export class InteractionOwner {
         onFault(fault);
         // Whether it was stored is unknown: the next attempt reads what was.
         this.#ports.open.forget(interaction.id);
-        // The next owner has the deadline.
-        if (!(fault instanceof NotServed)) this.#watch(interaction, AGAIN_MS);
+        // Another owner has the deadline.
+        if (owns(ownerId)) this.#watch(interaction, AGAIN_MS);
       });
     };
-    const { id, ownerId } = interaction;
     const delayMs = Math.max(leastMs, answerDueMs(interaction) - nowMs() + GRACE_MS);
     this.#deadlines.set(id, { ownerId, timer: wheel.add(fail, delayMs) });
   }

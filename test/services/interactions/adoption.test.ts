@@ -12,8 +12,9 @@ const stored = (count: number): Interaction[] =>
   );
 
 /** An adoption of rows, of which each resumption waits until `release` is called. */
-function adoptionOf(rows: readonly Interaction[], faults: Error[] = []) {
+function adoptionOf(rows: readonly Interaction[], faults: (Error | null)[] = []) {
   const [noted, resumed, held]: [string[], string[], (() => void)[]] = [[], [], []];
+  const paused: ((goesOn: boolean) => void)[] = [];
   const release = (): void => {
     for (const each of held.splice(0)) each();
   };
@@ -34,9 +35,14 @@ function adoptionOf(rows: readonly Interaction[], faults: Error[] = []) {
     },
     nowMs: () => Date.UTC(2026, 10, 26),
     scope: { over: false },
+    wheel: {
+      add: () => ({ cancel: () => undefined }),
+      after: () => undefined,
+      pause: () => new Promise((resolve) => paused.push(resolve)),
+    },
     onFault: () => undefined,
   });
-  return { adoption, noted, resumed, release };
+  return { adoption, noted, resumed, release, paused };
 }
 
 test('invocations do not wait until each earlier interaction is completed', async () => {
@@ -60,6 +66,17 @@ test('interactions of other owners are neither noted nor resumed, also when a fa
     ['2', '4'],
     ['2', '4'],
   ]);
+});
+
+test('interactions are read again when the database fails after their nonces were read', async () => {
+  const faults = [null, new Error('The connection broke.')];
+  const { adoption, resumed, paused } = adoptionOf(stored(4), faults);
+  adoption.begin(() => true);
+  await until(() => paused.length > 0, 'the pause');
+  expect(resumed).toEqual([]);
+  paused[0]?.(true);
+  await until(() => resumed.length > 0, 'the page');
+  expect(resumed).toEqual(['2', '4']);
 });
 
 test('an adoption of some owners leaves the others alone', async () => {

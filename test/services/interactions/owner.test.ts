@@ -29,7 +29,7 @@ function arrange(stored: Interaction) {
   const database = { row: stored };
   const log: string[] = [];
   const timers: (() => void)[] = [];
-  const hooks = { onCommit: () => {}, onRead: () => {} };
+  const hooks = { onCommit: () => {}, onRead: () => {}, owns: true };
   const faults: Error[] = [];
   const nowMs = () => CREATED_MS + 100;
   const get = async () => {
@@ -51,6 +51,7 @@ function arrange(stored: Interaction) {
     answered: (interaction: Interaction) => owner.answered(interaction),
   } as never);
   const owner: InteractionOwner = new InteractionOwner({
+    owns: () => hooks.owns,
     ...{ open, places, answering, nowMs, scope: { over: false, own: () => undefined } },
     wheel: {
       add: (run: () => void) => {
@@ -140,6 +141,7 @@ describe('an interaction whose end cannot be stored', () => {
     const moved = arrange(WAITING);
     await moved.owner.adopt(WAITING);
     moved.faults.push(new NotServed('Another shard owns it.'));
+    moved.hooks.owns = false;
     await due(moved);
     expect(moved.timers).toEqual([]);
   });

@@ -32,7 +32,7 @@ export const INTERACTIONS: readonly Patch[] = [
     outages: true,
     file: 'services/interactions/owner.ts',
     kind: 'statement',
-    from: 'if (!(fault instanceof NotServed)) this.#watch(interaction, AGAIN_MS);',
+    from: 'if (owns(ownerId)) this.#watch(interaction, AGAIN_MS);',
     to: '',
   },
 ];
