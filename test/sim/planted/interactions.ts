@@ -27,12 +27,11 @@ export const INTERACTIONS: readonly Patch[] = [
     to: "this.#ports.notifyInvoker(failed, [{ t: 'INTERACTION_FAILURE', d, to: 'session' }]);",
   },
   {
-    name: 'interactions-end-once',
-    about: 'The end of an interaction that could not be stored in time is not tried again.',
-    outages: true,
-    file: 'services/interactions/owner.ts',
-    kind: 'statement',
-    from: 'if (owns(ownerId)) this.#watch(interaction, AGAIN_MS);',
-    to: '',
+    name: 'interactions-end-unsent',
+    about: 'The invoker is not sent that the interaction was answered.',
+    file: 'services/interactions/invoker.ts',
+    kind: 'expression',
+    from: 'dispatches.flatMap((each) => addressed(invoker, each))',
+    to: "dispatches.flatMap((each) => (each.t === 'INTERACTION_SUCCESS' ? [] : addressed(invoker, each)))",
   },
 ];
