@@ -29,7 +29,11 @@ export class StrandedCallers {
     this.#ports = ports;
   }
 
-  /** Owners have changed: looks once they have not changed for as long as a session may be away. One process knows all sessions at once. */
+  /**
+   * Owners have changed: looks once they have not changed for as long as a session may be away.
+   *
+   * @param delayMs 0 in one process, which knows all sessions.
+   */
   lookLater(delayMs = this.#ports.resumeWindowMs + REOPENED_MS): void {
     const { wheel, keepsSession, callers, drop } = this.#ports;
     this.#look?.cancel();

@@ -66,7 +66,7 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
   const fault = (error: unknown): void => onFault(error, 'lobbies');
   scope.own(() => registry.close());
   const common = { call, lobbies: storage.lobbies, clock, wheel, routing, scope, onFault };
-  const { repeat, wake } = createRepeating({ clock, wheel, scope, onFault });
+  const { repeat, wake } = createRepeating({ wheel, scope, onFault });
   const detach = detaching(ports, call);
   const attachments = new Attachments({ ...common, repeat, wake, writer: storage.writer, detach });
   const applications = createReadCache(

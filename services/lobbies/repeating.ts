@@ -1,10 +1,9 @@
-import type { Clock, Lifetime } from '../../actors/runtime/clock.ts';
+import type { Lifetime } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
 
 interface RepeatingPorts {
-  readonly clock: Clock;
   readonly wheel: Wheel;
   /** Nothing is repeated once it is over. */
   readonly scope: Pick<Lifetime, 'over'>;
@@ -13,11 +12,6 @@ interface RepeatingPorts {
 
 /** First and longest delay before a failed call is repeated. */
 const RETRY_MS = { first: 500, most: 30_000 };
-/**
- * A call that failed after as long has waited for the database, and is repeated at once: so it, and not a message that nobody
- * would be sent, is the first of a lobby that is loaded when the database is back.
- */
-const WAITED_MS = 2_000;
 /** Upper bound on the calls that wait for their repetition. */
 const WAITING_MAX = 100_000;
 
@@ -34,18 +28,13 @@ interface Repeating {
 }
 
 /** At the bound a failed call is given up and reported. */
-export function createRepeating({ clock, wheel, scope, onFault }: RepeatingPorts): Repeating {
+export function createRepeating({ wheel, scope, onFault }: RepeatingPorts): Repeating {
   let waiting = 0;
   const waitingFor = new Map<string, Set<(nextMs: number) => void>>();
   const attempt = (delayMs: number, ...[id, run, givenUp]: Parameters<Repeat>): void => {
     if (scope.over) return;
-    const startedMs = clock.monotonic();
     run().catch((error) => {
       onFault(error, id);
-      if (clock.monotonic() - startedMs >= WAITED_MS) {
-        attempt(delayMs, id, run, givenUp);
-        return;
-      }
       if (waiting >= WAITING_MAX) {
         onFault(new LinkFault('overloaded', 'Too many calls wait for their repetition.'), id);
         givenUp?.();

@@ -45,11 +45,6 @@ export interface MembershipPorts {
 
 /** First and longest delay before a crashed guild is loaded again. */
 const RETRY_MS = { first: 500, most: 30_000 };
-/**
- * An attempt that failed after as long has waited for the database, and is repeated at once: so subscriptions are the first that
- * reach a guild when the database is back, and miss no message that loads it.
- */
-const WAITED_MS = 2_000;
 
 /**
  * Keeps sessions, users and guilds consistent: sessions of new members are subscribed, those of former members are not,
@@ -154,7 +149,7 @@ interface Resubscriptions {
 function resubscribing({ ownership }: Placement, ports: Ports): Resubscriptions {
   const waiting = new Map<GuildId, Set<() => void>>();
   const resubscribe: Resubscriptions['resubscribe'] = (guildId, sessions, delayMs) => {
-    const { guilds, clock, wheel, republishPresences, clusterSessions } = ports();
+    const { guilds, wheel, republishPresences, clusterSessions } = ports();
     // In a cluster each session's shard retries its own subscriptions; this only loads the guild and republishes
     // presences.
     const again = (session: LiveSession): Promise<boolean | null> =>
@@ -163,15 +158,12 @@ function resubscribing({ ownership }: Placement, ports: Ports): Resubscriptions 
         : guilds.subscribe(guildId, session, session.largeThreshold).catch(() => null);
     const wait = async (): Promise<void> => {
       if (!ownership.owns(guildId)) return;
-      const startedMs = clock.monotonic();
       const live = sessions.filter((session) => !session.over);
       const back = await Promise.all(live.map(again));
       republishPresences(guildId, new Set(live.flatMap(({ userId }, at) => (back[at] ? [userId] : []))));
       const refused = live.filter((_, at) => back[at] === null);
-      if (refused.length === 0) return;
-      const hasWaited = clock.monotonic() - startedMs >= WAITED_MS;
-      const pauseMs = Math.max(RETRY_MS.first, delayMs * 2);
-      resubscribe(guildId, refused, hasWaited ? 0 : Math.min(pauseMs, RETRY_MS.most));
+      const nextMs = Math.min(Math.max(RETRY_MS.first, delayMs * 2), RETRY_MS.most);
+      if (refused.length > 0) resubscribe(guildId, refused, nextMs);
     };
     const ofGuild = waiting.get(guildId) ?? new Set();
     const run = (): void => {

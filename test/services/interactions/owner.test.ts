@@ -126,7 +126,7 @@ describe('an interaction whose end cannot be stored', () => {
     await new Promise(setImmediate);
   };
 
-  it('fails later while its owner stays the same, and is left to another owner', async () => {
+  it('fails at the next attempt, unless another shard owns it by then', async () => {
     const here = arrange(WAITING);
     await here.owner.adopt(WAITING);
     here.faults.push(new Error('The database is gone.'));

@@ -28,7 +28,7 @@ function arrange(more: Partial<Routing> = {}) {
   const lobby = { isFull: false, isUnreachable: false, stored: [lobbyId] };
   const scope = new Lifetime(clock);
   const wheel = new TimerWheel(clock);
-  const repeating = createRepeating({ clock, wheel, scope, onFault: () => undefined });
+  const repeating = createRepeating({ wheel, scope, onFault: () => undefined });
   const attachments = new Attachments({
     scope,
     ...{ clock, wheel, routing: { ...HERE, ...more } },
