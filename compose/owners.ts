@@ -2,7 +2,6 @@ import type { VoiceListener } from '../actors/call/ports.ts';
 import type { DirectDelivery } from '../actors/cluster/delivery/direct.ts';
 import type { Membership } from '../actors/cluster/delivery/membership.ts';
 import { createNotifier, type NotifierPorts } from '../actors/cluster/delivery/notify.ts';
-import { SNAPSHOT_FRESH_MS } from '../actors/cluster/membership/aggregateownership.ts';
 import { committing, committingAsOwner } from '../actors/cluster/membership/commits.ts';
 import type { Cluster } from '../actors/cluster/shard.ts';
 import { guildMachine } from '../actors/guild/guild.machine.ts';
@@ -10,13 +9,12 @@ import type { GuildListener } from '../actors/guild/guild.notifications.ts';
 import { GuildShell, type KeptGuild } from '../actors/guild/guild.shell.ts';
 import { Guilds } from '../actors/guild/guilds.ts';
 import type { Routing } from '../actors/placement/routing.ts';
+import { CallLoading } from '../actors/privatechannel/callloading.ts';
 import { privateChannelMachine } from '../actors/privatechannel/privatechannel.machine.ts';
 import {
-  type KeptCall,
   type PrivateChannelPorts,
   PrivateChannelShell,
 } from '../actors/privatechannel/privatechannel.shell.ts';
-import { reloading } from '../actors/privatechannel/reloading.ts';
 import type { AggregatePorts, Signing } from '../actors/runtime/aggregate.ports.ts';
 import { KeptStates } from '../actors/runtime/keptstates.ts';
 import { Registry } from '../actors/runtime/registry.ts';
@@ -73,7 +71,7 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
     ...(sign && { sign }),
   };
   const residents = createResidents({
-    ...{ supervisor, cluster, config, storage, wheel, aggregate, voiceListener },
+    ...{ supervisor, cluster, config, storage, lifetime, wheel, aggregate, voiceListener, onFault },
     guildListener: membership,
     userListener: membership,
     listeners: (userId) => access.notifier.listeners(userId),
@@ -86,10 +84,7 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
     recordAgeMs: config.record_age_ms,
     contactPolicy: config.direct_messages_from,
   });
-  cluster.parts.keepCalls({
-    ...{ ...residents, ownership, store: storage.cluster, freshMs: SNAPSHOT_FRESH_MS },
-    ...{ clock, wheel, lifetime, onFault },
-  });
+  cluster.parts.keepCalls({ ownership, loading: residents.callLoading });
   const commits = { commit, commitAsOwner: committingAsOwner(writer, ownership) };
   const { guild, user, privateChannel } = residents.registries;
   const closeOwners = (): void => {
@@ -102,7 +97,7 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
 
 export type Owners = ReturnType<typeof createOwners>;
 
-interface ResidentPorts {
+interface ResidentPorts extends Pick<Foundation, 'lifetime' | 'onFault'> {
   readonly config: Config;
   readonly storage: Storage;
   readonly aggregate: AggregatePorts & Signing;
@@ -160,8 +155,13 @@ export function createResidents(ports: ResidentPorts) {
     storage.users,
   );
 
-  const keptCalls = new KeptStates<KeptCall>();
-  const privateChannels = privateChannelsOf(ports, common('private channel', config.user_idle_ms), keptCalls);
+  const callLoading: CallLoading = new CallLoading({
+    ...{ registry: () => privateChannels, store: storage.privateChannels, wheel },
+    ...{ lifetime: ports.lifetime, onFault: ports.onFault, owns: (id) => ports.cluster.routing.owns(id) },
+  });
+  const privateChannels = privateChannelsOf(ports, common('private channel', config.user_idle_ms), (id) =>
+    callLoading.reload(id),
+  );
   const registries = { guild: guildRegistry, user: userRegistry, privateChannel: privateChannels };
   ports.cluster.participants.set('guild', guildRegistry);
   ports.cluster.participants.set('user', userRegistry);
@@ -170,19 +170,19 @@ export function createResidents(ports: ResidentPorts) {
     guilds: new Guilds(guildRegistry, ports.cluster.routing),
     users,
     privateChannels,
-    keptCalls,
+    callLoading,
     channels: new ChannelDirectory(storage.directory),
     registries,
   };
 }
 
 function privateChannelsOf(
-  { aggregate, storage, config, wheel, listeners, keepsSession, voiceListener, cluster }: ResidentPorts,
+  { aggregate, storage, config, wheel, listeners, keepsSession, voiceListener }: ResidentPorts,
   common: Omit<
     ConstructorParameters<typeof Registry<PrivateChannelState, PrivateChannelShell>>[0],
     'machine' | 'makeShell'
   >,
-  kept: KeptStates<KeptCall>,
+  interrupted: PrivateChannelPorts['interrupted'],
 ) {
   const { privateChannels, users, messages, relationships } = storage;
   const privatePorts: PrivateChannelPorts = {
@@ -199,16 +199,13 @@ function privateChannelsOf(
     contactPolicy: config.direct_messages_from,
     messageWindowMax: config.guild_message_window_max,
     resumeWindowMs: config.resume_window_ms,
-    wheel,
-    kept,
-    interrupted: reloading({ wheel, owns: (id) => cluster.routing.owns(id), registry: () => registry }),
+    ...{ wheel, interrupted },
   };
-  const registry = new Registry<PrivateChannelState, PrivateChannelShell>({
+  return new Registry<PrivateChannelState, PrivateChannelShell>({
     ...common,
     machine: privateChannelMachine,
     makeShell: (id, send) => new PrivateChannelShell(id, privatePorts, send),
   });
-  return registry;
 }
 
 /** Access to aggregates and users wherever they are owned. A standalone process owns all of them. */

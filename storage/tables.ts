@@ -15,6 +15,7 @@ import type { InteractionFacts } from '../engine/interaction/interaction.ts';
 import type { LobbyFacts } from '../engine/lobby/facts.ts';
 import type { OAuthFacts } from '../engine/oauth/facts.ts';
 import type { PremiumFacts } from '../engine/premium/premium.ts';
+import type { CallFacts } from '../engine/privatechannel/calls.ts';
 import type { IdentityFacts } from '../engine/provisional/facts.ts';
 import type { SocialFacts } from '../engine/social/facts.ts';
 import type { ApplicationFacts, PrivateChannelFacts, UserFacts } from '../engine/user/facts.ts';
@@ -58,6 +59,7 @@ type AllFacts = GuildFacts &
   UserFacts &
   ApplicationFacts &
   PrivateChannelFacts &
+  CallFacts &
   OAuthFacts &
   AccountFacts &
   IdentityFacts &

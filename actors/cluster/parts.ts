@@ -5,7 +5,7 @@ import { type CreateMemberUpdates, createMemberUpdates, memberUpdatesHere } from
 import { createPresences, presencesHere } from './delivery/presences.ts';
 import { createAggregateOwnership } from './membership/aggregateownership.ts';
 import { fencedWriter } from './membership/commits.ts';
-import { keepCalls } from './membership/keptcalls.ts';
+import { keepCalls, keepCallsHere } from './membership/keptcalls.ts';
 import { createClusterControl, standaloneControl } from './membership/status.ts';
 
 /** As above, but it may create nothing. */
@@ -39,7 +39,7 @@ export const STANDALONE_PARTS: ClusterParts = {
   memberUpdates: memberUpdatesHere,
   commitNotifier: commitNotifierHere,
   persistence: () => NO_PERSISTENCE,
-  keepCalls: () => undefined,
+  keepCalls: keepCallsHere,
   control: standaloneControl,
 };
 

@@ -4,12 +4,7 @@ import { ALL_SESSIONS } from '../../engine/fanout/direct.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, type By, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
-import {
-  callAudience,
-  callDelete,
-  callVoiceMember,
-  type PrivateCall,
-} from '../../engine/privatechannel/calls.ts';
+import { callVoiceMember, type PrivateCall } from '../../engine/privatechannel/calls.ts';
 import {
   type PrivateChannelState,
   type PrivateCommands,
@@ -33,13 +28,10 @@ import {
   recallNonces,
   voteReads,
 } from '../channel/messagereads.ts';
-import { VoiceSnapshotWriter } from '../guild/guild.handover.ts';
 import type { AggregatePorts, Ending, OutgoingDispatch, Signing } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
 import { keep, oldestFirst, Window, type WindowRead, Windows } from '../runtime/cache.ts';
 import type { Timer } from '../runtime/clock.ts';
-import type { KeptStates } from '../runtime/keptstates.ts';
-import { epochNumber } from '../runtime/ownerepoch.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { Wheel } from '../runtime/wheel.ts';
@@ -47,7 +39,7 @@ import { acquaintanceOf, type ReachPorts } from './acquaintance.ts';
 import { StrandedCallers } from './strandedcallers.ts';
 
 export interface PrivateChannelPorts extends AggregatePorts, Signing, ReachPorts {
-  readonly privateChannels: Pick<PrivateChannelStore, 'get'>;
+  readonly privateChannels: Pick<PrivateChannelStore, 'get' | 'call'>;
   readonly users: Pick<UserStore, 'get'>;
   readonly messages: Pick<MessageStore, 'get' | 'pinTimes' | 'reactionsOf' | 'votesOf'>;
   readonly messageWindowMax: number;
@@ -60,9 +52,7 @@ export interface PrivateChannelPorts extends AggregatePorts, Signing, ReachPorts
   readonly wheel: Wheel;
   /** Receives the voice states of the users. */
   readonly voiceListener: () => VoiceListener;
-  /** The calls of channels whose actors failed. */
-  readonly kept: KeptStates<KeptCall>;
-  /** The channel's actor failed in a call, which continues as soon as the channel is loaded again. */
+  /** The channel's actor ended in a call, which continues as soon as the channel is loaded again. */
   readonly interrupted: (id: ChannelId) => void;
 }
 
@@ -91,16 +81,12 @@ export class PrivateChannelShell extends AggregateShell<
   readonly #send: Send<PrivateChannelState>;
   #ringing: Timer | null = null;
   readonly #stranded: StrandedCallers;
-  /** The call as clients and the listener for voice have it. The state may be ahead: its last facts may never become durable. */
-  #shownCall: PrivateCall | null = null;
-  /** A call of the actor before that cannot continue, until its message is closed. */
-  #lostCall: KeptCall | null = null;
+  /** Whether clients and the listener for voice have a call. The state may be ahead: its last facts may never become durable. */
+  #showsCall = false;
   /** Incremented when the relations are invalidated, so that the result of an earlier read is discarded. */
   #relationsVersion = 0;
   /** When the relations were read, monotonic milliseconds. */
   #relationsReadMs = 0;
-  /** Stores snapshots of the call for the next owner; null in standalone mode. */
-  readonly #keeper: VoiceSnapshotWriter | null;
 
   constructor(id: string, ports: PrivateChannelPorts, send: Send<PrivateChannelState>) {
     super(id as ChannelId, privateRules, ports, send);
@@ -115,19 +101,6 @@ export class PrivateChannelShell extends AggregateShell<
         send({ type: 'work', work });
       },
     });
-    this.#keeper =
-      this.ownership &&
-      new VoiceSnapshotWriter({ wheel, write: () => this.#keepCall(), onFault: this.ownership.onFault });
-  }
-
-  /** Resolves with whether a call is running, whose snapshot must be kept fresh. */
-  async #keepCall(): Promise<boolean> {
-    const { state, ownership, epoch } = this;
-    if (!state || !ownership || !epoch) return false;
-    const { call } = state;
-    if (call) await ownership.saveSnapshot({ ownerId: this.id, fence: epoch.fence, data: keptOf(call) });
-    else await ownership.dropSnapshot(this.id);
-    return call !== null;
   }
 
   /** Work that runs a command through the rules of private channels. */
@@ -183,13 +156,8 @@ export class PrivateChannelShell extends AggregateShell<
 
   protected async fetch(): Promise<PrivateChannelState | null> {
     const { privateChannels, users, relationships } = this.#ports;
-    const epoch = epochNumber(this.epoch);
-    const [channel, snapshot] = await Promise.all([
-      privateChannels.get(this.id),
-      this.#ports.kept.of(this.id, epoch) ?? this.ownership?.snapshot(this.id) ?? null,
-    ]);
+    const [channel, call] = await Promise.all([privateChannels.get(this.id), privateChannels.call(this.id)]);
     if (!channel) return null;
-    const kept = snapshot as KeptCall | null;
     const { recipientIds } = channel;
     const version = this.#relationsVersion;
     this.#relationsReadMs = this.#ports.clock.monotonic();
@@ -198,8 +166,6 @@ export class PrivateChannelShell extends AggregateShell<
       channel.group ? [] : relationships.among(recipientIds),
     ]);
     const state = privateState(channel, recipients, version === this.#relationsVersion ? relations : null);
-    const call = callOf(kept, channel.recipientIds);
-    this.#lostCall = call ? null : kept;
     return { ...state, messages: new Window(), pins: new Window(), reacted: new Window(), call };
   }
 
@@ -213,20 +179,9 @@ export class PrivateChannelShell extends AggregateShell<
     super.adopt(state);
     this.#windows.add(state.messages, oldestFirst(this.#ports.messageWindowMax));
     addMessageWindows(this.#windows, state);
-    this.#ports.kept.drop(this.id);
     const { call } = state;
-    if (this.#lostCall) {
-      const { messageId, participantIds } = this.#lostCall;
-      const closed = (): void => {
-        this.#lostCall = null;
-      };
-      const work = this.command('closeCall', { messageId, participantIds }, SYSTEM, closed, ignore);
-      this.#send({ type: 'work', work });
-    }
     if (!call) return;
-    this.#shownCall = call;
-    // Keep the snapshot fresh from now on.
-    this.#keeper?.changed();
+    this.#showsCall = true;
     for (const voiceState of call.voiceStates.values()) {
       const voiceMember = callVoiceMember(voiceState);
       if (voiceMember) this.#ports.voiceListener().voiceJoined(voiceMember);
@@ -235,19 +190,6 @@ export class PrivateChannelShell extends AggregateShell<
       this.#send({ type: 'work', work: this.command('endStreams', {}, SYSTEM, ignore, ignore) });
     this.#ring(call, this.#ports.clock.now());
     this.#stranded.lookLater(this.epoch ? undefined : 0);
-  }
-
-  /** Stores a snapshot of the call, which no table contains. */
-  protected override async writeDown(): Promise<void> {
-    const { state, ownership, epoch } = this;
-    const wasKept = await this.#keeper?.end();
-    if (!ownership || !epoch || !state) return;
-    const { call } = state;
-    if (call)
-      await ownership
-        .saveSnapshot({ ownerId: this.id, fence: epoch.fence, data: keptOf(call) })
-        .catch(ownership.onFault);
-    else if (wasKept) await ownership.dropSnapshot(this.id).catch(ownership.onFault);
   }
 
   protected read(state: PrivateChannelState, needs: ReadNeeds): Promise<void> | null {
@@ -333,10 +275,9 @@ export class PrivateChannelShell extends AggregateShell<
       ({ type }) => type === 'callStarted' || type === 'ringingChanged' || type === 'callEnded',
     );
     if (stateChanges.length === 0 && !rung) return null;
-    this.#keeper?.changed();
     const { call } = state;
     return () => {
-      this.#shownCall = call;
+      this.#showsCall = call !== null;
       for (const { userId, voiceState } of stateChanges) {
         const voiceMember = callVoiceMember(voiceState);
         if (voiceMember) this.#ports.voiceListener().voiceJoined(voiceMember);
@@ -359,53 +300,20 @@ export class PrivateChannelShell extends AggregateShell<
     }, ringUntilMs - nowMs);
   }
 
-  /** Calls are held in memory only. */
+  /** Ringing, and the sessions that the listener for voice has. */
   protected occupied({ call }: PrivateChannelState): boolean {
     return call !== null;
   }
 
-  /** A running call ends with the actor, unless the next one continues it. */
-  protected ended(state: PrivateChannelState, ending: Ending): void {
+  /** The next actor continues a running call, here or at another owner. */
+  protected ended({ call }: PrivateChannelState, ending: Ending): void {
     this.#ringing?.cancel();
     this.#stranded.end();
-    const written = this.#keeper?.end();
-    const { call } = state;
-    const lost = this.#shownCall ? keptOf(this.#shownCall) : this.#lostCall;
-    // A change of the call that nobody was sent is lost, so that the call cannot continue as its members see it.
-    const isInterrupted = ending === 'interrupted' && call !== null && call === this.#shownCall;
-    if (ending === 'interrupted' && lost) {
-      // Without members the next actor closes the message of the call.
-      const kept = isInterrupted ? lost : { ...lost, voiceStates: [] };
-      this.#ports.kept.keep(this.id, epochNumber(this.epoch), kept);
-      this.#ports.interrupted(this.id);
-    }
-    if (!call && !this.#shownCall) return;
-    const because = ending === 'moved' || isInterrupted ? ending : undefined;
-    this.#ports.voiceListener().ended(this.id, because && 'private', because);
-    if (because) return;
-    // The next owner must not restore a call whose end clients have received.
-    this.ownership?.dropSnapshot(this.id, written).catch(this.ownership.onFault);
-    const body = this.body('CALL_DELETE', callDelete(state, true));
-    const sessions = callAudience(state).flatMap((userId) => this.#ports.listeners(userId));
-    for (const session of directRecipients(sessions, 'CALL_DELETE')) session.deliver(body);
+    if (!call && !this.#showsCall) return;
+    const because = ending === 'moved' ? 'moved' : 'interrupted';
+    this.#ports.voiceListener().ended(this.id, 'private', because);
+    if (because === 'interrupted') this.#ports.interrupted(this.id);
   }
-}
-
-/** The snapshot of a call for the next owner. */
-export type KeptCall = Omit<PrivateCall, 'voiceStates'> & {
-  readonly voiceStates: readonly [
-    UserId,
-    PrivateCall['voiceStates'] extends ReadonlyMap<UserId, infer S> ? S : never,
-  ][];
-};
-
-const keptOf = (call: PrivateCall): KeptCall => ({ ...call, voiceStates: [...call.voiceStates] });
-
-/** Null without a call. The snapshot may be older than the removal of a recipient. */
-function callOf(call: KeptCall | null, recipientIds: readonly UserId[]): PrivateCall | null {
-  const voiceStates = new Map(call?.voiceStates.filter(([userId]) => recipientIds.includes(userId)));
-  if (!call || voiceStates.size === 0) return null;
-  return { ...call, ringing: call.ringing.filter((id) => recipientIds.includes(id)), voiceStates };
 }
 
 /** In a channel of two users. Not cached: guilds, installs and choices change without the channel's owner. */

@@ -22,7 +22,7 @@ export const RING_MS = 60_000;
 /** The only region, as in the lists of regions. */
 const REGION = 'local';
 
-/** A call in a private channel, from the first join to the last leave. Never stored: it ends with the process. */
+/** A call in a private channel, from the first join to the last leave. Stored with each change, so that the next owner continues it. */
 export interface PrivateCall {
   /** The message of the call in the channel. */
   readonly messageId: MessageId;
@@ -31,7 +31,7 @@ export interface PrivateCall {
   readonly ringUntilMs: number;
   /** Every user who has been in it, in the order of their first joining. */
   readonly participantIds: readonly UserId[];
-  /** Users in the call now; never empty. */
+  /** Users in the call now, of whom the last one ends it. */
   readonly voiceStates: ReadonlyMap<UserId, GatewayVoiceState>;
 }
 
@@ -74,26 +74,24 @@ type CallCommands = {
   };
   /** For a new owner: the streams of the call that it has restored ended with the last owner. */
   endStreams: { input: object; value: null };
-  /** For the next actor: a call is over whose end could not be stored. */
-  closeCall: { input: Pick<PrivateCall, 'messageId' | 'participantIds'>; value: null };
 };
 
-/** Never stored, except the messages of calls. */
+interface CallAfter {
+  /** After the change. */
+  readonly call: PrivateCall;
+}
+
 export type CallFacts = {
-  callStarted: {
-    readonly messageId: MessageId;
-    readonly ringing: readonly UserId[];
-    readonly ringUntilMs: number;
-    readonly voiceState: GatewayVoiceState;
-  };
+  callStarted: CallAfter & { readonly voiceState: GatewayVoiceState };
   /** A null `channel_id` means left. */
-  callStateChanged: { readonly userId: UserId; readonly voiceState: GatewayVoiceState };
-  ringingChanged: { readonly ringing: readonly UserId[]; readonly ringUntilMs: number };
+  callStateChanged: CallAfter & { readonly userId: UserId; readonly voiceState: GatewayVoiceState };
+  ringingChanged: CallAfter;
   callEnded: object;
   /** The stream ended with the process of the last owner. The voice state is without it. */
-  streamLost: { readonly voiceState: GatewayVoiceState };
+  callStreamLost: CallAfter & { readonly voiceState: GatewayVoiceState };
 };
 type CallFact = FactOf<CallFacts>;
+type CallStateChanged = FactOf<Pick<CallFacts, 'callStateChanged'>>;
 
 interface CallShape {
   readonly state: Callable;
@@ -112,10 +110,20 @@ type Input<K extends keyof CallCommands> = CallCommands[K]['input'];
 const people = ({ recipients }: Callable): UserId[] =>
   [...recipients].flatMap(([id, user]) => (user.bot ? [] : [id]));
 
-const changed = (voiceState: GatewayVoiceState): CallFact => ({
+/** The call with the voice state of a user, or without the user, who stays a participant. */
+function withState(call: PrivateCall, voiceState: GatewayVoiceState): PrivateCall {
+  const userId = voiceState.user_id;
+  const voiceStates = new Map(call.voiceStates);
+  if (voiceState.channel_id === null) voiceStates.delete(userId);
+  else voiceStates.set(userId, voiceState);
+  return { ...call, voiceStates, participantIds: [...new Set([...call.participantIds, userId])] };
+}
+
+const changed = (call: PrivateCall, voiceState: GatewayVoiceState): CallStateChanged => ({
   type: 'callStateChanged',
   userId: voiceState.user_id,
   voiceState,
+  call: withState(call, voiceState),
 });
 
 function setCallState(
@@ -131,7 +139,7 @@ function setCallState(
   const before = call?.voiceStates.get(by.userId);
   if (!input.join) {
     if (!before || before.session_id !== input.sessionId) return accepted(before ?? null);
-    return accepted(null, leaving(owner, before, env));
+    return accepted(null, call ? leaving(owner, call, before, env) : []);
   }
   const voiceState: GatewayVoiceState = {
     ...ownVoiceState(channel.id, by.userId, input),
@@ -139,8 +147,9 @@ function setCallState(
   };
   if (!call) return accepted(voiceState, starting(owner, user, voiceState, env));
   if (before && sameVoiceState(before, voiceState)) return accepted(before);
+  const entered = changed(call, voiceState);
   const ringing = call.ringing.filter((id) => id !== by.userId);
-  return accepted(voiceState, [changed(voiceState), ...ringingFacts(call, ringing, call.ringUntilMs)]);
+  return accepted(voiceState, [entered, ...ringingFacts(entered.call, ringing, call.ringUntilMs)]);
 }
 
 function starting(
@@ -154,28 +163,32 @@ function starting(
   // A friend and a group are rung; anyone else sees the call, and may join it.
   const friends = owner.channel.group !== undefined || areFriends(owner.relations ?? [], user.id, null);
   const ringing = friends ? people(owner).filter((id) => id !== user.id) : [];
-  const ringUntilMs = env.nowMs + RING_MS;
-  return [
-    { ...created, message },
-    { type: 'callStarted', messageId: message.id, ringing, ringUntilMs, voiceState },
-    changed(voiceState),
-  ];
+  const call = {
+    ...{ messageId: message.id, ringing, ringUntilMs: env.nowMs + RING_MS },
+    ...{ participantIds: [user.id], voiceStates: new Map([[user.id, voiceState]]) },
+  };
+  return [{ ...created, message }, { type: 'callStarted', call, voiceState }, changed(call, voiceState)];
 }
 
 /** A user leaves. The last one ends the call, whose message then gets the participants and the end. */
-function leaving(owner: Callable, state: GatewayVoiceState, env: Env): (CallFact | MessageUpdated)[] {
-  const { self_stream: _, ...rest } = state;
-  const left = changed({ ...rest, channel_id: null });
-  const { call } = owner;
-  if (!call || call.voiceStates.size > 1) return [left];
-  return [left, ...overFacts(owner, call, env)];
+function leaving(
+  owner: Callable,
+  call: PrivateCall,
+  state: GatewayVoiceState,
+  env: Env,
+): (CallFact | MessageUpdated)[] {
+  const left = leftFact(call, state);
+  return left.call.voiceStates.size > 0 ? [left] : [left, ...overFacts(owner, call, env)];
 }
+
+const leftFact = (call: PrivateCall, { self_stream: _, ...rest }: GatewayVoiceState) =>
+  changed(call, { ...rest, channel_id: null });
 
 /** A user who is no longer a recipient: neither in the call nor rung. */
 export function withoutCaller(owner: Callable, userId: UserId, env: Env): (CallFact | MessageUpdated)[] {
   const { call } = owner;
   const state = call?.voiceStates.get(userId);
-  if (call && state) return leaving(owner, state, env);
+  if (call && state) return leaving(owner, call, state, env);
   if (!call?.ringing.includes(userId)) return [];
   const ringing = call.ringing.filter((id) => id !== userId);
   return ringingFacts(call, ringing, call.ringUntilMs);
@@ -185,9 +198,12 @@ export function withoutCaller(owner: Callable, userId: UserId, env: Env): (CallF
 export function endedCall(owner: Callable, env: Env): (CallFact | MessageUpdated)[] {
   const { call } = owner;
   if (!call) return [];
-  const left = [...call.voiceStates.values()].map(({ self_stream: _, ...state }) =>
-    changed({ ...state, channel_id: null }),
-  );
+  let rest = call;
+  const left = [...call.voiceStates.values()].map((state) => {
+    const fact = leftFact(rest, state);
+    rest = fact.call;
+    return fact;
+  });
   return [...left, ...overFacts(owner, call, env)];
 }
 
@@ -199,7 +215,7 @@ const overFacts = (owner: Callable, call: PrivateCall, env: Env): (CallFact | Me
 /** The message of a call gets the participants and the end; nothing when it is deleted. */
 function messageOver(
   { messages }: Callable,
-  { messageId, participantIds }: Input<'closeCall'>,
+  { messageId, participantIds }: PrivateCall,
   env: Env,
 ): MessageUpdated[] {
   const message = messages.get(messageId);
@@ -209,7 +225,8 @@ function messageOver(
 
 const ringingFacts = (call: PrivateCall, ringing: readonly UserId[], ringUntilMs: number): CallFact[] => {
   const same = ringing.length === call.ringing.length && ringing.every((id) => call.ringing.includes(id));
-  return same && ringUntilMs === call.ringUntilMs ? [] : [{ type: 'ringingChanged', ringing, ringUntilMs }];
+  const isSame = same && ringUntilMs === call.ringUntilMs;
+  return isSame ? [] : [{ type: 'ringingChanged', call: { ...call, ringing, ringUntilMs } }];
 };
 
 function ringCall(
@@ -261,6 +278,21 @@ const voiceStateBody = (voiceState: GatewayVoiceState): object => ({
 const showVoiceState = (owner: Callable, voiceState: GatewayVoiceState): readonly Dispatch[] =>
   dispatchToAll(owner, 'VOICE_STATE_UPDATE', voiceStateBody(voiceState));
 
+/** The streams of a call ended, one after another. */
+function streamsLost(call: PrivateCall): CallFact[] {
+  let rest = call;
+  return [...call.voiceStates.values()].flatMap((state): CallFact[] => {
+    if (!state.self_stream) return [];
+    const voiceState = { ...state, self_stream: false };
+    rest = withState(rest, voiceState);
+    return [{ type: 'callStreamLost', call: rest, voiceState }];
+  });
+}
+
+function applyCall(owner: Callable, { call }: CallAfter): void {
+  owner.call = call;
+}
+
 /** The end of a call changes the message of the call. */
 export const needsCall = (_input: object, { channel, call }: Callable): Needs =>
   call ? { messages: [{ channelId: channel.id, id: call.messageId }] } : {};
@@ -294,8 +326,10 @@ export const calls: Topic<CallShape, CallCommands, keyof CallFacts> = {
       needs: needsCall,
       decide: (owner, { userId, sessionId }, by, env) => {
         if (!by.system) return refused(refusal('UNKNOWN_CHANNEL'));
-        const state = owner.call?.voiceStates.get(userId);
-        return state?.session_id === sessionId ? accepted(null, leaving(owner, state, env)) : accepted(null);
+        const { call } = owner;
+        const state = call?.voiceStates.get(userId);
+        if (!call || state?.session_id !== sessionId) return accepted(null);
+        return accepted(null, leaving(owner, call, state, env));
       },
     },
     showStreaming: {
@@ -303,88 +337,49 @@ export const calls: Topic<CallShape, CallCommands, keyof CallFacts> = {
       decide: ({ call }, { userId, sessionId, live }, by) => {
         if (!by.system) return refused(refusal('UNKNOWN_CHANNEL'));
         const state = call?.voiceStates.get(userId);
-        if (state?.session_id !== sessionId) return accepted(null);
-        return accepted(null, [changed({ ...state, self_stream: live })]);
+        if (!call || state?.session_id !== sessionId) return accepted(null);
+        return accepted(null, [changed(call, { ...state, self_stream: live })]);
       },
     },
     endStreams: {
       asks: 'nothing',
       decide: ({ call }, _input, by) => {
         if (!by.system) return refused(refusal('UNKNOWN_CHANNEL'));
-        const streaming = [...(call?.voiceStates.values() ?? [])].filter(({ self_stream }) => self_stream);
-        const lost = (state: GatewayVoiceState): CallFact => ({
-          type: 'streamLost',
-          voiceState: { ...state, self_stream: false },
-        });
-        return accepted(null, streaming.map(lost));
-      },
-    },
-    closeCall: {
-      asks: 'nothing',
-      needs: ({ messageId }, { channel }) => ({ messages: [{ channelId: channel.id, id: messageId }] }),
-      decide: (owner, over, by, env) => {
-        if (!by.system) return refused(refusal('UNKNOWN_CHANNEL'));
-        const isOpen = owner.messages.get(over.messageId)?.call?.ended_timestamp === null;
-        return accepted(null, isOpen ? messageOver(owner, over, env) : []);
+        return accepted(null, call ? streamsLost(call) : []);
       },
     },
   },
   facts: {
     callStarted: {
-      durable: false,
-      apply: (owner, { voiceState, messageId, ringing, ringUntilMs }) => {
-        const userId = voiceState.user_id;
-        const voiceStates = new Map([[userId, voiceState]]);
-        owner.call = { messageId, ringing, ringUntilMs, participantIds: [userId], voiceStates };
-      },
-      dispatches: (owner, fact) =>
+      apply: applyCall,
+      dispatches: (owner, { call, voiceState }) =>
         dispatchToAll(owner, 'CALL_CREATE', {
-          ...callObject(owner, fact),
-          voice_states: [voiceStateBody(fact.voiceState)],
+          ...callObject(owner, call),
+          voice_states: [voiceStateBody(voiceState)],
         }),
     },
     callStateChanged: {
-      durable: false,
-      apply: (owner, { userId, voiceState }) => {
-        const { call } = owner;
-        if (!call) return;
-        const voiceStates = new Map(call.voiceStates);
-        if (voiceState.channel_id === null) voiceStates.delete(userId);
-        else voiceStates.set(userId, voiceState);
-        const participantIds = [...new Set([...call.participantIds, userId])];
-        owner.call = { ...call, voiceStates, participantIds };
-      },
+      apply: applyCall,
       dispatches: (owner, { voiceState }) => showVoiceState(owner, voiceState),
     },
     ringingChanged: {
-      durable: false,
-      apply: (owner, { ringing, ringUntilMs }) => {
-        if (owner.call) owner.call = { ...owner.call, ringing, ringUntilMs };
-      },
-      dispatches: (owner) =>
-        owner.call ? dispatchToAll(owner, 'CALL_UPDATE', callObject(owner, owner.call)) : [],
+      apply: applyCall,
+      dispatches: (owner, { call }) => dispatchToAll(owner, 'CALL_UPDATE', callObject(owner, call)),
     },
-    streamLost: {
-      durable: false,
-      apply: (owner, { voiceState }) => {
-        const { call } = owner;
-        if (!call) return;
-        const voiceStates = new Map(call.voiceStates).set(voiceState.user_id, voiceState);
-        owner.call = { ...call, voiceStates };
-      },
-      dispatches: (owner, { voiceState }) => [
+    callStreamLost: {
+      apply: applyCall,
+      dispatches: (owner, { call, voiceState }) => [
         streamLost({ guildId: null, channelId: owner.channel.id, ownerId: voiceState.user_id }, [
-          ...(owner.call?.voiceStates.keys() ?? []),
+          ...call.voiceStates.keys(),
         ]),
         ...showVoiceState(owner, voiceState),
       ],
     },
     callEnded: {
-      durable: false,
       apply: (owner) => {
         owner.call = null;
       },
-      dispatches: (owner) => dispatchToAll(owner, 'CALL_DELETE', callDelete(owner)),
+      dispatches: (owner) => dispatchToAll(owner, 'CALL_DELETE', { channel_id: owner.channel.id }),
     },
   },
 };
@@ -396,15 +391,6 @@ export function callCreate(owner: Callable): object | null {
     call && { ...callObject(owner, call), voice_states: [...call.voiceStates.values()].map(voiceStateBody) }
   );
 }
-
-/** `unavailable`: the call was lost, not ended. */
-export const callDelete = (owner: Callable, unavailable = false): object => ({
-  channel_id: owner.channel.id,
-  ...(unavailable ? { unavailable } : {}),
-});
-
-/** The recipients of a call's dispatches. */
-export const callAudience = people;
 
 /** The voice member of a private call's voice state; null after leaving. */
 export function callVoiceMember(voiceState: GatewayVoiceState): VoiceMember | null {

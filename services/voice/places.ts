@@ -1,6 +1,6 @@
 import type { Routing } from '../../actors/placement/routing.ts';
+import type { CallLoading } from '../../actors/privatechannel/callloading.ts';
 import type { PrivateChannelShell } from '../../actors/privatechannel/privatechannel.shell.ts';
-import type { KeptStates } from '../../actors/runtime/keptstates.ts';
 import type { Registry } from '../../actors/runtime/registry.ts';
 import type { LiveSession } from '../../actors/session/backend.ts';
 import type { Notifier } from '../../actors/user/notifier.ts';
@@ -23,8 +23,7 @@ import {
 
 export interface PlacePorts extends AskPorts {
   readonly privateChannels: Registry<PrivateChannelState, PrivateChannelShell>;
-  /** The calls of private channels that are not loaded again yet. */
-  readonly keptCalls: Pick<KeptStates<unknown>, 'has'>;
+  readonly callLoading: Pick<CallLoading, 'waits'>;
   readonly users: Pick<Users, 'sessions'>;
   readonly notifier: Pick<Notifier, 'notifySession' | 'guildIdsOf'>;
   readonly routing: Routing;
@@ -91,7 +90,7 @@ const ofOwners = (ports: PlacePorts) => {
     ),
     /** A channel with a call is resident, or about to be. */
     greet: tell('places.greet', (channelId: string, userId: UserId, sessionId: string): void => {
-      if (!privateChannels.peek(channelId) && !ports.keptCalls.has(channelId)) return;
+      if (!privateChannels.peek(channelId) && !ports.callLoading.waits(channelId)) return;
       const run = (state: PrivateChannelState): void => {
         const d = callCreate(state);
         if (d) notifier.notifySession(userId, sessionId, 'CALL_CREATE', d);

@@ -158,11 +158,6 @@ export const clusterStore = (driver: Driver, marks: RaisedMarks): ClusterStore =
     const [row] = await driver.query<{ at_ms: string; data: object }>(text, [ownerId]);
     return row ? { atMs: Number(row.at_ms), data: row.data } : null;
   },
-  keptCalls: async (sinceMs) => {
-    const text = "SELECT owner_id FROM actor_snapshots WHERE at_ms >= $1 AND data ? 'participantIds'";
-    const found = await driver.query<{ owner_id: string }>(text, [sinceMs]);
-    return found.map(({ owner_id }) => String(owner_id));
-  },
   dropSnapshots: async (ownerIds) => {
     await driver.query('DELETE FROM actor_snapshots WHERE owner_id = ANY($1::bigint[])', [ownerIds]);
   },

@@ -82,7 +82,5 @@ export interface ClusterStore {
   keepSnapshots(snapshots: readonly Snapshot[]): Promise<void>;
   /** The stored snapshot, or null. It is kept until replaced, dropped or pruned. */
   snapshot(ownerId: string): Promise<{ readonly atMs: number; readonly data: object } | null>;
-  /** Private channels with a call in progress, from snapshots not older than this (Unix milliseconds). */
-  keptCalls(sinceMs: number): Promise<string[]>;
   dropSnapshots(ownerIds: readonly string[]): Promise<void>;
 }

@@ -1,8 +1,13 @@
+import type { PrivateCall } from '../../engine/privatechannel/calls.ts';
 import type { PrivateChannel } from '../../engine/user/facts.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 
 export interface PrivateChannelStore {
   get(id: ChannelId): Promise<PrivateChannel | null>;
+  /** The running call; null without one. */
+  call(id: ChannelId): Promise<PrivateCall | null>;
+  /** All channels with a running call. */
+  withCalls(): Promise<ChannelId[]>;
   /** The channel of two users, in either order. */
   between(a: UserId, b: UserId): Promise<PrivateChannel | null>;
   /** Channels of two users and groups of a user, those with the newest messages first. */

@@ -1,3 +1,4 @@
+import type { CallFacts, PrivateCall } from '../../engine/privatechannel/calls.ts';
 import type {
   GroupFacts,
   GroupSettings,
@@ -5,8 +6,9 @@ import type {
   PrivateChannelFacts,
 } from '../../engine/user/facts.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import type { GatewayVoiceState } from '../../protocol/objects.ts';
 import type { Sql } from '../database/driver.ts';
-import { rows, type Statement, type StatementTable, upsert } from '../database/statement.ts';
+import { remove, rows, type Statement, type StatementTable, upsert } from '../database/statement.ts';
 import type { Activity } from '../guild/channels.ts';
 import { messageStatements } from '../message/messages.ts';
 import { pollStatements } from '../message/polls.ts';
@@ -36,7 +38,28 @@ const groupStored = ({ channelId, recipientIds, group }: GroupFacts['groupUpdate
   },
 });
 
-export const privateChannelStatements: StatementTable<PrivateChannelFacts> = {
+const CALL = upsert('private_calls', { channel_id: 'bigint', data: 'jsonb' }, 'channel_id');
+const CALL_OVER = remove('private_calls', { channel_id: 'bigint' });
+
+const callStored = (channelId: string, { call }: { readonly call: PrivateCall }): readonly Statement[] => [
+  { sql: CALL, row: { channel_id: channelId, data: storedCall(call) } },
+];
+
+type StoredCall = Omit<PrivateCall, 'voiceStates'> & {
+  readonly voiceStates: readonly GatewayVoiceState[];
+};
+
+const storedCall = (call: PrivateCall): StoredCall => ({
+  ...call,
+  voiceStates: [...call.voiceStates.values()],
+});
+
+const callOf = (call: StoredCall): PrivateCall => ({
+  ...call,
+  voiceStates: new Map(call.voiceStates.map((state) => [state.user_id, state])),
+});
+
+export const privateChannelStatements: StatementTable<PrivateChannelFacts & CallFacts> = {
   ...messageStatements,
   ...reactionStatements,
   ...pollStatements,
@@ -47,6 +70,11 @@ export const privateChannelStatements: StatementTable<PrivateChannelFacts> = {
   groupUpdated: (_, fact) => [groupStored(fact)],
   recipientAdded: (_, fact) => [groupStored(fact)],
   recipientRemoved: (_, fact) => [groupStored(fact)],
+  callStarted: callStored,
+  callStateChanged: callStored,
+  ringingChanged: callStored,
+  callStreamLost: callStored,
+  callEnded: (channelId) => [{ sql: CALL_OVER, row: { channel_id: channelId } }],
 };
 
 interface PrivateChannelRow extends Activity {
@@ -96,6 +124,15 @@ export function privateChannelStore(sql: Sql): PrivateChannelStore {
     (await sql.query<PrivateChannelRow>(text, values)).map(channelOf);
   return {
     get: async (id) => (await select(ONE, [id]))[0] ?? null,
+    call: async (id) => {
+      const text = 'SELECT data FROM private_calls WHERE channel_id = $1';
+      const [row] = await sql.query<{ readonly data: StoredCall }>(text, [id]);
+      return row ? callOf(row.data) : null;
+    },
+    withCalls: async () => {
+      const found = await sql.query<{ channel_id: string }>('SELECT channel_id FROM private_calls');
+      return found.map(({ channel_id }) => String(channel_id) as ChannelId);
+    },
     between: async (a, b) => (await select(BETWEEN, [a, b]))[0] ?? null,
     of: (userId, limit) => select(OF_USER, [userId, limit]),
     managedBy: async (applicationId) => {

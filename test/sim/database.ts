@@ -9,11 +9,13 @@ import type { Interaction, InteractionFacts } from '../../engine/interaction/int
 import type { LobbyFacts } from '../../engine/lobby/facts.ts';
 import type { Lobby, LobbyMember, LobbyMessage } from '../../engine/lobby/lobby.ts';
 import type { Holdings } from '../../engine/oauth/holdings.ts';
+import type { CallFacts, PrivateCall } from '../../engine/privatechannel/calls.ts';
 import type { Move } from '../../engine/provisional/facts.ts';
 import type { Identity } from '../../engine/provisional/identity.ts';
 import type { SocialFacts, StoredRelation } from '../../engine/social/facts.ts';
 import type { Application, PrivateChannel, StoredToken } from '../../engine/user/facts.ts';
 import type { MessageId, UserId } from '../../protocol/ids.ts';
+import { isRecord } from '../../protocol/json.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { CommandRecord, DeliveryPosition } from '../../storage/cluster/port.ts';
 import { type Fence, StorageFault } from '../../storage/database/driver.ts';
@@ -40,6 +42,7 @@ export interface Accepted {
 
 interface PrivateRows {
   channel: PrivateChannel;
+  call: PrivateCall | null;
   readonly messages: Guild['messages'];
 }
 
@@ -57,9 +60,14 @@ type Rows = Record<string, (ownerId: string, fact: never) => void>;
 
 /** A copy as the wire would make one: no object is shared between processes. */
 export function copied<T>(value: T): T {
-  if (value instanceof Map) return new Map(copied([...value])) as T;
-  return value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T);
+  return value === undefined ? value : (JSON.parse(JSON.stringify(value, withEntries), withMaps) as T);
 }
+
+const MAP = '$map';
+const withEntries = (_key: string, value: unknown): unknown =>
+  value instanceof Map ? { [MAP]: [...value] } : value;
+const withMaps = (_key: string, value: unknown): unknown =>
+  isRecord(value) && Array.isArray(value[MAP]) ? new Map(value[MAP] as [unknown, unknown][]) : value;
 
 export const relationKey = (userId: string, peerId: string, applicationId: string | null): string =>
   `${userId} ${peerId} ${applicationId}`;
@@ -257,6 +265,11 @@ export class Database {
     this.memberships.set(userId, guilds);
   }
 
+  #call(channelId: string, call: PrivateCall | null): void {
+    const rows = this.privateChannels.get(channelId);
+    if (rows) rows.call = call;
+  }
+
   #channels(channels: readonly GuildChannel[], guildId: string): void {
     for (const channel of channels) this.channelGuilds.set(channel.id, guildId);
   }
@@ -298,8 +311,13 @@ export class Database {
       const isThere = ({ channel: other }: PrivateRows) => !other.group && other.recipientIds.join() === pair;
       if (!channel.group && [...this.privateChannels.values()].some(isThere))
         throw new StorageFault('Two users have one channel.');
-      this.privateChannels.set(channel.id, { channel, messages: new Map() });
+      this.privateChannels.set(channel.id, { channel, call: null, messages: new Map() });
     },
+    callStarted: (id, { call }: CallFacts['callStarted']) => this.#call(id, call),
+    callStateChanged: (id, { call }: CallFacts['callStateChanged']) => this.#call(id, call),
+    ringingChanged: (id, { call }: CallFacts['ringingChanged']) => this.#call(id, call),
+    callStreamLost: (id, { call }: CallFacts['callStreamLost']) => this.#call(id, call),
+    callEnded: (id) => this.#call(id, null),
     lobbyCreated: (id, { lobby }: LobbyFactOf<'lobbyCreated'>) =>
       this.lobbies.set(id, { lobby, members: new Map(), messages: new Map() }),
     lobbySecretKept: (_, secret: LobbyFactOf<'lobbySecretKept'>) =>

@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.ts';
 import type { MessagePage } from '../../engine/channel/recent.ts';
 import type { Identity } from '../../engine/provisional/identity.ts';
 import type { RelationType } from '../../engine/social/facts.ts';
-import { compareIds } from '../../protocol/ids.ts';
+import { type ChannelId, compareIds } from '../../protocol/ids.ts';
 import type { ClusterStore } from '../../storage/cluster/port.ts';
 import { type BatchStatement, type Driver, StorageFault } from '../../storage/database/driver.ts';
 import { Flushes } from '../../storage/flushes.ts';
@@ -370,6 +370,9 @@ function privateStore(line: DatabaseLine): Storage['privateChannels'] {
   const rows = () => [...line.database.privateChannels.values()].map(({ channel }) => channel);
   return storeOf<Storage['privateChannels']>(line, 'privateChannels', {
     get: (id) => line.database.privateChannels.get(id)?.channel ?? null,
+    call: (id) => line.database.privateChannels.get(id)?.call ?? null,
+    withCalls: () =>
+      [...line.database.privateChannels].flatMap(([id, { call }]) => (call ? [id as ChannelId] : [])),
     between: (a, b) =>
       rows().find(
         ({ type, recipientIds }) => type === 1 && recipientIds.includes(a) && recipientIds.includes(b),
@@ -437,12 +440,6 @@ function clusterStore(line: DatabaseLine, staleFault: (stale: Stale) => Error): 
         });
     },
     snapshot: (ownerId) => line.ask(() => copied(database.snapshots.get(ownerId) ?? null)),
-    // Called at every handover: without stored calls the handover must not depend on this request.
-    keptCalls: async (sinceMs) => {
-      const kept = () =>
-        [...database.snapshots].filter(([, { atMs, data }]) => atMs >= sinceMs && 'participantIds' in data);
-      return kept().length === 0 ? [] : line.ask(() => kept().map(([id]) => id));
-    },
     dropSnapshots: (ownerIds) =>
       line.ask(() => {
         for (const id of ownerIds) database.snapshots.delete(id);

@@ -129,7 +129,6 @@ const ASKED: Record<keyof PrivateCommands, Asks> = {
   dropCaller: 'nothing',
   showStreaming: 'nothing',
   endStreams: 'nothing',
-  closeCall: 'nothing',
   forgetRelations: 'nothing',
   applyBlock: 'nothing',
   moderateMessage: 'nothing',

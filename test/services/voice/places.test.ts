@@ -37,7 +37,7 @@ function arrange() {
     onFault: (error: unknown) => {
       throw error;
     },
-    ...{ ...TIME, keptCalls: { has: () => false } },
+    ...{ ...TIME, callLoading: { waits: () => false } },
   } as unknown as PlacePorts);
   const session = {
     ...{ sessionId: 's1', userId: '1', bot: false, over: false },
@@ -217,7 +217,7 @@ function arrangeResident(resident: readonly string[], bot = false) {
     onFault: (error: unknown) => {
       throw error;
     },
-    ...{ ...TIME, keptCalls: { has: () => false } },
+    ...{ ...TIME, callLoading: { waits: () => false } },
   } as unknown as PlacePorts);
   const session = {
     ...{ sessionId: 's1', userId: '1', bot, over: false },
@@ -254,7 +254,7 @@ function arrangeUser() {
     onFault: (error: unknown) => {
       throw error;
     },
-    ...{ ...TIME, keptCalls: { has: () => false } },
+    ...{ ...TIME, callLoading: { waits: () => false } },
   } as unknown as PlacePorts);
   /** Opens a session, in place of another of its id. */
   const session = (sessionId: string, bot = false): LiveSession => {
@@ -430,7 +430,7 @@ it.each([
   let looks = 0;
   const places = createVoicePlaces({
     privateChannels: { peek: () => (isResident ? {} : undefined), work: () => void looks++ },
-    ...{ ...TIME, keptCalls: { has: () => isKept }, routing: HERE },
+    ...{ ...TIME, callLoading: { waits: () => isKept }, routing: HERE },
   } as unknown as PlacePorts);
   places.greet({ userId: '1', sessionId: 's1' } as unknown as LiveSession, [{ id: FIRST }]);
   expect(looks).toBe(asked);
