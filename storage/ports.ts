@@ -9,6 +9,7 @@ import type { InteractionFact } from '../engine/interaction/interaction.ts';
 import type { LobbyFact } from '../engine/lobby/facts.ts';
 import type { OAuthFact } from '../engine/oauth/facts.ts';
 import type { PremiumFact } from '../engine/premium/premium.ts';
+import type { CallFact } from '../engine/privatechannel/calls.ts';
 import type { IdentityFact } from '../engine/provisional/facts.ts';
 import type { SocialFact } from '../engine/social/facts.ts';
 import type { ApplicationFact, PrivateChannelFact, UserFact } from '../engine/user/facts.ts';
@@ -39,6 +40,7 @@ export type StoredFact =
   | UserFact
   | ApplicationFact
   | PrivateChannelFact
+  | CallFact
   | OAuthFact
   | AccountFact
   | IdentityFact

@@ -90,7 +90,7 @@ export type CallFacts = {
   /** The stream ended with the process of the last owner. The voice state is without it. */
   callStreamLost: CallAfter & { readonly voiceState: GatewayVoiceState };
 };
-type CallFact = FactOf<CallFacts>;
+export type CallFact = FactOf<CallFacts>;
 type CallStateChanged = FactOf<Pick<CallFacts, 'callStateChanged'>>;
 
 interface CallShape {

@@ -3,7 +3,7 @@ import type { SimClient } from './client.ts';
 import type { SimCluster } from './cluster.ts';
 import type { Database } from './database.ts';
 import type { SimRegistry } from './directory.ts';
-import { judgeCalls, judgeGroups } from './finalgroups.ts';
+import { judgeCalls, judgeCallsShown, judgeGroups } from './finalgroups.ts';
 import { judgeVoice } from './finalvoice.ts';
 import type { Judge } from './judge.ts';
 import { judgeLists } from './lists.ts';
@@ -46,12 +46,13 @@ export function judgeEnd(
     else if (client.up) {
       judgeClient(client, ports, isDirectWhole);
       judgeLists(client, { ...ports, statusOf: (userId) => statusOf(userId, clients) });
-      if (isDirectWhole && client.life.groups) judgeGroups(client, client.life.groups, ports, hasFaults);
+      if (isDirectWhole && client.life.groups) {
+        judgeGroups(client, client.life.groups, ports, hasFaults);
+        judgeCallsShown(client, client.life.groups, ports);
+      }
     }
   }
-  // The end of a former call whose owner was not known any more may follow the start of the next one.
-  const mayLose = breaks > 0 || (isUnsteady && workload.voice !== null);
-  if (workload.groups) judgeCalls(ports, workload.groups.wishes, mayLose);
+  if (workload.groups) judgeCalls(ports, workload.groups.wishes);
   if (workload.voice) judgeVoice(ports, workload.voice.wishes, { faults, breaks, isUnsteady });
   judge.expect(workload.open === 0, 'answered', () => `${workload.open} commands have no answer`);
   // A link that breaks is whole again after about a second, when the shortest deadlines have passed.

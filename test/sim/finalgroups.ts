@@ -40,15 +40,33 @@ export function judgeGroups(
   }
 }
 
-/**
- * A user that asked to join a call after the repair is in the call, no user without a session is, and all recipients know. Call events
- * are not stored: a link that breaks then (`mayLose`) may lose them.
- */
-export function judgeCalls(
+/** A client knows who is in the calls of its user's groups. */
+export function judgeCallsShown(
+  { life: { name, userId } }: SimClient,
+  view: GroupView,
   ports: GroupFinalPorts,
-  wishes: ReadonlyMap<string, CallWish>,
-  mayLose: boolean,
 ): void {
+  for (const [id, { channel }] of ports.database.privateChannels) {
+    if (!channel.group || !channel.recipientIds.includes(userId as never)) continue;
+    const shown = [...view.calls].flatMap(([, state]) =>
+      state.channel_id === id ? [`${state.user_id} ${state.session_id} ${state.self_mute}`] : [],
+    );
+    const seats = [...seatsOf(ports, id as ChannelId)].map(
+      ([seatedId, { sessionId, muted }]) => `${seatedId} ${sessionId} ${muted}`,
+    );
+    const [got, wanted] = [list(shown), list(seats)];
+    ports.judge.expect(
+      got === wanted,
+      'call',
+      () => `${name} has in the call of ${id} ${got}, not ${wanted}`,
+    );
+  }
+}
+
+/**
+ * A user that asked to join a call after the repair is in the call, no user without a session is, and all recipients know.
+ */
+export function judgeCalls(ports: GroupFinalPorts, wishes: ReadonlyMap<string, CallWish>): void {
   const { judge, database, clients } = ports;
   const living = new Set(clients.flatMap(({ up, life }) => (up && life.sessionId ? [life.sessionId] : [])));
   for (const [id, { channel }] of database.privateChannels) {
@@ -62,7 +80,6 @@ export function judgeCalls(
       );
       judge.expect(recipientIds.includes(userId as never), 'call', () => `${userId} is in the call of ${id}`);
     }
-    if (mayLose) continue;
     for (const [userId, { client, sessionId, channelId, joins, mutes }] of wishes) {
       // A session that began later has not asked.
       if (channelId !== id || !client.up || client.life.sessionId !== sessionId) continue;

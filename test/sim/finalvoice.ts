@@ -85,7 +85,7 @@ export function judgeVoice(
   judgeStreaming(places, judge);
   if (breaks > 0) return;
   if (!losesEvents) judgeWishes(judge, places, wishes);
-  // Dispatches of private calls and of those of lobbies are in no stream; a lobby that moves is repaired by its sessions.
+  // Dispatches of the calls of lobbies are in no stream; a lobby that moves is repaired by its sessions.
   const losesLinks = breaks > 0 || faults.some((fault) => LOSING_EVENTS.has(fault));
   const kept = places.filter(({ kind }) =>
     kind === 'lobby' ? !losesLinks : kind === 'guild' || !losesEvents,

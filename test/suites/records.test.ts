@@ -35,6 +35,7 @@ async function fresh(kind: (typeof kinds)[number], closers = closing): Promise<D
 const UNOWNED_TABLES: Readonly<Record<string, string>> = {
   account_moves: 'mergers that are under way',
   actor_snapshots: 'of running processes',
+  private_calls: 'of running processes',
   command_records: 'of running processes',
   told_users: 'of running processes',
   partition_epochs: 'of running processes',

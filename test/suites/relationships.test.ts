@@ -1,7 +1,9 @@
 // Goal: both sides of a relationship between people are stored and read back, on every database.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { ownVoiceState } from '../../engine/call/voicestate.ts';
 import { RELATION, type Relation, type SocialFact } from '../../engine/social/facts.ts';
-import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { GatewayVoiceState } from '../../protocol/objects.ts';
 import { commit, created, id, message, seed, user } from './builders.ts';
 import { databases, openFresh } from './databases.ts';
 
@@ -184,6 +186,42 @@ describe.each(databases())('relationships on $name', (kind) => {
       user: user('15'),
     });
     expect((await privateChannels.get(CHANNEL))?.recipientIds).toEqual([C, '15']);
+  });
+
+  test('a running call of a private channel is stored with each change, until it ends', async () => {
+    const { writer, privateChannels } = fresh.storage;
+    const state = (userId: UserId, channelId: ChannelId | null): GatewayVoiceState => ({
+      ...ownVoiceState(CHANNEL, userId, {
+        sessionId: `s${userId}`,
+        ...{ selfMute: false, selfDeaf: true, selfVideo: false },
+      }),
+      channel_id: channelId,
+    });
+    const [first, second] = [state(A, CHANNEL), state(B, CHANNEL)];
+    const call = {
+      ...{ messageId: '9001' as MessageId, ringing: [B], ringUntilMs: 1_700_000_060_000 },
+      ...{ participantIds: [A], voiceStates: new Map([[A, first]]) },
+    };
+    const both = { ...call, participantIds: [A, B], voiceStates: new Map(call.voiceStates).set(B, second) };
+    const answered = { ...both, ringing: [] };
+    await commit(writer, CHANNEL, { type: 'callStarted', call, voiceState: first });
+    expect(await privateChannels.call(CHANNEL)).toEqual(call);
+    expect(await privateChannels.withCalls()).toEqual([CHANNEL]);
+    await commit(
+      writer,
+      CHANNEL,
+      { type: 'callStateChanged', call: both, userId: B, voiceState: second },
+      { type: 'ringingChanged', call: answered },
+    );
+    expect(await privateChannels.call(CHANNEL)).toEqual(answered);
+    await commit(
+      writer,
+      CHANNEL,
+      { type: 'callStateChanged', call: answered, userId: B, voiceState: state(B, null) },
+      { type: 'callEnded' },
+    );
+    expect(await privateChannels.call(CHANNEL)).toBeNull();
+    expect(await privateChannels.withCalls()).toEqual([]);
   });
 
   test('role connections are stored by user and application, and their metadata by application', async () => {

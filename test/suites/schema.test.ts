@@ -74,6 +74,7 @@ const OWNER: Record<string, string> = {
   private_channels: 'channel_id',
   private_channel_members: 'user_id',
   group_channels: 'channel_id',
+  private_calls: 'channel_id',
   purges: 'owner_id',
   identities: 'application_id',
   account_moves: 'id',

@@ -12,7 +12,7 @@ export const DISTRIBUTION: ReadonlyMap<string, string> = new Map(
       poll_counts poll_deadlines poll_votes purges reaction_counts reactions told_users`,
     lobby_id: 'lobby_members',
     team_id: 'team_members',
-    channel_id: 'channel_directory group_channels linked_lobbies private_channels',
+    channel_id: 'channel_directory group_channels linked_lobbies private_calls private_channels',
     code: 'invite_directory template_directory',
     login: 'login_directory',
     key: 'usernames',
