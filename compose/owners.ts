@@ -6,7 +6,7 @@ import { committing, committingAsOwner } from '../actors/cluster/membership/comm
 import type { Cluster } from '../actors/cluster/shard.ts';
 import { guildMachine } from '../actors/guild/guild.machine.ts';
 import type { GuildListener } from '../actors/guild/guild.notifications.ts';
-import { GuildShell, type KeptGuild } from '../actors/guild/guild.shell.ts';
+import { GuildShell, type KeptSessions } from '../actors/guild/guild.shell.ts';
 import { Guilds } from '../actors/guild/guilds.ts';
 import type { Routing } from '../actors/placement/routing.ts';
 import { CallLoading } from '../actors/privatechannel/callloading.ts';
@@ -133,7 +133,7 @@ export function createResidents(ports: ResidentPorts) {
     ...{ messages: storage.messages, threads: storage.threads, users: storage.users },
     ...{ webhooks: storage.webhooks, scheduledEvents: storage.scheduledEvents },
     windows: { members: config.guild_member_window_max, messages: config.guild_message_window_max },
-    ...{ wheel, kept: new KeptStates<KeptGuild>() },
+    ...{ wheel, kept: new KeptStates<KeptSessions>() },
     listener: ports.guildListener,
   };
   const guildRegistry = new Registry<Guild, GuildShell>({

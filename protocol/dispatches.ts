@@ -81,10 +81,10 @@ export const DISPATCH = {
   STREAM_CREATE: { intent: null, scope: 'voice' },
   STREAM_UPDATE: { intent: null, scope: 'voice' },
   STREAM_SERVER_UPDATE: { intent: null, scope: 'voice' },
-  STREAM_DELETE: { intent: null, scope: 'voice', showsUnstored: true },
+  STREAM_DELETE: { intent: null, scope: 'voice' },
   CHANNEL_INFO: { intent: null },
-  VOICE_CHANNEL_STATUS_UPDATE: { intent: I.GUILDS, showsUnstored: true },
-  VOICE_CHANNEL_START_TIME_UPDATE: { intent: I.GUILDS, showsUnstored: true },
+  VOICE_CHANNEL_STATUS_UPDATE: { intent: I.GUILDS },
+  VOICE_CHANNEL_START_TIME_UPDATE: { intent: I.GUILDS },
   THREAD_CREATE: { intent: I.GUILDS },
   THREAD_UPDATE: { intent: I.GUILDS },
   THREAD_DELETE: { intent: I.GUILDS },
@@ -179,7 +179,7 @@ export const DISPATCH = {
   USER_UPDATE: { intent: null, scope: 'identify' },
   VOICE_CHANNEL_EFFECT_SEND: { intent: I.GUILD_VOICE_STATES },
   // A user who joins a call needs the session id in it.
-  VOICE_STATE_UPDATE: { intent: I.GUILD_VOICE_STATES, ownAlways: true, showsUnstored: true, ...OF_CALLS },
+  VOICE_STATE_UPDATE: { intent: I.GUILD_VOICE_STATES, ownAlways: true, ...OF_CALLS },
   VOICE_SERVER_UPDATE: { intent: null, scope: 'voice' },
   WEBHOOKS_UPDATE: { intent: I.GUILD_WEBHOOKS },
   EMBEDDED_ACTIVITY_UPDATE_V2: {

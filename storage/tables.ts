@@ -9,7 +9,6 @@ import type {
   GuildActivityFacts,
   GuildFacts,
   GuildInteractionFacts,
-  VoiceChannelFacts,
 } from '../engine/guild/facts.ts';
 import type { InteractionFacts } from '../engine/interaction/interaction.ts';
 import type { LobbyFacts } from '../engine/lobby/facts.ts';
@@ -40,6 +39,7 @@ import { onboardingAnswerStatements } from './guild/onboardinganswers.ts';
 import { pageStatements } from './guild/pages.ts';
 import { roleStatements } from './guild/roles.ts';
 import { stageStatements } from './guild/stages.ts';
+import { voiceStatements } from './guild/voice.ts';
 import { identityStatements } from './identity/identities.ts';
 import { interactionStatements } from './interaction/interactions.ts';
 import { lobbyStatements } from './lobby/lobbies.ts';
@@ -74,7 +74,7 @@ type AllFacts = GuildFacts &
   InteractionFacts;
 
 const ephemeral: StatementTable<
-  EphemeralFacts & VoiceChannelFacts & Pick<GuildActivityFacts, 'activityShown'> & GuildInteractionFacts
+  EphemeralFacts & Pick<GuildActivityFacts, 'activityShown'> & GuildInteractionFacts
 > = {
   activityShown: none,
   interactionSent: none,
@@ -84,11 +84,7 @@ const ephemeral: StatementTable<
   typingStarted: none,
   presenceChanged: none,
   presenceReceived: none,
-  voiceStateChanged: none,
   voiceStateRepeated: none,
-  streamLost: none,
-  voiceStatusChanged: none,
-  voiceStartChanged: none,
   soundPlayed: none,
 };
 
@@ -109,6 +105,7 @@ const TABLE: StatementTable<AllFacts> = {
   ...pollStatements,
   ...auditStatements,
   ...stageStatements,
+  ...voiceStatements,
   ...scheduledEventStatements,
   ...autoModerationStatements,
   ...pageStatements,

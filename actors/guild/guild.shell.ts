@@ -35,8 +35,7 @@ import {
   handoverStateOf,
   isEmpty,
   restoreHandoverState,
-  VoiceSnapshotWriter,
-  voiceHandoverStateOf,
+  restoreVoice,
 } from './guild.handover.ts';
 import { GuildMemberLists } from './guild.memberlists.ts';
 import { GUILD_NOTIFICATIONS, type GuildListener } from './guild.notifications.ts';
@@ -44,22 +43,19 @@ import { type GuildReads, guildReads, MessageWindow } from './guild.reader.ts';
 import { dismiss, type Entering, type SubscribedBefore, subscription } from './guild.subscription.ts';
 import { GuildVoiceMembers } from './guild.voicemembers.ts';
 
+/** Subscribed sessions. */
+export type KeptSessions = readonly Entering['subscriber'][];
+
 interface GuildPorts extends AggregatePorts, GuildReads, Signing {
   readonly guilds: GuildReads['guilds'] & Pick<GuildStore, 'load'>;
   /** Members without a session, and messages, that a guild keeps in memory. */
   readonly windows: { readonly members: number; readonly messages: number };
   /** For the ends of time-outs. */
   readonly wheel: Wheel;
-  readonly kept: KeptStates<KeptGuild>;
+  /** The subscribed sessions of guilds whose actors failed, which receive what the next one sends first. */
+  readonly kept: KeptStates<KeptSessions>;
   /** Receives durable changes, and the end of the guild. */
   readonly listener: GuildListener;
-}
-
-/** What the next actor of a guild here takes from one that failed. */
-export interface KeptGuild {
-  readonly voice: HandoverState | null;
-  /** The subscribed sessions, which receive what the next actor sends first; none on shards, where they miss nothing. */
-  readonly sessions: readonly Entering['subscriber'][];
 }
 
 /** After a change of owner, how long members in voice may take to subscribe again before they leave voice. In one process they are subscribed. */
@@ -77,10 +73,10 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   readonly #subscribed: SubscribedBefore & { readonly memberLists: GuildMemberLists };
   /** Sessions of removed members, which are notified when the removal is durable; null before the first. */
   #leaving: Map<GuildFact, readonly Recipient[]> | null = null;
-  /** Stores voice states for the next owner; null in standalone mode. */
-  readonly #voice: VoiceSnapshotWriter | null;
   readonly #send: Send<Guild>;
   #restored = false;
+  /** Whether the last owner handed state over. */
+  #wasHandedOver = false;
   #dropping: Promise<void> | null = null;
   /** Runs when members in voice have had time to subscribe again. */
   #strandedCheck: Timer | null = null;
@@ -105,26 +101,12 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
         send: (work) => send({ type: 'work', work }),
       }),
     };
-    this.#voice =
-      this.ownership &&
-      new VoiceSnapshotWriter({ wheel, write: () => this.#voiceSnapshot(), onFault: this.ownership.onFault });
   }
 
-  /** For the next actor here. */
-  #keep(guild: Guild): void {
-    const { id, epoch } = this;
-    const voice = guild.voiceStates.size > 0 ? voiceHandoverStateOf(guild, epoch?.stream ?? null) : null;
-    const sessions = epoch ? [] : [...this.audiences.sessions.values()];
-    if (voice || sessions.length > 0) this.#ports.kept.keep(id, epochNumber(epoch), { voice, sessions });
-  }
-
-  /** @returns Whether the snapshot must be refreshed. */
-  async #voiceSnapshot(): Promise<boolean> {
-    const { state: guild, ownership, epoch } = this;
-    if (!guild || !ownership || !epoch) return false;
-    const data = voiceHandoverStateOf(guild, epoch.stream);
-    await ownership.saveSnapshot({ ownerId: this.id, fence: epoch.fence, data });
-    return guild.voiceStates.size > 0;
+  /** For the next actor here. On shards the sessions miss nothing without. */
+  #keep(): void {
+    const { sessions } = this.audiences;
+    if (!this.epoch && sessions.size > 0) this.#ports.kept.keep(this.id, 0, [...sessions.values()]);
   }
 
   /** Work that runs a command through the guild's rules. */
@@ -177,18 +159,22 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   }
 
   protected async fetch(): Promise<Guild | null> {
-    const kept = this.#ports.kept.of(this.id, epochNumber(this.epoch));
+    const kept = this.#ports.kept.of(this.id, epochNumber(this.epoch)) ?? [];
     const [snapshot, handover] = await Promise.all([
       this.#ports.guilds.load(this.id),
-      kept?.voice ?? this.ownership?.snapshot(this.id) ?? null,
+      this.ownership?.snapshot(this.id) ?? null,
     ]);
     if (!snapshot) return null;
     const guild = guildOf(snapshot, this.audiences);
-    if (handover) await this.#restore(guild, handover as HandoverState);
-    if (!kept) return guild;
-    await this.read(guild, { members: kept.sessions.map(({ userId }) => userId) });
+    const { voiceStates } = snapshot;
+    await this.read(guild, {
+      members: [...voiceStates.map(({ user_id }) => user_id), ...kept.map(({ userId }) => userId)],
+    });
+    restoreVoice(guild, snapshot);
+    if (handover) this.#restore(guild, handover as HandoverState);
+    this.#restored = this.#wasHandedOver || guild.voiceStates.size > 0;
     // Until they subscribe by themselves, which sends them the guild.
-    for (const session of kept.sessions) if (!session.over) this.audiences.add(session);
+    for (const session of kept) if (!session.over) this.audiences.add(session);
     return guild;
   }
 
@@ -196,12 +182,11 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     return this.#windows.read(guildReads(guild, needs, this.#ports));
   }
 
-  /** Restores the last owner's handover state, with the members in voice loaded. */
-  async #restore(guild: Guild, handover: HandoverState): Promise<void> {
-    await this.read(guild, { members: handover.voiceStates.map(({ user_id }) => user_id) });
+  /** Restores the last owner's handover state. */
+  #restore(guild: Guild, handover: HandoverState): void {
     restoreHandoverState(guild, handover, epochNumber(this.epoch));
     this.epoch?.handedOver(handover.told ?? [], handover.floor ?? 0, handover.replies);
-    this.#restored = true;
+    this.#wasHandedOver = true;
   }
 
   override adopt(guild: Guild): void {
@@ -209,8 +194,10 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     addWindows(this.#windows, guild, this.#ports.windows);
     this.#ports.kept.drop(this.id);
     this.#ports.listener.guildLoaded?.(this.id);
+    // It would be wrong for the next owner.
+    if (this.#wasHandedOver)
+      this.#dropping = this.ownership?.dropSnapshot(this.id).catch(this.ownership.onFault) ?? null;
     if (!this.#restored) return;
-    this.#settleIn(guild);
     if ([...guild.voiceStates.values()].some(({ self_stream }) => self_stream))
       this.#send({ type: 'work', work: this.command('endStreams', {}, SYSTEM, ignore, ignore) });
     if (guild.voiceStates.size > 0 || guild.presences.size > 0)
@@ -230,19 +217,6 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
         if (membership) moved.set((d as { readonly user: { readonly id: UserId } }).user.id, membership);
       }
     if (moved.size > 0) this.#ports.listener.membersMoved?.(this.id, moved);
-  }
-
-  /**
-   * Members in voice are reported to their calls when their sessions subscribe again: dispatches about the call before that
-   * would be lost or arrive out of order. Members who do not return leave voice.
-   */
-  #settleIn(guild: Guild): void {
-    if (guild.voiceStates.size === 0) {
-      // The snapshot would be wrong for the next owner.
-      this.#dropping = this.ownership?.dropSnapshot(this.id).catch(this.ownership.onFault) ?? null;
-      return;
-    }
-    this.#voice?.changed();
   }
 
   /** Sends the voice server again to members who are not connected: whether they received it is unknown. */
@@ -270,10 +244,10 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   /** Saves the handover state for the next owner; called after the last work. */
   protected override async writeDown(): Promise<void> {
     const { state: guild, ownership, epoch } = this;
-    const [kept] = await Promise.all([this.#voice?.end(), this.#dropping]);
+    await this.#dropping;
     if (!guild || !ownership || !epoch) return;
     const handover = handoverStateOf(guild, epoch);
-    if (!kept && isEmpty(handover)) return;
+    if (isEmpty(handover)) return;
     await ownership
       .saveSnapshot({ ownerId: this.id, fence: epoch.fence, data: handover })
       .catch(ownership.onFault);
@@ -342,7 +316,6 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   ): (() => void) | null {
     const isQuiet = guild.voiceStates.size === 0 && this.#voiceMembers.members.size === 0;
     const voiceMembers = isQuiet ? null : this.#voiceMembers.after(guild, facts, nowMs);
-    if (this.#voice && facts.some(guildRules.isInSnapshot)) this.#voice.changed();
     if (this.#lobbyUpdates.length === 0) return voiceMembers;
     const news = this.#lobbyUpdates.splice(0);
     return () => {
@@ -363,12 +336,11 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     );
   }
 
-  protected ended(guild: Guild, ending: Ending): void {
+  protected ended(_guild: Guild, ending: Ending): void {
     this.#voiceMembers.end(ending);
-    if (ending === 'interrupted') this.#keep(guild);
+    if (ending === 'interrupted') this.#keep();
     this.#strandedCheck?.cancel();
     this.#subscribed.memberLists.end();
-    void this.#voice?.end();
     const shown = this.epoch?.shown ?? 0;
     if (ending === 'moved') {
       this.#ports.listener.guildReleased?.(this.id, shown);

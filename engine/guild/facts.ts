@@ -271,13 +271,24 @@ export type PageFacts = {
   templateCodeDropped: { readonly code: string };
 };
 
-/** Never stored: state of a voice channel that ends with the process. */
+/** Voice states: the next owner continues them, and ends those whose sessions have ended. */
+export type VoiceStateFacts = {
+  /** A null `channel_id` means left. */
+  voiceStateChanged: { readonly userId: UserId; readonly voiceState: GatewayVoiceState };
+  /** The stream ended with the process of the last owner; `userIds` are in its channel. The voice state is without it. */
+  streamLost: {
+    readonly channelId: ChannelId;
+    readonly voiceState: GatewayVoiceState;
+    readonly userIds: readonly UserId[];
+  };
+};
+
+/** State of a voice channel, until its last member has left. */
 export type VoiceChannelFacts = {
   /** A null `status` removes it. */
   voiceStatusChanged: { readonly channelId: ChannelId; readonly status: string | null };
   /** Unix milliseconds at which the first member joined; null after the last one left. */
   voiceStartChanged: { readonly channelId: ChannelId; readonly startedMs: number | null };
-  soundPlayed: { readonly channelId: ChannelId; readonly userId: UserId; readonly sound: PlayedSound };
 };
 
 /** Never stored. */
@@ -287,15 +298,9 @@ export type EphemeralFacts = {
   presenceChanged: { readonly userId: UserId; readonly presence: GatewayPresenceUpdate | null };
   /** The number of the latest update of the user's presence. */
   presenceReceived: { readonly userId: UserId; readonly n: number };
-  voiceStateChanged: { readonly userId: UserId; readonly voiceState: GatewayVoiceState };
   /** The user asked for the state that holds already: the voice server is sent again. */
   voiceStateRepeated: { readonly userId: UserId };
-  /** The stream ended with the process of the last owner; `userIds` are in its channel. The voice state is without it. */
-  streamLost: {
-    readonly channelId: ChannelId;
-    readonly voiceState: GatewayVoiceState;
-    readonly userIds: readonly UserId[];
-  };
+  soundPlayed: { readonly channelId: ChannelId; readonly userId: UserId; readonly sound: PlayedSound };
 };
 
 /** The overwrites of a command, or of an application's commands, in the wire's shape. */
@@ -349,6 +354,7 @@ export type GuildFacts = InfoFacts &
   EmojiFacts &
   StickerFacts &
   SoundFacts &
+  VoiceStateFacts &
   VoiceChannelFacts &
   EphemeralFacts &
   GuildActivityFacts &

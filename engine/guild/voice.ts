@@ -10,7 +10,7 @@ import type { Needs } from '../kernel/needs.ts';
 import { channelById, channelPermissions } from '../permissions/permissions.ts';
 import { sameValue } from './auditing.ts';
 import { bitsIn } from './authorize.ts';
-import type { EphemeralFacts, GuildFact } from './facts.ts';
+import type { EphemeralFacts, GuildFact, VoiceStateFacts } from './facts.ts';
 import type { Guild } from './guild.ts';
 import type { GuildTopic } from './topic.ts';
 import { changeOnStage, type StageWish } from './voice.stage.ts';
@@ -53,7 +53,7 @@ type VoiceCommands = {
   settleVoice: { input: object; value: null };
 };
 
-type VoiceFacts = Pick<EphemeralFacts, 'voiceStateChanged' | 'voiceStateRepeated' | 'streamLost'>;
+type VoiceFacts = VoiceStateFacts & Pick<EphemeralFacts, 'voiceStateRepeated'>;
 
 const about = ({ userId }: { readonly userId: UserId }): Needs => ({ members: [userId] });
 
@@ -123,7 +123,6 @@ export const voice: GuildTopic<VoiceCommands, keyof VoiceFacts> = {
   },
   facts: {
     voiceStateChanged: withBefore({
-      durable: 'snapshot',
       voiceMembers: ({ userId }) => userId,
       // The channel that this change makes the user leave.
       before: (guild, { userId, voiceState }) => {
@@ -147,7 +146,6 @@ export const voice: GuildTopic<VoiceCommands, keyof VoiceFacts> = {
     },
     // No change for the call: its members are reported when their sessions are back.
     streamLost: {
-      durable: 'snapshot',
       apply: (guild, { voiceState }) => void guild.voiceStates.set(voiceState.user_id, voiceState),
       dispatches: (guild, { channelId, userIds, voiceState: d }) => [
         streamLost({ guildId: guild.id, channelId, ownerId: d.user_id }, userIds),

@@ -11,7 +11,7 @@ import { visibleChannels } from '../permissions/permissions.ts';
 import { auditEntry } from './auditing.ts';
 import { bitsIn } from './authorize.ts';
 import type { PlayedSound } from './expressions.ts';
-import type { GuildFact, VoiceChannelFacts } from './facts.ts';
+import type { EphemeralFacts, GuildFact, VoiceChannelFacts } from './facts.ts';
 import type { Guild, LiveVoiceChannel } from './guild.ts';
 import type { GuildConsequence, GuildTopic } from './topic.ts';
 
@@ -100,21 +100,22 @@ const toChannel = (guild: Guild, t: Dispatch['t'], channelId: ChannelId, d: obje
 
 const seconds = (ms: number | null): number | null => (ms === null ? null : Math.floor(ms / 1000));
 
-/** State of voice channels that ends with the process: a status, the time of the first join, sounds. */
-export const voiceChannels: GuildTopic<VoiceChannelCommands, keyof VoiceChannelFacts> = {
+/** State of voice channels: a status, the time of the first join, sounds. */
+export const voiceChannels: GuildTopic<
+  VoiceChannelCommands,
+  keyof VoiceChannelFacts | keyof Pick<EphemeralFacts, 'soundPlayed'>
+> = {
   commands: {
     setVoiceChannelStatus: { decide: setVoiceChannelStatus },
     playSound: { decide: playSound },
   },
   facts: {
     voiceStatusChanged: {
-      durable: 'snapshot',
       apply: (guild, { channelId, status }) => change(guild, channelId, { status }),
       dispatches: (guild, { channelId, status }) =>
         toChannel(guild, 'VOICE_CHANNEL_STATUS_UPDATE', channelId, { id: channelId, status }),
     },
     voiceStartChanged: {
-      durable: 'snapshot',
       apply: (guild, { channelId, startedMs }) => change(guild, channelId, { startedMs }),
       dispatches: (guild, { channelId, startedMs }) =>
         toChannel(guild, 'VOICE_CHANNEL_START_TIME_UPDATE', channelId, {

@@ -79,11 +79,10 @@ type CommandRow<S extends Shape, Input, Value> = S['row'] & {
 
 interface AnyFactRow<State, Fact> {
   /**
-   * False for a fact that is never stored and waits for no commit; `snapshot` for one whose state the actor stores soon
-   * afterwards in a snapshot, for the next owner; `record` for one that has no rows, whose command and dispatches are recorded for
-   * the next owner.
+   * False for a fact that is never stored and waits for no commit; `record` for one that has no rows, whose command and
+   * dispatches are recorded for the next owner.
    */
-  readonly durable?: false | 'snapshot' | 'record';
+  readonly durable?: false | 'record';
   /** The aggregate exists no more after this fact: nothing is decided on top of it. */
   readonly ends?: true;
   /** Users in voice whose voice members it may change; absent: none. */
@@ -180,8 +179,6 @@ export interface Aggregate<S extends Shape, C extends Commands> {
   /** Applies a fact whose dispatches were already sent. */
   apply(state: S['state'], fact: FactOf<S['facts']>): void;
   isDurable(fact: FactOf<S['facts']>): boolean;
-  /** Whether a snapshot contains the state that the fact changes. */
-  isInSnapshot(fact: FactOf<S['facts']>): boolean;
   /** The user, or everyone, in voice whose voice member the fact may change; null for nobody. */
   voiceMembers(fact: FactOf<S['facts']>): 'everyone' | UserId | null;
   /** Whether the aggregate exists no more after the fact. */
@@ -270,11 +267,7 @@ export const aggregate =
         return row.dispatches(state, fact);
       },
       apply: (state, fact) => rowOf(fact).apply(state, fact),
-      isDurable: (fact) => {
-        const { durable } = rowOf(fact);
-        return durable === undefined || durable === 'record';
-      },
-      isInSnapshot: (fact) => rowOf(fact).durable === 'snapshot',
+      isDurable: (fact) => rowOf(fact).durable !== false,
       voiceMembers(fact) {
         const { voiceMembers = null } = rowOf(fact);
         return typeof voiceMembers === 'function' ? voiceMembers(fact) : voiceMembers;

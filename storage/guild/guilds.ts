@@ -1,9 +1,9 @@
 import type { Rule } from '../../engine/automod/rule.ts';
 import type { InfoFacts } from '../../engine/guild/facts.ts';
-import type { GuildChannel, GuildInfo, StageInstance } from '../../engine/guild/guild.ts';
+import type { GuildChannel, GuildInfo, LiveVoiceChannel, StageInstance } from '../../engine/guild/guild.ts';
 import type { GuildPages } from '../../engine/guild/pages.types.ts';
 import type { CountedEvent } from '../../engine/scheduledevent/event.ts';
-import type { GuildId } from '../../protocol/ids.ts';
+import type { ChannelId, GuildId } from '../../protocol/ids.ts';
 import type { APIRole } from '../../protocol/objects.ts';
 import type { Sql } from '../database/driver.ts';
 import { rows, type StatementTable, upsert } from '../database/statement.ts';
@@ -41,6 +41,8 @@ WITH r AS (SELECT id FROM ${rows({ id: 'bigint' })}),
   i AS (DELETE FROM invites t USING r WHERE t.guild_id = r.id),
   j AS (DELETE FROM audit_log t USING r WHERE t.guild_id = r.id),
   k AS (DELETE FROM stage_instances t USING r WHERE t.guild_id = r.id),
+  voice1 AS (DELETE FROM voice_states t USING r WHERE t.guild_id = r.id),
+  voice2 AS (DELETE FROM voice_channels t USING r WHERE t.guild_id = r.id),
   k2 AS (DELETE FROM scheduled_events t USING r WHERE t.guild_id = r.id),
   k3 AS (DELETE FROM scheduled_event_users t USING r WHERE t.guild_id = r.id),
   l AS (DELETE FROM webhook_directory d USING webhooks w, r WHERE w.guild_id = r.id AND d.id = w.id),
@@ -76,6 +78,8 @@ interface GuildRow {
   }[];
   readonly threads: readonly ThreadRow[];
   readonly stages: readonly StageInstance[];
+  readonly voice: GuildSnapshot['voiceStates'];
+  readonly voice_channels: readonly (LiveVoiceChannel & { readonly id: ChannelId })[];
   readonly events: readonly CountedEvent[];
   readonly auto_moderation: readonly Rule[];
   readonly pages: GuildPages;
@@ -91,6 +95,9 @@ SELECT g.data AS info,
     FROM channels c LEFT JOIN channel_activity a ON a.owner_id = c.guild_id AND a.channel_id = c.id
     WHERE c.guild_id = g.id), '[]') AS channels,
   coalesce((SELECT jsonb_agg(data ORDER BY channel_id) FROM stage_instances WHERE guild_id = g.id), '[]') AS stages,
+  coalesce((SELECT jsonb_agg(data ORDER BY user_id) FROM voice_states WHERE guild_id = g.id), '[]') AS voice,
+  coalesce((SELECT jsonb_agg(jsonb_build_object('id', channel_id::text, 'status', status, 'startedMs', started_ms))
+    FROM voice_channels WHERE guild_id = g.id AND (status IS NOT NULL OR started_ms IS NOT NULL)), '[]') AS voice_channels,
   ${ACTIVE_THREADS} AS threads,
   ${COUNTED_EVENTS} AS events,
   coalesce((SELECT jsonb_agg(data ORDER BY id) FROM auto_moderation_rules WHERE guild_id = g.id), '[]') AS auto_moderation,
@@ -110,6 +117,8 @@ export async function loadGuild(sql: Sql, guildId: GuildId): Promise<GuildSnapsh
     channels: row.channels.map((channel) => withActivity(channel.data, channel)),
     threads: row.threads.map(storedThread),
     stageInstances: row.stages,
+    voiceStates: row.voice,
+    liveVoice: row.voice_channels.map(({ id, ...live }) => [id, live]),
     scheduledEvents: row.events,
     autoModerationRules: row.auto_moderation,
     pages: row.pages,

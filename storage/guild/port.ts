@@ -7,6 +7,7 @@ import type {
   GuildChannel,
   GuildInfo,
   Invite,
+  LiveVoiceChannel,
   Member,
   StageInstance,
 } from '../../engine/guild/guild.ts';
@@ -23,7 +24,7 @@ import type {
   RoleId,
   UserId,
 } from '../../protocol/ids.ts';
-import type { APIRole } from '../../protocol/objects.ts';
+import type { APIRole, GatewayVoiceState } from '../../protocol/objects.ts';
 import type { Inactivity } from './inactive.ts';
 
 /** The part of a guild that its actor loads: everything but members. */
@@ -34,6 +35,9 @@ export interface GuildSnapshot {
   /** Threads that are not archived. */
   readonly threads: readonly StoredThread[];
   readonly stageInstances: readonly StageInstance[];
+  /** Users in voice, also those of an owner that has ended, without their members. */
+  readonly voiceStates: readonly Omit<GatewayVoiceState, 'member'>[];
+  readonly liveVoice: readonly (readonly [ChannelId, LiveVoiceChannel])[];
   readonly scheduledEvents: readonly CountedEvent[];
   /** Oldest first. */
   readonly autoModerationRules: readonly Rule[];

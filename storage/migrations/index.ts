@@ -40,7 +40,7 @@ import { onboardingAnswers } from './0043_onboardinganswers.ts';
 import { archiveTimes } from './0044_archivetimes.ts';
 import { formerMembers } from './0045_formermembers.ts';
 import { writerTransactions } from './0046_writertransactions.ts';
-import { privateCalls } from './0047_privatecalls.ts';
+import { voice } from './0047_voice.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
@@ -94,5 +94,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 44, name: 'archive times', sql: archiveTimes },
   { version: 45, name: 'former members', sql: formerMembers },
   { version: 46, name: 'writer transactions', sql: writerTransactions },
-  { version: 47, name: 'private calls', sql: privateCalls },
+  { version: 47, name: 'voice', sql: voice },
 ];

@@ -130,8 +130,8 @@ export function privateChannelStore(sql: Sql): PrivateChannelStore {
       return row ? callOf(row.data) : null;
     },
     withCalls: async () => {
-      const found = await sql.query<{ channel_id: string }>('SELECT channel_id FROM private_calls');
-      return found.map(({ channel_id }) => String(channel_id) as ChannelId);
+      const found = await sql.query<{ readonly id: ChannelId }>('SELECT channel_id AS id FROM private_calls');
+      return found.map(({ id }) => id);
     },
     between: async (a, b) => (await select(BETWEEN, [a, b]))[0] ?? null,
     of: (userId, limit) => select(OF_USER, [userId, limit]),

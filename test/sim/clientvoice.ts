@@ -5,8 +5,6 @@ import { VoiceView } from './voiceview.ts';
 export class ClientVoice {
   readonly view: VoiceView;
   readonly lines: VoiceLines;
-  /** By guild and user: when the client was last shown the user's voice, milliseconds of the world. */
-  readonly shownMs = new Map<string, number>();
   readonly #ports: LinePorts;
 
   constructor(ports: LinePorts, userId: string, sessionId: () => string | null) {
@@ -18,8 +16,6 @@ export class ClientVoice {
   heard(t: string, d: object): void {
     if (t.includes('VOICE_S') || t.startsWith('STREAM'))
       this.#ports.world.note(`${this.#ports.name} hears ${t} ${JSON.stringify(d)}`);
-    if (t === 'VOICE_STATE_UPDATE' && 'user_id' in d && 'guild_id' in d)
-      this.shownMs.set(`${d.guild_id} ${d.user_id}`, this.#ports.world.nowMs);
     this.view.heard(t, d);
   }
 }

@@ -15,8 +15,6 @@ export interface Slot {
 /** All shards, and the faults that may hit them. */
 export class SimCluster {
   readonly slots: Slot[] = [];
-  /** When shards were killed or paused, milliseconds of the world. */
-  readonly lostMs: number[] = [];
   readonly #ports: ShardPorts;
 
   constructor(ports: ShardPorts) {
@@ -55,7 +53,6 @@ export class SimCluster {
     this.#ports.world.note(`kill -9 ${run.instance}`);
     slot.run = null;
     run.kill();
-    this.lostMs.push(this.#ports.world.nowMs);
     this.#ports.world.after(downMs, () => this.start(slot));
   }
 
@@ -75,7 +72,6 @@ export class SimCluster {
   stop(slot: Slot, forMs: number): void {
     if (!slot.run) return;
     this.#ports.world.note(`${slot.run.instance} stands still for ${Math.round(forMs)} ms`);
-    this.lostMs.push(this.#ports.world.nowMs);
     this.#ports.world.stop(slot.run.host, forMs);
   }
 

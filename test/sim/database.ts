@@ -186,6 +186,8 @@ export class Database {
       })),
       ...{ info, memberCount, roles: [...roles.values()], channels: [...channels.values()] },
       stageInstances: [...stageInstances.values()],
+      voiceStates: [...guild.voiceStates.values()].map(({ member: _, ...state }) => state),
+      liveVoice: [...guild.liveVoice],
       scheduledEvents: [...scheduledEvents.byId.values()].map((event) => ({
         event,
         users: scheduledEvents.counts.get(event.id) ?? 0,

@@ -91,7 +91,7 @@ export function judgeVoice(
     kind === 'lobby' ? !losesLinks : kind === 'guild' || !losesEvents,
   );
   for (const client of bySession.values()) {
-    judgeShown(client, kept, { judge, losesEvents, isForgotten: forgetting(client, cluster, faults) });
+    judgeShown(client, kept, judge, losesEvents);
     if (!losesEvents) judgeWatched(client, places, judge);
   }
 }
@@ -131,17 +131,12 @@ function judgeWishes(judge: Judge, places: readonly Place[], wishes: ReadonlyMap
   }
 }
 
-interface Judging {
-  readonly judge: Judge;
-  readonly losesEvents: boolean;
-  readonly isForgotten: (guildAndUser: string) => boolean;
-}
-
 /** What the client is shown of voice. */
 function judgeShown(
   { name, life, voice, userId }: SimClient,
   places: readonly Place[],
-  { judge, losesEvents, isForgotten }: Judging,
+  judge: Judge,
+  losesEvents: boolean,
 ): void {
   for (const { id, kind, seats } of places) {
     const replica = kind === 'guild' ? life.guilds.get(id) : null;
@@ -149,10 +144,8 @@ function judgeShown(
     if (replica)
       expect(
         'voice states',
-        [...replica.voice].flatMap((each) => (isForgotten(`${id} ${each[0]}`) ? [] : [each.join(' ')])),
-        seats.flatMap((seat) =>
-          isForgotten(`${id} ${seat.userId}`) ? [] : [`${seat.userId} ${seat.channelId}`],
-        ),
+        [...replica.voice].map((each) => each.join(' ')),
+        seats.map((seat) => `${seat.userId} ${seat.channelId}`),
       );
     if (kind === 'lobby' && life.lobbies?.replicas.has(id))
       expect(
@@ -161,7 +154,7 @@ function judgeShown(
         seats.map((seat) => `${seat.userId} ${seat.sessionId}`),
       );
     const mine = seats.filter((seat) => seat.userId === userId && seat.sessionId === life.sessionId);
-    if (losesEvents || isForgotten(`${id} ${userId}`)) continue;
+    if (losesEvents) continue;
     const own = voice?.view.places.get(id);
     expect(
       'its place',
@@ -169,27 +162,6 @@ function judgeShown(
       mine.map(({ channelId }) => channelId),
     );
   }
-}
-
-/** Longer than a change waits to be written to the snapshot for a crash, and is on its way to clients. */
-const UNWRITTEN_MS = { before: 300, after: 150 };
-
-/** Faults after which places have other owners. */
-const MOVING: readonly FaultName[] = ['kill', 'stop', 'drain', 'join'];
-
-/** Whether the client was last shown a user just before a shard was lost, so that no shard may know it any more. */
-function forgetting(
-  { voice }: SimClient,
-  { lostMs }: SimCluster,
-  faults: readonly FaultName[],
-): (guildAndUser: string) => boolean {
-  // While the database is lost, nothing is written, neither for a crash nor for a handover.
-  if (faults.includes('loseDatabase') && MOVING.some((fault) => faults.includes(fault))) return () => true;
-  return (guildAndUser) => {
-    const shownMs = voice?.shownMs.get(guildAndUser) ?? 0;
-    const { before, after } = UNWRITTEN_MS;
-    return lostMs.some((atMs) => shownMs > atMs - before && shownMs < atMs + after);
-  };
 }
 
 /** Users who are shown to stream do, and nobody else does. */

@@ -2,7 +2,8 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { NO_EXPRESSIONS } from '../../engine/guild/expressions.ts';
-import type { GuildId, RoleId, UserId } from '../../protocol/ids.ts';
+import type { Member } from '../../engine/guild/guild.ts';
+import type { ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
 import {
   application,
   channel,
@@ -54,6 +55,8 @@ describe.each(databases())('guilds on $name', (kind) => {
       ],
       threads: [],
       stageInstances: [],
+      voiceStates: [],
+      liveVoice: [],
       scheduledEvents: [],
       autoModerationRules: [],
       pages: {},
@@ -125,6 +128,53 @@ describe.each(databases())('guilds on $name', (kind) => {
     expect(await loaded()).toEqual([stage('100'), stage('101', { topic: 'Songs' })]);
     await write({ type: 'stageInstanceDeleted', stage: stage('101') });
     expect(await loaded()).toEqual([stage('100')]);
+  });
+
+  test('voice is loaded with its guild, without the members, until everybody has left', async () => {
+    const state = (userId: UserId, channelId: ChannelId | null, more: object = {}) => ({
+      ...{ guild_id: guildId, user_id: userId, channel_id: channelId, session_id: 's1', suppress: false },
+      ...{ deaf: false, mute: false, self_deaf: false, self_mute: false, self_video: false },
+      ...{ request_to_speak_timestamp: null, ...more },
+    });
+    const changed = (voiceState: ReturnType<typeof state>, member: Member | null = null) => ({
+      ...{ type: 'voiceStateChanged' as const, userId: voiceState.user_id },
+      voiceState: { ...voiceState, ...(member && { member }) },
+    });
+    const [lounge, stage1] = [id<ChannelId>('100'), id<ChannelId>('101')];
+    const [a, b] = [id<UserId>('10'), id<UserId>('11')];
+    await write(
+      changed(state(a, lounge), member(user('10'))),
+      { type: 'voiceStartChanged', channelId: lounge, startedMs: 1_700_000_000_000 },
+      changed(state(b, lounge)),
+      { type: 'voiceStatusChanged', channelId: lounge, status: 'away' },
+      { type: 'voiceStatusChanged', channelId: stage1, status: 'soon' },
+      changed(state(a, lounge, { self_mute: true }), member(user('10'))),
+    );
+    const loaded = async () => {
+      const found = await store().load(guildId);
+      return [found?.voiceStates, found?.liveVoice];
+    };
+    const live = { status: 'away', startedMs: 1_700_000_000_000 };
+    expect(await loaded()).toEqual([
+      [state(a, lounge, { self_mute: true }), state(b, lounge)],
+      [
+        [lounge, live],
+        [stage1, { status: 'soon', startedMs: null }],
+      ],
+    ]);
+    await write({ type: 'voiceStatusChanged', channelId: stage1, status: null }, changed(state(a, null)), {
+      type: 'streamLost',
+      channelId: lounge,
+      voiceState: state(b, lounge, { self_stream: false }),
+      userIds: [b],
+    });
+    expect(await loaded()).toEqual([[state(b, lounge, { self_stream: false })], [[lounge, live]]]);
+    await write(
+      changed(state(b, null)),
+      { type: 'voiceStartChanged', channelId: lounge, startedMs: null },
+      { type: 'voiceStatusChanged', channelId: lounge, status: null },
+    );
+    expect(await loaded()).toEqual([[], []]);
   });
 
   test('rules of auto moderation are loaded with their guild, as they were last, until they are deleted', async () => {

@@ -36,6 +36,8 @@ const UNOWNED_TABLES: Readonly<Record<string, string>> = {
   account_moves: 'mergers that are under way',
   actor_snapshots: 'of running processes',
   private_calls: 'of running processes',
+  voice_channels: 'of running processes',
+  voice_states: 'of running processes',
   command_records: 'of running processes',
   told_users: 'of running processes',
   partition_epochs: 'of running processes',

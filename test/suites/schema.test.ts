@@ -38,6 +38,8 @@ const OWNER: Record<string, string> = {
   audit_log: 'guild_id',
   auto_moderation_rules: 'guild_id',
   stage_instances: 'guild_id',
+  voice_states: 'guild_id',
+  voice_channels: 'guild_id',
   activity_instances: 'owner_id',
   scheduled_events: 'guild_id',
   scheduled_event_users: 'guild_id',

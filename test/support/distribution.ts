@@ -3,7 +3,7 @@ export const DISTRIBUTION: ReadonlyMap<string, string> = new Map(
   Object.entries({
     guild_id: `audit_log auto_moderation_rules bans channels crosspost_copies crossposts former_members guild_expressions
       guild_pages invites join_requests members onboarding_answers roles scheduled_event_users scheduled_events
-      stage_instances tag_updates thread_members threads webhooks`,
+      stage_instances tag_updates thread_members threads voice_channels voice_states webhooks`,
     user_id: `accounts oauth_chains oauth_codes oauth_grants private_channel_members relationships role_connections
       seen_users server_bans sign_ins tokens user_guilds user_lobbies user_settings username_renames`,
     application_id: `app_command_creates app_command_permissions app_commands application_emojis entitlements identities

@@ -1,5 +1,5 @@
 import { guildMachine } from '../../actors/guild/guild.machine.ts';
-import { GuildShell, type KeptGuild } from '../../actors/guild/guild.shell.ts';
+import { GuildShell, type KeptSessions } from '../../actors/guild/guild.shell.ts';
 import type { Subscribing } from '../../actors/guild/guild.subscription.ts';
 import type { Subscribed } from '../../actors/placement/ports.ts';
 import type { AggregateOwnership } from '../../actors/runtime/aggregateownership.ts';
@@ -18,12 +18,20 @@ import { applyVote, knownVote } from '../../engine/channel/votes.ts';
 import type { DispatchBody, Recipient } from '../../engine/fanout/body.ts';
 import { NO_EXPRESSIONS } from '../../engine/guild/expressions.ts';
 import type { GuildFact } from '../../engine/guild/facts.ts';
-import type { Guild, GuildChannel, GuildInfo, Member, StoredMessage } from '../../engine/guild/guild.ts';
+import type {
+  Guild,
+  GuildChannel,
+  GuildInfo,
+  LiveVoiceChannel,
+  Member,
+  StoredMessage,
+} from '../../engine/guild/guild.ts';
 import type { GuildCommands } from '../../engine/guild/rules.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import { NotServed } from '../../protocol/faults.ts';
 import { type ChannelId, compareIds, type MessageId, type UserId } from '../../protocol/ids.ts';
+import type { GatewayVoiceState } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { Fence } from '../../storage/database/driver.ts';
@@ -55,6 +63,8 @@ class Rows {
   epoch = 0;
   readonly messages = new Map<string, StoredMessage>();
   readonly reacted = new Map<string, boolean>();
+  readonly voice = new Map<string, GatewayVoiceState>();
+  readonly live = new Map<ChannelId, LiveVoiceChannel>();
   readonly records: CommandRecord[] = [];
   snapshot: { readonly atMs: number; readonly data: string } | null = null;
   readonly members = new Map<string, Member>([
@@ -69,8 +79,16 @@ class Rows {
       if (fact.type === 'messageCreated') this.messages.set(fact.message.id, fact.message);
       else if (fact.type === 'memberAdded') this.members.set(fact.member.user.id, fact.member);
       else if (fact.type === 'memberRemoved') this.members.delete(fact.user.id);
+      else if (fact.type === 'voiceStateChanged' || fact.type === 'streamLost') this.#place(fact.voiceState);
+      else if (fact.type === 'voiceStartChanged')
+        this.live.set(fact.channelId, { status: null, startedMs: fact.startedMs });
       else this.#amend(fact as GuildFact);
     if (record) this.records.push(JSON.parse(JSON.stringify(record)));
+  }
+
+  #place({ member: _, ...state }: GatewayVoiceState): void {
+    if (state.channel_id === null) this.voice.delete(state.user_id);
+    else this.voice.set(state.user_id, state);
   }
 
   /** Pins, reactions and deletions, as tables would have them. */
@@ -244,7 +262,7 @@ class Owner {
       scheduledEvents: { rsvps: async () => [] },
       threads: { get: async () => [], lastOfUserMs: async () => null },
       windows: { members: 100, messages: 100 },
-      ...{ wheel, kept: new KeptStates<KeptGuild>() },
+      ...{ wheel, kept: new KeptStates<KeptSessions>() },
       listener,
     };
     this.registry = new Registry<Guild, GuildShell>({
@@ -342,6 +360,8 @@ export class OwnedGuild {
       channels,
       threads: [],
       stageInstances: [],
+      voiceStates: [...this.rows.voice.values()],
+      liveVoice: [...this.rows.live],
       scheduledEvents: [],
       autoModerationRules: [],
       pages: {},
@@ -368,6 +388,19 @@ export class OwnedGuild {
       const make = (shell: GuildShell) => shell.command(type, input, authority, resolve, reject, commandKey);
       this.owner.registry.workWith(GUILD_ID, make, { reads: true });
     });
+  }
+
+  /** A user in the voice channel `LOUNGE`, or in none, whose state is stored. */
+  async inVoice(userId: string, sessionId: string, channelId: string | null = LOUNGE): Promise<void> {
+    const self = { selfMute: false, selfDeaf: false, selfVideo: false };
+    const asking = this.call(
+      'setVoiceState',
+      { channelId: channelId as ChannelId, sessionId, ...self },
+      userId,
+    );
+    await settleAll();
+    this.owner.settle();
+    await asking;
   }
 
   say(channelId: string, content: string, commandKey: string | null = null, userId: string = OWNER_ID) {

@@ -4,7 +4,7 @@ import { budgetObjections, budgetTests, type Counts, countBy } from './budget.ts
 
 /** Casts (`as X`) in each room, and results of `JSON.parse` that are taken for a type. Both are unchecked claims; the numbers only shrink. */
 const CASTS: Counts = {
-  actors: 63,
+  actors: 62,
   bench: 67,
   cli: 26,
   config: 3,

@@ -9,7 +9,7 @@ import { LoadQueue } from '../../runtime/loadqueue.ts';
 import type { TimerWheel } from '../../runtime/wheel.ts';
 
 /** Snapshots that a previous owner saved longer ago than this are ignored as outdated. */
-export const SNAPSHOT_FRESH_MS = 120_000;
+const SNAPSHOT_FRESH_MS = 120_000;
 const PRUNE_EVERY_MS = 60_000;
 /** Approximate upper bound on the memory of one guild's stream payloads, in bytes. */
 const STREAM_BYTES_MAX = 32 << 20;

@@ -1,9 +1,6 @@
 // Goal: a new session of a guild receives what it caused itself before it could be subscribed.
 import { expect, it } from 'vitest';
-import type { ChannelId } from '../../../protocol/ids.ts';
 import { ANN, FollowingSession, LOUNGE, OwnedGuild, settleAll } from '../../support/ownedguild.ts';
-
-const SELF = { selfMute: false, selfDeaf: false, selfVideo: false };
 
 async function entered(guild: OwnedGuild, ...sessions: FollowingSession[]): Promise<void> {
   const entering = guild.enter(sessions);
@@ -18,8 +15,7 @@ const voiceDispatches = ({ received }: FollowingSession) =>
 it('the voice state that a session set follows GUILD_CREATE, for this session alone and once', async () => {
   const guild = new OwnedGuild();
   const [own, other] = [new FollowingSession('a1', ANN), new FollowingSession('a2', ANN)];
-  const wish = { channelId: LOUNGE as ChannelId, sessionId: 'a1', ...SELF };
-  await guild.call('setVoiceState', wish, ANN);
+  await guild.inVoice(ANN, 'a1');
   await entered(guild, own, other);
   expect([voiceDispatches(own), voiceDispatches(other)]).toEqual([
     ['GUILD_CREATE', 'VOICE_STATE_UPDATE'],

@@ -1,16 +1,10 @@
-// Goal: the next owner of a guild knows what no table holds, and a snapshot of voice that could not be written is written later.
+// Goal: the next owner of a guild knows what no table holds, and continues voice.
 import { describe, expect, it } from 'vitest';
-import {
-  handoverStateOf,
-  restoreHandoverState,
-  VoiceSnapshotWriter,
-  voiceHandoverStateOf,
-} from '../../../actors/guild/guild.handover.ts';
+import { handoverStateOf, restoreHandoverState, restoreVoice } from '../../../actors/guild/guild.handover.ts';
 import { OwnerEpoch } from '../../../actors/runtime/ownerepoch.ts';
-import { VirtualClock } from '../../../actors/runtime/virtual.ts';
-import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { GuildFact } from '../../../engine/guild/facts.ts';
 import { guildRules } from '../../../engine/guild/rules.ts';
+import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { buildGuild, channel, GUILD_ID } from '../../support/guild.ts';
 import { fullMember, NOW_MS } from '../../support/people.ts';
@@ -41,8 +35,6 @@ describe('the next owner of a guild', () => {
     const [guild, epoch] = [guildOf(), epochOf(3)];
     const presence = { status: 'online', activities: [], client_status: {} };
     ruled(guild, 'setPresence', { userId: ANN, presence }, '0');
-    const self = { selfMute: false, selfDeaf: false, selfVideo: false };
-    ruled(guild, 'setVoiceState', { channelId: LOUNGE, sessionId: 's1', ...self }, ANN);
     guild.slowmode.set(SLOWED, NOW_MS);
     // Known not to have written.
     guild.slowmode.set(`31:${ANN}`, 0);
@@ -55,8 +47,6 @@ describe('the next owner of a guild', () => {
     expect(handover).toMatchObject({
       epoch: 3,
       presences: [{ user: { id: ANN }, status: 'online' }],
-      voiceStates: [{ user_id: ANN, channel_id: LOUNGE, session_id: 's1' }],
-      liveVoice: [[LOUNGE, { startedMs: NOW_MS }]],
       slowmode: [[SLOWED, NOW_MS]],
       replies: [{ key: 'key', reply: { ok: true, value: 'first' }, atMs: NOW_MS }],
       floor: epoch.stream.last - 1,
@@ -71,17 +61,31 @@ describe('the next owner of a guild', () => {
   });
 });
 
-describe('a voice state that is handed over', () => {
-  it('contains the member that the next owner has read', () => {
+describe('voice that the next owner continues', () => {
+  const state = {
+    ...{ user_id: ANN as UserId, channel_id: LOUNGE as ChannelId, session_id: 's1', suppress: false },
+    ...{ deaf: false, mute: false, self_deaf: false, self_mute: true, self_video: false },
+    request_to_speak_timestamp: null,
+  };
+  const live = { status: 'away', startedMs: NOW_MS };
+
+  it('has the members that the next owner has read', () => {
     const guild = guildOf();
-    const self = { selfMute: false, selfDeaf: false, selfVideo: false };
-    ruled(guild, 'setVoiceState', { channelId: LOUNGE, sessionId: 's1', ...self }, ANN);
-    const handover = handoverStateOf(guild, epochOf(3));
-    const next = guildOf();
     const renamed = { ...fullMember(ANN), nick: 'new' };
-    next.members.set(ANN as never, renamed);
-    restoreHandoverState(next, handover, 4);
-    expect(next.voiceStates.get(ANN as never)?.member).toBe(renamed);
+    guild.members.set(ANN as never, renamed);
+    restoreVoice(guild, { voiceStates: [state], liveVoice: [[LOUNGE as ChannelId, live]] });
+    expect([...guild.voiceStates.values()]).toEqual([{ ...state, member: renamed }]);
+    expect([...guild.liveVoice]).toEqual([[LOUNGE, live]]);
+  });
+
+  it('has nobody who is no member, and no channel that was deleted', () => {
+    const guild = guildOf();
+    const [stranger, elsewhere] = [
+      { ...state, user_id: '11' as UserId },
+      { ...state, channel_id: '99' as ChannelId },
+    ];
+    restoreVoice(guild, { voiceStates: [stranger, elsewhere], liveVoice: [['99' as ChannelId, live]] });
+    expect([guild.voiceStates.size, guild.liveVoice.size]).toEqual([0, 0]);
   });
 });
 
@@ -108,11 +112,7 @@ const UNSTORED: readonly object[] = [
   { type: 'typingStarted', channelId: LOUNGE, userId: ANN, atMs: NOW_MS },
   { type: 'presenceChanged', userId: ANN, presence: null },
   { type: 'presenceReceived', userId: ANN, n: 1 },
-  { type: 'voiceStateChanged', userId: ANN, voiceState: { user_id: ANN, channel_id: LOUNGE } },
   { type: 'voiceStateRepeated', userId: ANN },
-  { type: 'streamLost', channelId: LOUNGE, voiceState: { user_id: ANN, channel_id: LOUNGE }, userIds: [ANN] },
-  { type: 'voiceStatusChanged', channelId: LOUNGE, status: 'away' },
-  { type: 'voiceStartChanged', channelId: LOUNGE, startedMs: NOW_MS },
   { type: 'soundPlayed', channelId: LOUNGE, userId: ANN, sound: { emoji_id: null, emoji_name: null } },
   ...['created', 'updated', 'deleted'].map((change) => ({
     ...{ type: 'integrationChanged', change },
@@ -138,7 +138,7 @@ const NOT_HANDED_OVER: Readonly<Record<string, string>> = {
 describe('a planned handover', () => {
   it('contains every dispatch that shows state of no table', () => {
     const rows = Object.entries(guildRules.facts);
-    const unstored = rows.filter(([, { durable }]) => durable === false || durable === 'snapshot');
+    const unstored = rows.filter(([, { durable }]) => durable === false);
     const types = UNSTORED.map((fact) => (fact as GuildFact).type);
     expect([...new Set(types)].sort()).toEqual(unstored.map(([type]) => type).sort());
 
@@ -150,86 +150,5 @@ describe('a planned handover', () => {
     const told = new Set(handoverStateOf(guild, epoch).told?.map(({ t }) => t));
     const left = [...added].filter((t) => !told.has(t));
     expect(left.sort()).toEqual(Object.keys(NOT_HANDED_OVER).sort());
-  });
-});
-
-describe('the snapshot for a crash', () => {
-  it('has the last 32 dispatches of voice, which sessions may have missed', () => {
-    const { stream } = epochOf(3, 1_000);
-    const add = (t: string) => stream.add({ t, d: {}, to: { kind: 'guild' } }, NOW_MS).n;
-    const numbers = Array.from({ length: 20 }, () => {
-      add('PRESENCE_UPDATE');
-      return [add('VOICE_STATE_UPDATE'), add('STREAM_DELETE')];
-    }).flat();
-    const { told } = voiceHandoverStateOf(guildOf(), stream);
-    expect(told?.map(({ n }) => n)).toEqual(numbers.slice(-32));
-  });
-});
-
-describe('the writer of voice snapshots', () => {
-  /** Results of writes in order; then false. */
-  function arrange(...results: Promise<boolean>[]) {
-    const clock = new VirtualClock();
-    const faults: unknown[] = [];
-    let writes = 0;
-    const writer = new VoiceSnapshotWriter({
-      wheel: new TimerWheel(clock),
-      write: () => results[writes++] ?? Promise.resolve(false),
-      onFault: (error) => faults.push(error),
-    });
-    const writesAfter = async (ms: number) => {
-      clock.advance(ms);
-      await new Promise<void>((resolve) => setImmediate(resolve));
-      return writes;
-    };
-    return { writer, faults, writesAfter };
-  }
-
-  it('writes a change in its turn, and those of the next 100 ms together', async () => {
-    const { writer, writesAfter } = arrange();
-    writer.changed();
-    writer.changed();
-    expect(await writesAfter(0)).toBe(1);
-    writer.changed();
-    expect(await writesAfter(50)).toBe(1);
-    writer.changed();
-    expect(await writesAfter(50)).toBe(2);
-    expect(await writesAfter(1_000)).toBe(2);
-    writer.changed();
-    expect(await writesAfter(0)).toBe(3);
-  });
-
-  it('repeats a failed write after 2 s', async () => {
-    const { writer, faults, writesAfter } = arrange(Promise.reject(new Error('disk')));
-    writer.changed();
-    expect([await writesAfter(0), faults]).toEqual([1, [new Error('disk')]]);
-    writer.changed();
-    expect(await writesAfter(1_950)).toBe(1);
-    expect(await writesAfter(50)).toBe(2);
-    expect(await writesAfter(120_000)).toBe(2);
-  });
-
-  it('repeats a write every minute only when it must be refreshed', async () => {
-    const { writer, writesAfter } = arrange(Promise.resolve(true), Promise.resolve(true));
-    writer.changed();
-    expect(await writesAfter(0)).toBe(1);
-    for (const [ms, count] of [
-      [100, 1],
-      [59_950, 1],
-      [50, 2],
-      [100, 2],
-      [60_000, 3],
-      [100, 3],
-      [200_000, 3],
-    ] as const)
-      expect(await writesAfter(ms)).toBe(count);
-  });
-
-  it('writes nothing after its end, not even the change of the same turn', async () => {
-    const { writer, writesAfter } = arrange();
-    writer.changed();
-    const ended = writer.end();
-    writer.changed();
-    expect([await ended, await writesAfter(120_000)]).toEqual([false, 0]);
   });
 });

@@ -5,7 +5,7 @@ import { NotServed } from '../../../protocol/faults.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { OWNER_ID } from '../../support/guild.ts';
-import { ANN, FollowingSession, LOUNGE, OwnedGuild, SQUARE, settleAll } from '../../support/ownedguild.ts';
+import { ANN, FollowingSession, OwnedGuild, SQUARE, settleAll } from '../../support/ownedguild.ts';
 
 let guild: OwnedGuild;
 beforeEach(() => {
@@ -70,8 +70,7 @@ describe('an owner whose commit is refused because another shard has the guild',
 
 const joinVoice = async () => {
   await guild.enter([new FollowingSession('a1', ANN)]);
-  const self = { selfMute: false, selfDeaf: false, selfVideo: false };
-  await guild.call('setVoiceState', { channelId: LOUNGE as ChannelId, sessionId: 'a1', ...self }, ANN);
+  await guild.inVoice(ANN, 'a1');
 };
 
 describe('an owner that hands its guild over', () => {
@@ -91,8 +90,6 @@ describe('an owner whose commit fails', () => {
     await settleAll();
     for (const commit of owner.waiting.splice(0)) commit.done(new Error('The disk is gone.'));
     await expect(failing).rejects.toThrow('The disk is gone.');
-    // A database that crashes loses the snapshots.
-    guild.rows.snapshot = null;
     expect([owner.seats, owner.lost]).toEqual([[`+${ANN}`, 'interrupted'], ['a1']]);
     const back = new FollowingSession('a1', ANN);
     await guild.enter([back]);
@@ -101,29 +98,8 @@ describe('an owner whose commit fails', () => {
   });
 });
 
-describe('the snapshot of who is in voice', () => {
-  const writtenMs = async (afterMs: number) => {
-    guild.clock.advance(afterMs);
-    await settleAll();
-    return guild.rows.snapshot?.atMs ?? 0;
-  };
-
-  it('is written again every minute while one member is in voice, as an old one is ignored', async () => {
-    await joinVoice();
-    const first = await writtenMs(1_000);
-    expect(first).toBeGreaterThan(0);
-    expect((await writtenMs(61_000)) - first).toBeGreaterThan(59_000);
-  });
-
-  it('is written again by the next owner, although nothing has changed in voice', async () => {
-    await joinVoice();
-    await guild.handOver();
-    const handed = await writtenMs(0);
-    await guild.enter([new FollowingSession('a1', ANN)]);
-    expect(await writtenMs(1_000)).toBeGreaterThan(handed);
-  });
-
-  it('is deleted by the next owner when nobody is in voice, as the rest of it is soon outdated', async () => {
+describe('the state that an owner hands over', () => {
+  it('is deleted by the next owner, as it is soon outdated', async () => {
     const presence = { status: 'online', activities: [], client_status: {} } as never;
     await guild.enter([new FollowingSession('a1', ANN)]);
     await guild.call('setPresence', { userId: ANN as UserId, presence }, '0');

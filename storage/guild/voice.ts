@@ -1,0 +1,41 @@
+import type { VoiceChannelFacts, VoiceStateFacts } from '../../engine/guild/facts.ts';
+import type { GatewayVoiceState } from '../../protocol/objects.ts';
+import { remove, type Statement, type StatementTable, upsert } from '../database/statement.ts';
+
+const STATE = { guild_id: 'bigint', user_id: 'bigint' };
+const STATE_KEY = Object.keys(STATE).join(', ');
+const ENTER = upsert('voice_states', { ...STATE, data: 'jsonb' }, STATE_KEY);
+const LEAVE = remove('voice_states', STATE);
+
+const CHANNEL = { guild_id: 'bigint', channel_id: 'bigint' };
+const CHANNEL_KEY = Object.keys(CHANNEL).join(', ');
+const STATUS = upsert('voice_channels', { ...CHANNEL, status: 'text' }, CHANNEL_KEY);
+const STARTED = upsert('voice_channels', { ...CHANNEL, started_ms: 'bigint' }, CHANNEL_KEY);
+const EMPTIED = remove('voice_channels', CHANNEL);
+
+/** A voice state without the member, which has a table of its own. */
+function written(
+  guildId: string,
+  { voiceState }: { readonly voiceState: GatewayVoiceState },
+): readonly Statement[] {
+  const { member: _, ...data } = voiceState;
+  const key = { guild_id: guildId, user_id: voiceState.user_id };
+  if (data.channel_id === null) return [{ sql: LEAVE, row: key }];
+  return [{ sql: ENTER, row: { ...key, data } }];
+}
+
+export const emptied = (guildId: string, channelId: string): Statement => ({
+  sql: EMPTIED,
+  row: { guild_id: guildId, channel_id: channelId },
+});
+
+export const voiceStatements: StatementTable<VoiceStateFacts & VoiceChannelFacts> = {
+  voiceStateChanged: written,
+  streamLost: written,
+  voiceStatusChanged: (guildId, { channelId, status }) => [
+    { sql: STATUS, row: { guild_id: guildId, channel_id: channelId, status } },
+  ],
+  voiceStartChanged: (guildId, { channelId, startedMs }) => [
+    { sql: STARTED, row: { guild_id: guildId, channel_id: channelId, started_ms: startedMs } },
+  ],
+};
