@@ -63,6 +63,8 @@ export type LobbyFacts = {
     readonly sessions: readonly SessionRef[];
     /** These sessions have not received the lobby yet. */
     readonly announce: boolean;
+    /** They received it before their member was shown as connected. */
+    readonly areEarly: boolean;
   };
   /** These sessions were sent the lobby again. */
   lobbyShown: { readonly sessions: readonly SessionRef[] };

@@ -26,6 +26,8 @@ type SessionCommands = {
       readonly areBack?: boolean;
       /** The sessions are sent the lobby although they are attached: they have missed a part of its state. */
       readonly again?: boolean;
+      /** The sessions were sent the lobby before it knew them, so that its member is shown without a connection. */
+      readonly areEarly?: boolean;
     };
     value: object | null;
   };
@@ -52,7 +54,7 @@ export const sessions: LobbyTopic<
       server: true,
       decide: (
         state,
-        { userId, sessions, announce: wanted, areBack = false, again = false },
+        { userId, sessions, announce: wanted, areBack = false, again = false, areEarly = false },
         _by,
         { nowMs, unattached, missing, unrecordedMs = Number.NEGATIVE_INFINITY },
       ) => {
@@ -72,7 +74,7 @@ export const sessions: LobbyTopic<
           : [];
         return accepted(value, [
           ...(fresh.length > 0
-            ? [{ type: 'lobbySessionsAttached', userId, sessions: fresh, announce } as const]
+            ? [{ type: 'lobbySessionsAttached', userId, sessions: fresh, announce, areEarly } as const]
             : []),
           ...(known.length > 0 ? [{ type: 'lobbyShown', sessions: known } as const] : []),
         ]);
@@ -118,10 +120,14 @@ export const sessions: LobbyTopic<
     lobbySessionsAttached: {
       durable: false,
       apply: (state, { sessions }) => attach(state, sessions),
-      dispatches: (state, { userId, sessions, announce }) => [
-        ...(announce ? [{ t: 'LOBBY_CREATE', d: gatewayLobby(state), to: sessions } as const] : []),
-        ...connectionDispatches(state, userId, sessions),
-      ],
+      dispatches: (state, { userId, sessions, announce, areEarly }) => {
+        const member = areEarly ? state.members.get(userId) : undefined;
+        return [
+          ...(announce ? [{ t: 'LOBBY_CREATE', d: gatewayLobby(state), to: sessions } as const] : []),
+          ...connectionDispatches(state, userId, sessions),
+          ...(member ? memberUpdate(state, member, 'member', sessions) : []),
+        ];
+      },
     },
     lobbyShown: {
       durable: false,

@@ -57,9 +57,9 @@ interface AttachedSession {
 
 /**
  * Whether attached sessions are sent the lobby. `ifMissed`: if they may have missed dispatches of it. `again`: also those that were
- * attached before.
+ * attached before. `early`: they are, with the join, and their own connection follows.
  */
-type Announce = 'yes' | 'ifMissed' | 'again' | 'no';
+type Announce = 'yes' | 'ifMissed' | 'again' | 'early' | 'no';
 
 /** How a join ended: in a lobby, refused, or with a fault that leaves its outcome unknown. */
 type JoinEnd =
@@ -334,7 +334,7 @@ export class Attachments {
     const { standalone } = this.#ports.routing;
     for (const attached of this.#byUser.get(key) ?? [])
       if (!isRest || !attached.lobbies.has(lobbyId))
-        this.#attachAgain(lobbyId, attached, standalone || isRest ? 'yes' : 'no');
+        this.#attachAgain(lobbyId, attached, standalone || isRest ? 'yes' : 'early');
   }
 
   /**
@@ -442,7 +442,7 @@ export class Attachments {
     const userId = first.session.userId;
     const input = {
       ...{ userId, sessions, announce: announce === 'yes' || announce === 'again' },
-      ...{ areBack: announce === 'ifMissed', again: announce === 'again' },
+      ...{ areBack: announce === 'ifMissed', again: announce === 'again', areEarly: announce === 'early' },
     };
     const reply = served(await this.#ports.call(id, 'attachSessions', input, SYSTEM));
     return reply.ok ? reply.value : null;

@@ -72,7 +72,7 @@ export function askingRepeatedly(ports: AskPorts): AskRepeatedly {
         try {
           return await askIn(place, wish, authorityOf(session.principal));
         } catch (fault) {
-          const mayRepeat = !isBug(fault) && ports.clock.monotonic() < untilMs && isDue();
+          const mayRepeat = !isBug(fault) && ports.clock.monotonic() < untilMs;
           if (!mayRepeat || !(await ports.wheel.pause(REPEAT_MS.every)) || !isDue()) throw fault;
         }
       }

@@ -15,14 +15,15 @@ function arrange() {
   const owned = new Set([OURS, RESIDENT]);
   const loaded: string[] = [];
   const faults: unknown[] = [];
-  const state = { isAway: false, isLost: false, searches: 0 };
+  const state = { isAway: false, isGone: false, isLost: false, searches: 0 };
   const lifetime = { over: false, run: <T>(job: Promise<T>) => job };
   const loading = new CallLoading({
     registry: () => ({
       peek: (id) => (id === RESIDENT ? ({} as never) : undefined),
-      work: (id, { run, fault }) => {
+      work: (id, { run, refuse, fault }) => {
         loaded.push(id);
-        if (state.isAway) fault(new Error('The database is away.'));
+        if (state.isGone) refuse({} as never, 'missing');
+        else if (state.isAway) fault(new Error('The database is away.'));
         else run(undefined as never);
       },
     }),
@@ -68,6 +69,14 @@ describe('a channel whose actor failed in a call', () => {
     loading.reload(OURS);
     loading.reload(OURS);
     await pass(2_000);
+    expect(loaded).toEqual([OURS]);
+  });
+
+  it('is not loaded again when it does not exist', async () => {
+    const { loading, loaded, state, pass } = arrange();
+    state.isGone = true;
+    loading.reload(OURS);
+    await pass(5_000);
     expect(loaded).toEqual([OURS]);
   });
 

@@ -20,3 +20,10 @@ it('drops the oldest beyond 4,096 aggregates', () => {
   for (let at = 0; at <= 4_096; at += 1) kept.keep(`${at}`, 0, at);
   expect([kept.of('0', 0), kept.of('1', 0), kept.of('4096', 0)]).toEqual([null, 1, 4_096]);
 });
+
+it('keeps the state of the last actor that failed', () => {
+  const kept = new KeptStates<string>();
+  kept.keep('1', 3, 'first');
+  kept.keep('1', 3, 'second');
+  expect(kept.of('1', 3)).toBe('second');
+});

@@ -324,6 +324,24 @@ describe('being connected', () => {
     expect([...state.sessions.keys()]).toEqual(['s12', 'other', 'known', 'new']);
   });
 
+  test('is dispatched to the member as well whose sessions were sent the lobby before it knew them', () => {
+    const state = lobbyWith([member('11'), member('12')], {}, [session('12')]);
+    const early = (sessionId: string) =>
+      run(
+        state,
+        'attachSessions',
+        { userId, sessions: [session('11', sessionId)], announce: false, areEarly: true },
+        SYSTEM,
+      ).told.flatMap(({ t, d, to }) => (t === 'LOBBY_MEMBER_UPDATE' ? [[d, to]] : []));
+    const connected = { member: { user: { id: '11' }, connected: true } };
+    expect(early('a')).toMatchObject([
+      [connected, ['s12']],
+      [connected, ['a']],
+    ]);
+    // The others know already.
+    expect(early('b')).toMatchObject([[connected, ['b']]]);
+  });
+
   test('is dispatched to the other members on the first session and after the last one', () => {
     const state = lobbyWith([member('11'), member('12')], {}, [session('12')]);
     const first = attach(state, 'a');
