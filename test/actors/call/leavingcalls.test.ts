@@ -13,11 +13,11 @@ function arrange() {
   return { clock, leaving, ended, add };
 }
 
-describe('the connections of a call', () => {
+describe('connections', () => {
   it.each([
     ['moved', 5_000],
     ['interrupted', 60_000],
-  ] as const)('that is %s are closed after %i ms', (because, keptMs) => {
+  ] as const)('end when their call is %s, after %i ms', (because, keptMs) => {
     const { clock, leaving, ended, add } = arrange();
     add('first', because);
     clock.advance(keptMs - 100);
@@ -26,7 +26,7 @@ describe('the connections of a call', () => {
     expect([ended, leaving.size]).toEqual([['first'], 0]);
   });
 
-  it('that is back are closed 1.5 s later, also when it is back just before the end of the wait', () => {
+  it('end 1.5 s after their call is back, also when the wait has almost ended by then', () => {
     const { clock, leaving, ended, add } = arrange();
     add('first', 'moved');
     clock.advance(4_500);
@@ -39,7 +39,7 @@ describe('the connections of a call', () => {
     expect(ended).toEqual(['first']);
   });
 
-  it('that leaves again are closed, and those of the later call have their own time', () => {
+  it('end when their call leaves again, and those of the later call wait on their own', () => {
     const { clock, leaving, ended, add } = arrange();
     add('first', 'moved');
     clock.advance(4_000);
@@ -51,7 +51,7 @@ describe('the connections of a call', () => {
     expect([ended, leaving.size]).toEqual([['first', 'second'], 0]);
   });
 
-  it('are closed when the server stops', () => {
+  it('end when the server stops', () => {
     const { leaving, ended, add } = arrange();
     add('first', 'moved');
     add('other', 'interrupted', '2');
