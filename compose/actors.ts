@@ -85,6 +85,8 @@ export function createActors(
     ...signing,
   });
   scope.own(() => owners.closeOwners());
+  // Sessions that end leave voice, which is stored.
+  scope.own(() => storage.writer.flush());
   const { users, applications } = storage;
   const identity = createIdentity({
     ...{ users, applications, routing: owners.routing, commit: owners.commit, nextId, randomBytes },
