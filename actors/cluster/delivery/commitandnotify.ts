@@ -9,6 +9,7 @@ import type { Commit, Writer } from '../../../storage/ports.ts';
 import type { Ownership } from '../../placement/ports.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { baseOf } from '../../runtime/stream.ts';
+import type { Wheel } from '../../runtime/wheel.ts';
 import type { CommitNotifier, DirectDispatch, Notifier } from '../../user/notifier.ts';
 
 interface CommitAndNotifyPorts {
@@ -17,6 +18,7 @@ interface CommitAndNotifyPorts {
   readonly notifier: Pick<Notifier, 'notifyEach' | 'recipientOf'>;
   readonly store: Pick<ClusterStore, 'records'>;
   readonly clock: Clock;
+  readonly wheel: Wheel;
   /** How long the database keeps records of notifications. */
   readonly recordAgeMs: number;
 }
@@ -30,6 +32,8 @@ const FIRST_NUMBER = 2 ** 31;
 const OWNERS_MAX = 1_024;
 const USERS_MAX = 4_096;
 const RECORDS_MAX = 64;
+/** How soon, and how often, the database is read after a commit whose outcome is unknown. */
+const AGAIN_MS = 1_000;
 
 interface LastNotified {
   readonly epoch: number;
@@ -67,7 +71,7 @@ export const commitNotifierHere = ({
  * owners of the same id: an application and its bot.
  */
 export function createCommitNotifier(ports: CommitAndNotifyPorts): CommitNotifier {
-  const { writer, ownership, notifier, clock } = ports;
+  const { writer, ownership, notifier, clock, wheel, store, recordAgeMs } = ports;
   const lastNotified = lastNotifiedOf(ports);
   let lastNumber = 0;
   const send = (
@@ -79,6 +83,25 @@ export function createCommitNotifier(ports: CommitAndNotifyPorts): CommitNotifie
     const origin = { ownerId: directStream(ownerId), n, after };
     notifier.recipientOf([[userId, filter]]).deliver(new DispatchBody(t, d, clock.monotonic(), origin));
   };
+  /** The outcome of a commit is unknown: its notifications are sent if it was stored, as soon as the database says so. */
+  async function sendIfStored(
+    streamOwnerId: string,
+    record: CommandRecord,
+    sendAll: () => void,
+  ): Promise<void> {
+    let isDue = await wheel.pause(AGAIN_MS);
+    while (isDue) {
+      try {
+        // Until then it may be stored late.
+        await writer.flush();
+        const records = await store.records(streamOwnerId, record.atMs, RECORDS_MAX);
+        if (records.some(({ n }) => n === record.n)) sendAll();
+        return;
+      } catch {
+        isDue = clock.now() - record.atMs < recordAgeMs && (await wheel.pause(AGAIN_MS));
+      }
+    }
+  }
   const commitAndNotify: CommitNotifier['commitAndNotify'] = async (
     ownerId,
     facts,
@@ -104,22 +127,24 @@ export function createCommitNotifier(ports: CommitAndNotifyPorts): CommitNotifie
       return { ...each, n, to };
     });
     const record = recordOf(streamOwnerId, numbered, clock.now());
+    const sendAll = (): void => {
+      for (const each of numbered)
+        for (const [userId, after] of each.to) send(streamOwnerId, userId, each, after);
+    };
     try {
       await written(writer, { ownerId, facts, fence, ...(record && { record }) });
     } catch (fault) {
       // Whether it was stored is unknown. If it was, the next notification has to name it as the one before.
       lastNotified.forget(streamOwnerId);
+      if (record && !(fault instanceof NotServed)) void sendIfStored(streamOwnerId, record, sendAll);
       throw fault;
     }
-    return () => {
-      for (const each of numbered)
-        for (const [userId, after] of each.to) send(streamOwnerId, userId, each, after);
-    };
+    return sendAll;
   };
   return {
     commitAndNotify,
     async notifyAgain(ownerId) {
-      const [first, later] = await ports.store.records(ownerId, clock.now() - ports.recordAgeMs, 2);
+      const [first, later] = await store.records(ownerId, clock.now() - recordAgeMs, 2);
       if (!first || later) return;
       // The owner of a user who has not received the one before it reads both from the database.
       for (const { filter, to, ...rest } of first.dispatches)

@@ -5,6 +5,7 @@ import {
   createCommitNotifier,
 } from '../../../../actors/cluster/delivery/commitandnotify.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
 import type { DispatchBody } from '../../../../engine/fanout/body.ts';
 import type { UserId } from '../../../../protocol/ids.ts';
 import type { Commit } from '../../../../storage/ports.ts';
@@ -14,6 +15,14 @@ function arrange(owns: boolean) {
   const origins: DispatchBody['origin'][] = [];
   const faults: Error[] = [];
   const deliver = ({ origin }: DispatchBody) => void origins.push(origin);
+  const clock = new VirtualClock();
+  const database = { isAway: false, isStored: true };
+  const pass = async (ms: number): Promise<void> => {
+    for (let passedMs = 0; passedMs < ms; passedMs += 500) {
+      clock.advance(500);
+      await new Promise(setImmediate);
+    }
+  };
   const { commitAndNotify, notifyAgain } = createCommitNotifier({
     writer: {
       depth: 0,
@@ -25,16 +34,21 @@ function arrange(owns: boolean) {
     },
     ownership: { owns: () => owns, fenceOf: () => ({ partition: 7, epoch: 3 }) } as never,
     notifier: { notifyEach: () => undefined, recipientOf: () => ({ deliver }) as never },
-    store: { records: async () => commits.flatMap(({ record }) => record ?? []) },
-    clock: new VirtualClock(),
-    recordAgeMs: 1_000,
+    store: {
+      records: async () => {
+        if (database.isAway) throw new Error('The database is away.');
+        return database.isStored ? commits.flatMap(({ record }) => record ?? []) : [];
+      },
+    },
+    ...{ clock, wheel: new TimerWheel(clock) },
+    recordAgeMs: 60_000,
   });
   const filter = { own: true, applications: [] } as const;
   const told = { userIds: ['1' as UserId], filter, t: 'RELATIONSHIP_REMOVE', d: {} } as const;
   const again = () => notifyAgain('1');
   const run = (userIds: readonly UserId[] = told.userIds) => commitAndNotify('1', [], [{ ...told, userIds }]);
   const runInPartition = (ownerId: string) => commitAndNotify(ownerId, [], [told], 'partition');
-  return { commits, origins, faults, again, run, runInPartition };
+  return { commits, origins, faults, database, pass, again, run, runInPartition };
 }
 
 it('writes nothing under the epoch of another shard, which gives the same numbers', async () => {
@@ -132,4 +146,35 @@ it('notifies in a standalone process only when the commit is durable, and not wh
   dones[1]?.(new Error('The database is away.'));
   await expect(failing).rejects.toThrow('The database is away.');
   expect(notified).toHaveLength(1);
+});
+
+it('sends notifications whose commit seemed to fail as soon as the database says that they are stored', async () => {
+  const { commits, origins, faults, database, pass, run } = arrange(true);
+  (await run())();
+  faults.push(new Error('The connection broke.'));
+  database.isAway = true;
+  await expect(run()).rejects.toThrow('broke');
+  await pass(5_000);
+  expect(origins).toHaveLength(1);
+  database.isAway = false;
+  await pass(5_000);
+  const [first, second] = commits.map(({ record }) => record?.n);
+  expect(origins.map((origin) => [origin?.n, origin?.after])).toEqual([
+    [first, 0],
+    [second, first],
+  ]);
+});
+
+it('sends nothing of a commit that the database does not have, and asks no longer than records are kept', async () => {
+  const { origins, faults, database, pass, run } = arrange(true);
+  faults.push(new Error('The connection broke.'), new Error('The connection broke.'));
+  database.isStored = false;
+  await expect(run()).rejects.toThrow('broke');
+  await pass(5_000);
+  await expect(run()).rejects.toThrow('broke');
+  database.isAway = true;
+  await pass(62_000);
+  Object.assign(database, { isAway: false, isStored: true });
+  await pass(5_000);
+  expect(origins).toEqual([]);
 });
