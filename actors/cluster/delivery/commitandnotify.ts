@@ -71,7 +71,7 @@ export const commitNotifierHere = ({
  * owners of the same id: an application and its bot.
  */
 export function createCommitNotifier(ports: CommitAndNotifyPorts): CommitNotifier {
-  const { writer, ownership, notifier, clock, wheel, store, recordAgeMs } = ports;
+  const { writer, ownership, notifier, clock, store, recordAgeMs } = ports;
   const lastNotified = lastNotifiedOf(ports);
   let lastNumber = 0;
   const send = (
@@ -83,25 +83,6 @@ export function createCommitNotifier(ports: CommitAndNotifyPorts): CommitNotifie
     const origin = { ownerId: directStream(ownerId), n, after };
     notifier.recipientOf([[userId, filter]]).deliver(new DispatchBody(t, d, clock.monotonic(), origin));
   };
-  /** The outcome of a commit is unknown: its notifications are sent if it was stored, as soon as the database says so. */
-  async function sendIfStored(
-    streamOwnerId: string,
-    record: CommandRecord,
-    sendAll: () => void,
-  ): Promise<void> {
-    let isDue = await wheel.pause(AGAIN_MS);
-    while (isDue) {
-      try {
-        // Until then it may be stored late.
-        await writer.flush();
-        const records = await store.records(streamOwnerId, record.atMs, RECORDS_MAX);
-        if (records.some(({ n }) => n === record.n)) sendAll();
-        return;
-      } catch {
-        isDue = clock.now() - record.atMs < recordAgeMs && (await wheel.pause(AGAIN_MS));
-      }
-    }
-  }
   const commitAndNotify: CommitNotifier['commitAndNotify'] = async (
     ownerId,
     facts,
@@ -136,7 +117,7 @@ export function createCommitNotifier(ports: CommitAndNotifyPorts): CommitNotifie
     } catch (fault) {
       // Whether it was stored is unknown. If it was, the next notification has to name it as the one before.
       lastNotified.forget(streamOwnerId);
-      if (record && !(fault instanceof NotServed)) void sendIfStored(streamOwnerId, record, sendAll);
+      if (record && !(fault instanceof NotServed)) void sendIfStored(ports, streamOwnerId, record, sendAll);
       throw fault;
     }
     return sendAll;
@@ -152,6 +133,27 @@ export function createCommitNotifier(ports: CommitAndNotifyPorts): CommitNotifie
           for (const userId of to.userIds) send(ownerId, userId, { ...rest, filter }, rest.n - 1);
     },
   };
+}
+
+/** The outcome of a commit is unknown: its notifications are sent if it was stored, as soon as the database says so. */
+async function sendIfStored(
+  { writer, store, clock, wheel, recordAgeMs }: CommitAndNotifyPorts,
+  streamOwnerId: string,
+  record: CommandRecord,
+  sendAll: () => void,
+): Promise<void> {
+  let isDue = await wheel.pause(AGAIN_MS);
+  while (isDue) {
+    try {
+      // Until then it may be stored late.
+      await writer.flush();
+      const records = await store.records(streamOwnerId, record.atMs, RECORDS_MAX);
+      if (records.some(({ n }) => n === record.n)) sendAll();
+      return;
+    } catch {
+      isDue = clock.now() - record.atMs < recordAgeMs && (await wheel.pause(AGAIN_MS));
+    }
+  }
 }
 
 type NumberedDispatch = Pick<DirectDispatch, 'filter' | 'd'> & { readonly t: string; readonly n: number };
