@@ -85,8 +85,8 @@ export function createActors(
     ...signing,
   });
   scope.own(() => owners.closeOwners());
-  // Sessions that end leave voice, which is stored.
-  scope.own(() => storage.writer.flush());
+  // Sessions that end leave voice, which is stored; while the database is lost, the next owner ends what they leave.
+  scope.own(() => storage.writer.flush().catch(() => undefined));
   const { users, applications } = storage;
   const identity = createIdentity({
     ...{ users, applications, routing: owners.routing, commit: owners.commit, nextId, randomBytes },
