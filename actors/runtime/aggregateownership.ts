@@ -23,12 +23,8 @@ export interface AggregateOwnership {
   }): Promise<void>;
   /** The snapshot of the previous owner, if it is fresh. */
   snapshot(id: string): Promise<object | null>;
-  /**
-   * Deletes the snapshot, which is out of date: this shard ignores it from now on, also when the deletion fails.
-   *
-   * @param written Resolves when the last write of the snapshot has ended.
-   */
-  dropSnapshot(id: string, written?: Promise<unknown>): Promise<void>;
+  /** Deletes the snapshot, which is out of date: this shard ignores it from now on, also when the deletion fails. */
+  dropSnapshot(id: string): Promise<void>;
   /** Queue in which aggregates that this shard has taken over wait to be read. */
   readonly loadQueue: LoadQueue;
   readonly stream: StreamBounds;

@@ -21,10 +21,6 @@ export class KeptStates<State> {
     return kept?.epoch === epoch ? kept.state : null;
   }
 
-  has(id: string): boolean {
-    return this.#byId.has(id);
-  }
-
   drop(id: string): void {
     this.#byId.delete(id);
   }

@@ -66,10 +66,9 @@ export function createAggregateOwnership(
       const isFresh = found && clock.now() - found.atMs <= SNAPSHOT_FRESH_MS;
       return isFresh && !outdated.has(id) ? found.data : null;
     },
-    async dropSnapshot(id, written) {
+    async dropSnapshot(id) {
       outdated.add(id);
       dropOldest(outdated, OUTDATED_MAX);
-      await written;
       await store.dropSnapshots([id]);
       outdated.delete(id);
     },

@@ -275,7 +275,7 @@ describe('the handover state between owners', () => {
         return deletion;
       },
     });
-    const dropping = aggregateOwnership.dropSnapshot('1', Promise.resolve());
+    const dropping = aggregateOwnership.dropSnapshot('1');
     await settled();
     expect([dropped, await aggregateOwnership.snapshot('1')]).toEqual([['1'], null]);
     deleted();
