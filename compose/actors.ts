@@ -1,5 +1,6 @@
 import type { VoiceListener } from '../actors/call/ports.ts';
 import { createMembership } from '../actors/cluster/delivery/membership.ts';
+import { settledCommits } from '../actors/cluster/membership/commits.ts';
 import { type Cluster, standaloneCluster } from '../actors/cluster/shard.ts';
 import type { Signing } from '../actors/runtime/aggregate.ports.ts';
 import { createSupervisor } from '../actors/runtime/supervisor.ts';
@@ -86,7 +87,7 @@ export function createActors(
   });
   scope.own(() => owners.closeOwners());
   // Sessions that end leave voice, which is stored; while the database is lost, the next owner ends what they leave.
-  scope.own(() => storage.writer.flush().catch(() => undefined));
+  scope.own(() => settledCommits(storage.writer));
   const { users, applications } = storage;
   const identity = createIdentity({
     ...{ users, applications, routing: owners.routing, commit: owners.commit, nextId, randomBytes },

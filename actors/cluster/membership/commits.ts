@@ -114,3 +114,7 @@ function change(ownership: Ownership, clock: Clock): Promise<void> {
     };
   });
 }
+
+/** Resolves when no commit is under way, also when the database is lost and their outcomes are unknown. */
+export const settledCommits = (writer: Pick<Writer, 'flush'>): Promise<void> =>
+  writer.flush().catch(() => undefined);
