@@ -97,7 +97,7 @@ SELECT g.data AS info,
   coalesce((SELECT jsonb_agg(data ORDER BY channel_id) FROM stage_instances WHERE guild_id = g.id), '[]') AS stages,
   coalesce((SELECT jsonb_agg(data ORDER BY user_id) FROM voice_states WHERE guild_id = g.id), '[]') AS voice,
   coalesce((SELECT jsonb_agg(jsonb_build_object('id', channel_id::text, 'status', status, 'startedMs', started_ms))
-    FROM voice_channels WHERE guild_id = g.id AND (status IS NOT NULL OR started_ms IS NOT NULL)), '[]') AS voice_channels,
+    FROM voice_channels WHERE guild_id = g.id), '[]') AS voice_channels,
   ${ACTIVE_THREADS} AS threads,
   ${COUNTED_EVENTS} AS events,
   coalesce((SELECT jsonb_agg(data ORDER BY id) FROM auto_moderation_rules WHERE guild_id = g.id), '[]') AS auto_moderation,

@@ -12,6 +12,7 @@ const CHANNEL_KEY = Object.keys(CHANNEL).join(', ');
 const STATUS = upsert('voice_channels', { ...CHANNEL, status: 'text' }, CHANNEL_KEY);
 const STARTED = upsert('voice_channels', { ...CHANNEL, started_ms: 'bigint' }, CHANNEL_KEY);
 const EMPTIED = remove('voice_channels', CHANNEL);
+const UNUSED = `${EMPTIED} AND t.status IS NULL AND t.started_ms IS NULL`;
 
 /** A voice state without the member, which has a table of its own. */
 function written(
@@ -29,13 +30,23 @@ export const emptied = (guildId: string, channelId: string): Statement => ({
   row: { guild_id: guildId, channel_id: channelId },
 });
 
+/** A row that has nothing any more is deleted. */
+function channelChanged(
+  sql: string,
+  guildId: string,
+  channelId: string,
+  change: object,
+): readonly Statement[] {
+  const row = { guild_id: guildId, channel_id: channelId };
+  const isUnset = Object.values(change).every((value) => value === null);
+  return [{ sql, row: { ...row, ...change } }, ...(isUnset ? [{ sql: UNUSED, row }] : [])];
+}
+
 export const voiceStatements: StatementTable<VoiceStateFacts & VoiceChannelFacts> = {
   voiceStateChanged: written,
   streamLost: written,
-  voiceStatusChanged: (guildId, { channelId, status }) => [
-    { sql: STATUS, row: { guild_id: guildId, channel_id: channelId, status } },
-  ],
-  voiceStartChanged: (guildId, { channelId, startedMs }) => [
-    { sql: STARTED, row: { guild_id: guildId, channel_id: channelId, started_ms: startedMs } },
-  ],
+  voiceStatusChanged: (guildId, { channelId, status }) =>
+    channelChanged(STATUS, guildId, channelId, { status }),
+  voiceStartChanged: (guildId, { channelId, startedMs }) =>
+    channelChanged(STARTED, guildId, channelId, { started_ms: startedMs }),
 };

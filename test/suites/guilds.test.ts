@@ -175,6 +175,10 @@ describe.each(databases())('guilds on $name', (kind) => {
       { type: 'voiceStatusChanged', channelId: lounge, status: null },
     );
     expect(await loaded()).toEqual([[], []]);
+    const rows = await fresh.driver.query(
+      'SELECT user_id FROM voice_states UNION SELECT channel_id FROM voice_channels',
+    );
+    expect(rows).toEqual([]);
   });
 
   test('rules of auto moderation are loaded with their guild, as they were last, until they are deleted', async () => {

@@ -214,6 +214,16 @@ describe.each(databases())('relationships on $name', (kind) => {
       { type: 'ringingChanged', call: answered },
     );
     expect(await privateChannels.call(CHANNEL)).toEqual(answered);
+    const streaming = (self_stream: boolean) => {
+      const voiceState = { ...first, self_stream };
+      return {
+        voiceState,
+        call: { ...answered, voiceStates: new Map(answered.voiceStates).set(A, voiceState) },
+      };
+    };
+    await commit(writer, CHANNEL, { type: 'callStateChanged', userId: A, ...streaming(true) });
+    await commit(writer, CHANNEL, { type: 'callStreamLost', ...streaming(false) });
+    expect(await privateChannels.call(CHANNEL)).toEqual(streaming(false).call);
     await commit(
       writer,
       CHANNEL,

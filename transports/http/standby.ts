@@ -1,10 +1,11 @@
-import type { us_listen_socket } from 'uWebSockets.js';
+import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { connect, createServer, isIPv4, Server, type Socket } from 'node:net';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import { portOf } from '../../protocol/addresses.ts';
+import { refusal } from '../../protocol/refusal.ts';
 import { uWS } from './uws.ts';
 
 export interface StandbyOptions {
@@ -68,7 +69,8 @@ export async function openStandby(options: StandbyOptions): Promise<Standby> {
   try {
     server = await asServer(await descriptorOf(found), options.clock);
   } finally {
-    uWS.us_listen_socket_close(held);
+    // With the connections that it has accepted meanwhile: their clients connect again.
+    held.close();
   }
   return new WaitingRoom(server, found, options);
 }
@@ -90,12 +92,16 @@ async function freePort(host: string, wanted: number): Promise<number> {
 
 type Listen = (host: string, port: number, options: number, done: (socket: us_listen_socket) => void) => void;
 
-/** Listens with SO_REUSEPORT, which Node 20 cannot set but the native library can. */
-function listenShared(host: string, port: number): Promise<us_listen_socket> {
-  const app = uWS.App();
+/** Listens with SO_REUSEPORT, which Node 20 cannot set but the native library can. Requests are answered with 503. */
+function listenShared(host: string, port: number): Promise<TemplatedApp> {
+  const { status, code, message } = refusal('SERVICE_UNAVAILABLE');
+  const app = uWS.App().any('/*', (res) => {
+    res.writeStatus(`${status} Service Unavailable`).writeHeader('Retry-After', '1');
+    res.writeHeader('Content-Type', 'application/json').end(JSON.stringify({ message, code }), true);
+  });
   return new Promise((resolve, reject) => {
     (app.listen.bind(app) as unknown as Listen)(host, port, SHARED_PORT, (socket) => {
-      if (socket) resolve(socket);
+      if (socket) resolve(app);
       else
         reject(
           new Error(`Cannot listen on ${host}:${port}: the port is in use or the address is not local.`),

@@ -111,6 +111,14 @@ describe('a search for calls', () => {
     expect(loaded).toEqual([OURS]);
   });
 
+  it('loads no channel that is about to be loaded again', async () => {
+    const { loading, loaded, pass } = arrange();
+    loading.reload(OURS);
+    loading.searchLater(100);
+    await pass(2_000);
+    expect(loaded).toEqual([OURS]);
+  });
+
   it('is one for requests that come together, and another for a later one', async () => {
     const { loading, state, pass } = arrange();
     loading.searchLater(100);

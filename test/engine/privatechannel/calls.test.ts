@@ -267,6 +267,18 @@ describe('the streams of a call', () => {
     ]);
     expect(end().types).toEqual([]);
   });
+
+  it('end for two people who stream at once', () => {
+    for (const userId of [A, B]) {
+      join(userId);
+      run('showStreaming', { userId, sessionId: `s${userId}`, live: true }, userId, { system: true });
+    }
+    expect(end().types).toEqual(['callStreamLost', 'callStreamLost']);
+    expect([...(state.call?.voiceStates.values() ?? [])].map(({ self_stream }) => self_stream)).toEqual([
+      false,
+      false,
+    ]);
+  });
 });
 
 describe('a voice member of a call', () => {

@@ -55,7 +55,43 @@ const ask = ({ port }: Standby, timeoutMs = 5000): Promise<string> =>
     socket.on('close', () => resolve(text.split('\r\n\r\n')[1] || 'closed'));
   });
 
+/** A connection that stays open for further requests, from the first moment at which the port accepts one; the answer to a request, and the end. */
+async function firstConnection(port: number): Promise<{ readonly text: string; readonly isClosed: boolean }> {
+  for (;;) {
+    const socket = connect(port, HOST);
+    const isOpen = await new Promise<boolean>((resolve) =>
+      socket.once('connect', () => resolve(true)).once('error', () => resolve(false)),
+    );
+    if (!isOpen) {
+      await delay(1);
+      continue;
+    }
+    let text = '';
+    socket
+      .on('error', () => undefined)
+      .on('data', (data) => {
+        text += data;
+      });
+    const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+    socket.write('GET /who HTTP/1.1\r\nHost: a\r\n\r\n');
+    const isClosed = await Promise.race([closed.then(() => true), delay(5_000).then(() => false)]);
+    socket.destroy();
+    return { text, isClosed };
+  }
+}
+
 describe('the port of shards', () => {
+  test('answers 503 while it is being opened, and keeps no connection of that time', async () => {
+    const { standby: other } = await arrange();
+    const { port } = other;
+    await other.close();
+    const [{ text, isClosed }] = await Promise.all([firstConnection(port), arrange({ port })]);
+    expect(text).toMatch(
+      /^HTTP\/1.1 503 [\s\S]*\r\nRetry-After: 1\r\n[\s\S]*{"message":"503: Service Unavailable","code":0}$/,
+    );
+    expect(isClosed).toBe(true);
+  });
+
   test('is served by the shards alone while one of them listens', async () => {
     const { standby, shard } = await arrange();
     expect(standby.accepts).toBe(true);
