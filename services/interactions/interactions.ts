@@ -246,7 +246,7 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions, answerAtOwner:
     },
     delivery: { guilds, sender, notify, sign: ports.sign },
     ...{ receive, answering, answerAtOwner, places, open, lookups, tokens, nextId, nowMs },
-    ...{ commit, notifyInvoker, owns: (ownerId) => ports.routing.owns(ownerId) },
+    ...{ commit, notifyInvoker },
     ...{ wheel: ports.wheel, scope: ports.scope, onFault: ports.onFault, fileBytesMax },
   });
   return { owner, answering, ephemeral, tokens, lookups };

@@ -53,8 +53,6 @@ interface OwnerPorts {
   readonly wheel: Wheel;
   /** Ends the work in the background, with its timers. */
   readonly scope: Pick<Lifetime, 'over' | 'own'>;
-  /** Whether this shard owns what has the id. */
-  readonly owns: (ownerId: string) => boolean;
   readonly nextId: () => string;
   readonly nowMs: () => number;
   readonly commit: CommitToInvoker;
@@ -237,7 +235,7 @@ export class InteractionOwner {
 
   /** Waits for the first answer until the deadline, and at least `leastMs`. */
   #watch(interaction: Interaction, leastMs = 0): void {
-    const { wheel, scope, nowMs, owns, onFault } = this.#ports;
+    const { wheel, scope, nowMs, onFault } = this.#ports;
     const { id, ownerId } = interaction;
     if (scope.over) return;
     this.#settle(interaction.id);
@@ -248,8 +246,8 @@ export class InteractionOwner {
         onFault(fault);
         // Whether it was stored is unknown: the next attempt reads what was.
         this.#ports.open.forget(interaction.id);
-        // Another owner has the deadline.
-        if (owns(ownerId)) this.#watch(interaction, AGAIN_MS);
+        // Also where another owner has the deadline by now: the interaction is over then, and nothing is written.
+        this.#watch(interaction, AGAIN_MS);
       });
     };
     const delayMs = Math.max(leastMs, answerDueMs(interaction) - nowMs() + GRACE_MS);
