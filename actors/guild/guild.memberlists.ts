@@ -130,10 +130,11 @@ export class GuildMemberLists {
 
   #show(guild: Guild, session: Recipient, request: MemberListRequest): void {
     const { audiences } = this.#ports;
-    if (audiences.sessions.get(session.sessionId) !== session) return;
     const known = this.#requests.get(session);
     if (known && known.atMs > request.atMs) return;
     this.#requests.set(session, request);
+    // The request may be faster than the subscription of the session, which shows it then.
+    if (audiences.sessions.get(session.sessionId) !== session) return;
     const named = request.memberIds ?? [];
     // A client that scrolls sends the same members again and again.
     if (!isSame(known?.memberIds ?? [], named)) {

@@ -161,17 +161,22 @@ export class SimLinks implements Links {
         return;
       }
       peer.open.add(fail);
+      let isFault = false;
       const answer = (bytes: Buffer) =>
         settle(() => {
           try {
             resolve(this.#codec.unpackAnswer(payloadOf(bytes)));
           } catch (fault) {
+            isFault = true;
             reject(fault);
           }
         });
       this.#carry(peer, packed, answer);
       if (context.commandKey !== null && world.chance(weather.doubles))
-        world.after(world.between(0, 500), () => this.#carry(peer, packed, () => undefined));
+        world.after(world.between(0, 500), () => {
+          // A caller sends a command again under its key only while it has no answer.
+          if (!isFault) this.#carry(peer, packed, () => undefined);
+        });
     });
   }
 

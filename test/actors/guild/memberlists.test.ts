@@ -282,6 +282,17 @@ describe('an update of a member list', () => {
     expect(sent).toEqual([]);
   });
 
+  it('answers a request that is faster than the subscription of its session', () => {
+    const { lists, run, request, sent, guild } = arrange();
+    const early = Object.assign(new RecordingSession('s24', '22'), { largeThreshold: 1 });
+    run(lists.show(early, request({ 30: all })));
+    expect(early.received).toEqual([]);
+    guild.audiences.add(early);
+    lists.arrived(early, null);
+    for (const work of sent.splice(0)) run(work);
+    expect(early.received.map(({ t }) => t)).toContain('GUILD_MEMBER_LIST_UPDATE');
+  });
+
   it('comes with the presence of a named member once, until the names change or the session subscribes again', () => {
     const { show, present, session, lists, sent, run } = arrange();
     present('22', 'online');

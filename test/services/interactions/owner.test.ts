@@ -29,7 +29,7 @@ function arrange(stored: Interaction) {
   const database = { row: stored };
   const log: string[] = [];
   const timers: (() => void)[] = [];
-  const hooks = { onCommit: () => {}, onRead: () => {}, owns: true };
+  const hooks = { onCommit: () => {}, onRead: () => {} };
   const faults: Error[] = [];
   const nowMs = () => CREATED_MS + 100;
   const get = async () => {
@@ -51,7 +51,6 @@ function arrange(stored: Interaction) {
     answered: (interaction: Interaction) => owner.answered(interaction),
   } as never);
   const owner: InteractionOwner = new InteractionOwner({
-    owns: () => hooks.owns,
     ...{ open, places, answering, nowMs, scope: { over: false, own: () => undefined } },
     wheel: {
       add: (run: () => void) => {
@@ -126,7 +125,7 @@ describe('an interaction whose end cannot be stored', () => {
     await new Promise(setImmediate);
   };
 
-  it('fails at the next attempt, unless another shard owns it by then', async () => {
+  it('fails at the next attempt, unless another shard has ended it by then', async () => {
     const here = arrange(WAITING);
     await here.owner.adopt(WAITING);
     here.faults.push(new Error('The database is gone.'));
@@ -141,9 +140,11 @@ describe('an interaction whose end cannot be stored', () => {
     const moved = arrange(WAITING);
     await moved.owner.adopt(WAITING);
     moved.faults.push(new NotServed('Another shard owns it.'));
-    moved.hooks.owns = false;
     await due(moved);
-    expect(moved.timers).toEqual([]);
+    expect([moved.log.splice(0).length, moved.timers.length]).toEqual([1, 1]);
+    moved.database.row = { ...WAITING, state: { kind: 'failed' } };
+    await due(moved);
+    expect([moved.log, moved.timers]).toEqual([[], []]);
   });
 
   it('is shown as answered although only its message could be stored', async () => {
