@@ -80,7 +80,8 @@ export async function openStandby(options: StandbyOptions): Promise<Standby> {
  * listener first also because the native library cannot share a port that the system picked.
  */
 async function freePort(host: string, wanted: number): Promise<number> {
-  const probe = createServer().listen(wanted, host);
+  // A connection to it would keep it from closing.
+  const probe = createServer((socket) => socket.destroy()).listen(wanted, host);
   await once(probe, 'listening').catch((cause: Error) => {
     throw new Error(`Cannot listen on ${host}:${wanted}: ${cause.message}`, { cause });
   });

@@ -55,7 +55,7 @@ const ask = ({ port }: Standby, timeoutMs = 5000): Promise<string> =>
     socket.on('close', () => resolve(text.split('\r\n\r\n')[1] || 'closed'));
   });
 
-/** A connection that stays open for further requests, from the first moment at which the port accepts one; the answer to a request, and the end. */
+/** Connections that stay open for further requests, from the first moment at which the port accepts one, until a request is answered. */
 async function firstConnection(port: number): Promise<{ readonly text: string; readonly isClosed: boolean }> {
   for (;;) {
     const socket = connect(port, HOST);
@@ -76,7 +76,8 @@ async function firstConnection(port: number): Promise<{ readonly text: string; r
     socket.write('GET /who HTTP/1.1\r\nHost: a\r\n\r\n');
     const isClosed = await Promise.race([closed.then(() => true), delay(5_000).then(() => false)]);
     socket.destroy();
-    return { text, isClosed };
+    // Before the port is shared, connections are closed at once.
+    if (text !== '' || !isClosed) return { text, isClosed };
   }
 }
 
