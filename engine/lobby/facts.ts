@@ -63,7 +63,7 @@ export type LobbyFacts = {
     readonly sessions: readonly SessionRef[];
     /** These sessions have not received the lobby yet. */
     readonly announce: boolean;
-    /** They received it before their member was shown as connected. */
+    /** They received it before, with their user shown as not connected. */
     readonly areEarly: boolean;
   };
   /** These sessions were sent the lobby again. */

@@ -26,7 +26,7 @@ type SessionCommands = {
       readonly areBack?: boolean;
       /** The sessions are sent the lobby although they are attached: they have missed a part of its state. */
       readonly again?: boolean;
-      /** The sessions were sent the lobby before it knew them, so that its member is shown without a connection. */
+      /** The sessions received the lobby before they were attached, so that it shows their user as not connected. */
       readonly areEarly?: boolean;
     };
     value: object | null;

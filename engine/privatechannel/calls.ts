@@ -31,7 +31,7 @@ export interface PrivateCall {
   readonly ringUntilMs: number;
   /** Every user who has been in it, in the order of their first joining. */
   readonly participantIds: readonly UserId[];
-  /** Users in the call now, of whom the last one ends it. */
+  /** Users in the call now. The call ends when the last one leaves. */
   readonly voiceStates: ReadonlyMap<UserId, GatewayVoiceState>;
 }
 

@@ -57,7 +57,8 @@ interface AttachedSession {
 
 /**
  * Whether attached sessions are sent the lobby. `ifMissed`: if they may have missed dispatches of it. `again`: also those that were
- * attached before. `early`: they are, with the join, and their own connection follows.
+ * attached before. `early`: they received it with the join, and receive
+ * that their user is connected.
  */
 type Announce = 'yes' | 'ifMissed' | 'again' | 'early' | 'no';
 

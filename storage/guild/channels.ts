@@ -1,10 +1,8 @@
 import { ChannelType } from 'discord-api-types/v10';
 import type { ChannelFacts } from '../../engine/guild/facts.ts';
 import type { GuildChannel } from '../../engine/guild/guild.ts';
-import { VOICE_LIKE } from '../../protocol/channeltypes.ts';
 import { isoTimestamp } from '../../protocol/timestamps.ts';
 import { rows, type Statement, type StatementTable, upsert } from '../database/statement.ts';
-import { emptied } from './voice.ts';
 
 const WRITE = upsert('channels', { guild_id: 'bigint', id: 'bigint', data: 'jsonb' }, 'guild_id, id');
 const WRITE_DIRECTORY = upsert(
@@ -80,8 +78,5 @@ export const channelCreated = (
 export const channelStatements: StatementTable<ChannelFacts> = {
   channelCreated,
   channelUpdated: (guildId, { channel }) => [written(guildId, channel)],
-  channelDeleted: (guildId, { channel }) => [
-    { sql: DELETE, row: { guild_id: guildId, id: channel.id } },
-    ...(VOICE_LIKE.has(channel.type) ? [emptied(guildId, channel.id)] : []),
-  ],
+  channelDeleted: (guildId, { channel }) => [{ sql: DELETE, row: { guild_id: guildId, id: channel.id } }],
 };

@@ -11,8 +11,7 @@ const CHANNEL = { guild_id: 'bigint', channel_id: 'bigint' };
 const CHANNEL_KEY = Object.keys(CHANNEL).join(', ');
 const STATUS = upsert('voice_channels', { ...CHANNEL, status: 'text' }, CHANNEL_KEY);
 const STARTED = upsert('voice_channels', { ...CHANNEL, started_ms: 'bigint' }, CHANNEL_KEY);
-const EMPTIED = remove('voice_channels', CHANNEL);
-const UNUSED = `${EMPTIED} AND t.status IS NULL AND t.started_ms IS NULL`;
+const UNUSED = `${remove('voice_channels', CHANNEL)} AND t.status IS NULL AND t.started_ms IS NULL`;
 
 /** A voice state without the member, which has a table of its own. */
 function written(
@@ -25,12 +24,7 @@ function written(
   return [{ sql: ENTER, row: { ...key, data } }];
 }
 
-export const emptied = (guildId: string, channelId: string): Statement => ({
-  sql: EMPTIED,
-  row: { guild_id: guildId, channel_id: channelId },
-});
-
-/** A row that has nothing any more is deleted. */
+/** The row of a voice channel is deleted when it has neither a status nor a start, as before the channel is deleted. */
 function channelChanged(
   sql: string,
   guildId: string,

@@ -220,7 +220,7 @@ describe('a call', () => {
     await until(() => names(ben).includes('CALL_DELETE'), 'the end');
   });
 
-  it('survives its actor: its members are sent nothing, and the next one continues it', async () => {
+  it('survives its actor: its members receive nothing, and the voice server keeps it for the next one', async () => {
     ann.session.ask({ name: 'voiceState', input: request() });
     await until(() => names(ben).includes('VOICE_STATE_UPDATE'), 'the call');
     instance.registries.privateChannel.drain();

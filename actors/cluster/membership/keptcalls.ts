@@ -17,5 +17,5 @@ export function keepCalls({ ownership, loading }: CallKeepingPorts): void {
   });
 }
 
-/** Continues, or ends, the calls of the last process. Not in the turn of the start, before the server is composed. */
+/** Continues, or ends, the calls that the last process left. The search waits until the server is composed. */
 export const keepCallsHere = ({ loading }: CallKeepingPorts): void => loading.searchLater(GATHER_MS);

@@ -69,7 +69,7 @@ describe('voice that the next owner continues', () => {
   };
   const live = { status: 'away', startedMs: NOW_MS };
 
-  it('has the members that the next owner has read', () => {
+  it('shows members as the next owner has read them', () => {
     const guild = guildOf();
     const renamed = { ...fullMember(ANN), nick: 'new' };
     guild.members.set(ANN as never, renamed);
@@ -78,7 +78,7 @@ describe('voice that the next owner continues', () => {
     expect([...guild.liveVoice]).toEqual([[LOUNGE, live]]);
   });
 
-  it('has nobody who is no member, and no channel that was deleted', () => {
+  it('leaves out users who are no members, and deleted channels', () => {
     const guild = guildOf();
     const [stranger, elsewhere] = [
       { ...state, user_id: '11' as UserId },

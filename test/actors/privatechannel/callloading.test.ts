@@ -47,7 +47,7 @@ function arrange() {
 }
 
 describe('a channel whose actor failed in a call', () => {
-  it('is loaded half a second later, again and again until that succeeds', async () => {
+  it('is loaded after half a second, and again until a load succeeds', async () => {
     const { loading, loaded, state, pass } = arrange();
     state.isAway = true;
     loading.reload(OURS);

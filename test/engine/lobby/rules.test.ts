@@ -324,7 +324,7 @@ describe('being connected', () => {
     expect([...state.sessions.keys()]).toEqual(['s12', 'other', 'known', 'new']);
   });
 
-  test('is dispatched to the member as well whose sessions were sent the lobby before it knew them', () => {
+  test('is also dispatched to sessions of the member that received the lobby before they were attached', () => {
     const state = lobbyWith([member('11'), member('12')], {}, [session('12')]);
     const early = (sessionId: string) =>
       run(
