@@ -8,6 +8,7 @@ import { isE2eeRequired, rulesMsOf } from '../config/choices.ts';
 import { openDaveDelivery } from '../media/dave/group.ts';
 import type { MediaPlane } from '../media/plane.ts';
 import { isInForce } from '../protocol/dates.ts';
+import { createRepeating } from '../services/repeating.ts';
 import { createCallOwner } from '../services/voice/callowner.ts';
 import type { PlacePorts, VoicePlaces } from '../services/voice/places.ts';
 import { askInOwnTurn, ownedIds, showingStreams, streamsThenCalls } from '../services/voice/streams.ts';
@@ -37,7 +38,7 @@ export function createCalls(
   endpoint: () => string | null,
 ) {
   const streams: Streams = streamsOf(ports, () => calls);
-  const calls: Calls = callsOf(ports, streams, plane, endpoint);
+  const calls: Calls = callsOf(ports, () => calls, streams, plane, endpoint);
   return {
     calls,
     streams,
@@ -69,11 +70,13 @@ function streamsOf(ports: CallPorts, calls: () => Calls): Streams {
 
 function callsOf(
   ports: CallPorts,
+  calls: () => Calls,
   streams: Streams,
   plane: () => Pick<MediaPlane, 'open'> | null,
   endpoint: () => string | null,
 ): Calls {
   const { config, clock, wheel, randomBytes, onFault } = ports;
+  const { repeat } = createRepeating({ wheel, scope: ports.lifetime, onFault });
   return new Calls({
     settings: {
       callsMax: config.calls_max,
@@ -91,7 +94,11 @@ function callsOf(
     wheel,
     nowMs: () => clock.monotonic(),
     randomBytes,
-    owner: createCallOwner({ ...ports, ...ports.features, streams, endpoint }),
+    owner: createCallOwner({
+      ...{ ...ports, ...ports.features, streams, endpoint, repeat },
+      hasMember: ({ serverId, userId, sessionId }) =>
+        calls().voiceMemberOf(serverId, userId)?.sessionId === sessionId,
+    }),
     onFault: (error) => onFault(error, 'call'),
     onUnencrypted: ({ userId, serverId }) => ports.logger.warn({ userId, serverId }, UNENCRYPTED),
   });

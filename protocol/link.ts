@@ -452,7 +452,7 @@ const LINK = {
   'lobbyLinks.named': once('guild', [guildId, channelId], nullable(lobbyId)),
   'lobbySessions.joined': tells('user', [userId, lobbyId, applicationId, optional(flag)]),
   'lobbySessions.left': tells('user', [userId, lobbyId, list(text), optional(flag)]),
-  'lobbySessions.lost': tells('user', [userId, lobbyId, list(text), optional(flag)]),
+  'lobbySessions.lost': tells('user', [userId, lobbyId, list(text)]),
   'lobbySessions.back': tells('user', [userId, lobbyId]),
   'lobbySessions.invited': tells('user', [userId, voiceMember, text, nullable(text)]),
   'lobbySessions.detach': repeatable('lobby', [lobbyId, userId, text], nothing),

@@ -27,8 +27,8 @@ export interface LobbyListener {
   /** Ends at this time unless a user joins, Unix milliseconds. */
   idle(atMs: number): void;
   deleted(lobbyId: ChannelId, link: LobbyLink | null): void;
-  /** The actor ended with these sessions attached: its successor takes them over. Those in voice have left it, unless they stay `inVoice`. */
-  lost(lobbyId: ChannelId, sessions: readonly SessionRef[], inVoice: boolean): void;
+  /** The actor ended with these sessions attached: its successor takes them over. */
+  lost(lobbyId: ChannelId, sessions: readonly SessionRef[]): void;
   /** The lobby is in memory, for the first time or once more; `lost` were the sessions when its actor failed. */
   loaded?(lobbyId: ChannelId, lost: readonly SessionRef[]): void;
 }

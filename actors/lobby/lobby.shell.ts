@@ -109,6 +109,8 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   #isFresh = false;
   /** The next change that depends on time alone, Unix milliseconds. */
   #due: { readonly atMs: number; readonly timer: Timer } | null = null;
+  /** Runs when members in voice have had time to attach their sessions again. */
+  #strandedCheck: Timer | null = null;
   /** Whether the listener for voice has a call. The state may be ahead: its last facts may never become durable. */
   #isCallRunning = false;
 
@@ -148,6 +150,18 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     this.#play(state);
     this.#ports.listener.loaded?.(this.id, this.#kept());
     this.#ports.kept.drop(this.id);
+    if (state.voiceStates.size > 0)
+      this.#strandedCheck = this.#ports.wheel.add(() => this.#dropStranded(state), this.epoch ? NEW_MS : 0);
+  }
+
+  /** Members in voice whose sessions were not attached again leave the call. */
+  #dropStranded({ voiceStates, sessions }: LobbyState): void {
+    for (const [userId, { session_id: sessionId }] of voiceStates)
+      if (!sessions.has(sessionId))
+        this.#send({
+          type: 'work',
+          work: this.command('dropVoice', { userId, sessionId }, SYSTEM, ignore, ignore),
+        });
   }
 
   /** Starts the game that the lobby's settings name, and ends a game that they no longer name. */
@@ -244,10 +258,13 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   protected async fetch(): Promise<LobbyState | null> {
     const fresh = this.#ports.fresh.take(this.id);
     this.#isFresh = fresh !== null;
-    const loaded = fresh ? { lobby: fresh, members: [] } : await this.#ports.lobbies.load(this.id);
+    const loaded = fresh
+      ? { lobby: fresh, members: [], voiceStates: [] }
+      : await this.#ports.lobbies.load(this.id);
     if (!loaded) return null;
     const state = { ...newLobbyState(loaded.lobby), messages: new Window<MessageId, LobbyMessage | null>() };
     for (const member of loaded.members) state.members.set(member.user.id, member);
+    for (const voiceState of loaded.voiceStates) state.voiceStates.set(voiceState.user_id, voiceState);
     // On shards the actor addresses its members until their sessions are attached.
     if (this.epoch === null)
       for (const session of this.#kept()) state.sessions.set(session.sessionId, session);
@@ -383,9 +400,9 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   }
 
   /** Only this actor knows the lobby's sessions and call. */
-  protected occupied({ sessions }: LobbyState): boolean {
+  protected occupied({ sessions, voiceStates }: LobbyState): boolean {
     // The state of a game exists only in memory.
-    return sessions.size > 0 || this.#game?.over === false;
+    return sessions.size > 0 || voiceStates.size > 0 || this.#game?.over === false;
   }
 
   /** Users have other owners, who may not know which of the users' sessions ended meanwhile. */
@@ -397,9 +414,9 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   /** The game and the call end with the actor; attached sessions are passed to its successor. */
   protected ended(state: LobbyState, ending: Ending): void {
     this.#due?.timer.cancel();
+    this.#strandedCheck?.cancel();
     this.#game?.close('stopped');
     if (ending === 'deleted') return;
-    // Sessions report their voice states to the next owner, or to this one again.
     const because = ending === 'moved' || ending === 'interrupted' ? ending : undefined;
     if (state.voiceStates.size > 0 || this.#isCallRunning)
       this.#ports.voiceListener().ended(this.id, because && 'lobby', because);
@@ -407,7 +424,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     const sessions = [...state.sessions.values()];
     if (sessions.length === 0) return;
     if (ending === 'interrupted') this.#ports.kept.keep(this.id, epochNumber(this.epoch), sessions);
-    this.#ports.listener.lost(this.id, sessions, ending === 'interrupted');
+    this.#ports.listener.lost(this.id, sessions);
   }
 }
 

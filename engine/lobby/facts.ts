@@ -57,6 +57,12 @@ export type LobbyFacts = {
   /** The lobby's current entry in search. */
   lobbyListed: { readonly listing: Listing };
   lobbyUnlisted: { readonly lobbyId: ChannelId };
+  /** `turn`: whether the user joined or left the call with this change. */
+  lobbyVoiceChanged: {
+    readonly userId: UserId;
+    readonly voiceState: LobbyVoiceState;
+    readonly turn: 'joined' | 'left' | null;
+  };
   /** The facts from here on are never stored. */
   lobbySessionsAttached: {
     readonly userId: UserId;
@@ -73,12 +79,6 @@ export type LobbyFacts = {
   lobbyHostAway: { readonly sinceMs: number | null };
   lobbyReadyChanged: { readonly check: ReadyCheck };
   lobbySessionDetached: { readonly userId: UserId; readonly sessionId: string };
-  /** `turn`: whether the user joined or left the call with this change. */
-  lobbyVoiceChanged: {
-    readonly userId: UserId;
-    readonly voiceState: LobbyVoiceState;
-    readonly turn: 'joined' | 'left' | null;
-  };
   /** The session requests the address of its call again. */
   lobbyVoiceRepeated: { readonly userId: UserId };
   /** The lobby is that of a match, whose players have all joined. */

@@ -6,7 +6,7 @@ import { idleAtMs, type LobbyState, settled } from './lobby.ts';
 import { deletion } from './members.ts';
 import { attach, connectionDispatches, enter, gatewayLobby, memberUpdate } from './objects.ts';
 import type { LobbyOutcomeFact, LobbyTopic } from './topic.ts';
-import { leavingVoice } from './voice.ts';
+import { leavingWith } from './voice.ts';
 
 /** Longer than it takes until a shard that was lost is known to be, and its users have other owners. */
 const UNRECORDED_MS = 30_000;
@@ -83,12 +83,9 @@ export const sessions: LobbyTopic<
     detachSession: {
       server: true,
       decide: (state, { userId, sessionId }, _by) => {
-        if (!state.sessions.has(sessionId)) return accepted(null);
-        const inCall = state.voiceStates.get(userId)?.session_id === sessionId;
-        return accepted(null, [
-          ...(inCall ? leavingVoice(state, userId) : []),
-          { type: 'lobbySessionDetached', userId, sessionId },
-        ]);
+        const left = leavingWith(state, userId, sessionId);
+        if (!state.sessions.has(sessionId)) return accepted(null, left);
+        return accepted(null, [...left, { type: 'lobbySessionDetached', userId, sessionId }]);
       },
     },
     changeUser: {

@@ -14,11 +14,8 @@ type VoiceCommands = {
     /** The resulting state. */
     value: LobbyVoiceState;
   };
-  /**
-   * Removes the session from the call; does nothing when another session of the caller is in the call. `wasIn`: it was in the call a
-   * moment ago, perhaps at an earlier owner, whose dispatch about the leave may be lost.
-   */
-  leaveVoice: { input: { readonly sessionId: string; readonly wasIn?: boolean }; value: null };
+  /** Removes the session from the call; does nothing when another session of the caller is in the call. */
+  leaveVoice: { input: { readonly sessionId: string }; value: null };
   /** Requests the call's address again. */
   repeatVoice: { input: { readonly sessionId: string }; value: null };
   /** For the calls: the user's connection is lost. Does nothing when another session has taken over. */
@@ -27,20 +24,12 @@ type VoiceCommands = {
 
 export const leavingVoice = ({ voiceStates }: LobbyState, userId: UserId): LobbyOutcomeFact[] => {
   const state = voiceStates.get(userId);
-  return state ? [leaveOf(state)] : [];
+  if (!state) return [];
+  return [{ type: 'lobbyVoiceChanged', userId, voiceState: { ...state, channel_id: null }, turn: 'left' }];
 };
 
-const leaveOf = (state: LobbyVoiceState): LobbyOutcomeFact => ({
-  ...{ type: 'lobbyVoiceChanged', userId: state.user_id, turn: 'left' },
-  voiceState: { ...state, channel_id: null },
-});
-
-const quiet = (sessionId: string): VoiceWish => ({
-  ...{ sessionId, selfMute: false, selfDeaf: false, selfVideo: false },
-});
-
 /** The leave, if this session is in the call. */
-const leavingWith = (state: LobbyState, userId: UserId, sessionId: string): LobbyOutcomeFact[] =>
+export const leavingWith = (state: LobbyState, userId: UserId, sessionId: string): LobbyOutcomeFact[] =>
   state.voiceStates.get(userId)?.session_id === sessionId ? leavingVoice(state, userId) : [];
 
 export const voice: LobbyTopic<VoiceCommands, 'lobbyVoiceChanged' | 'lobbyVoiceRepeated'> = {
@@ -61,18 +50,7 @@ export const voice: LobbyTopic<VoiceCommands, 'lobbyVoiceChanged' | 'lobbyVoiceR
       },
     },
     leaveVoice: {
-      decide: (state, { sessionId, wasIn }, { userId }) =>
-        accepted(
-          null,
-          wasIn && state.members.has(userId) && !state.voiceStates.has(userId)
-            ? [
-                leaveOf({
-                  ...ownVoiceState(state.lobby.id, userId, quiet(sessionId)),
-                  lobby_id: state.lobby.id,
-                }),
-              ]
-            : leavingWith(state, userId, sessionId),
-        ),
+      decide: (state, { sessionId }, { userId }) => accepted(null, leavingWith(state, userId, sessionId)),
     },
     repeatVoice: {
       decide: (state, { sessionId }, by) => {
@@ -88,7 +66,6 @@ export const voice: LobbyTopic<VoiceCommands, 'lobbyVoiceChanged' | 'lobbyVoiceR
   },
   facts: {
     lobbyVoiceChanged: {
-      durable: false,
       apply: (state, { userId, voiceState }) => {
         if (voiceState.channel_id === null) state.voiceStates.delete(userId);
         else state.voiceStates.set(userId, voiceState);

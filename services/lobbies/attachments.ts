@@ -14,8 +14,8 @@ import { LIMITS } from '../../protocol/limits.ts';
 import type { LobbyVoiceRequest } from '../../protocol/link.sessions.ts';
 import type { LobbyStore } from '../../storage/lobby/port.ts';
 import type { Writer } from '../../storage/ports.ts';
+import { type Repeat, served } from '../repeating.ts';
 import type { LobbyOperations } from './ports.ts';
-import { type Repeat, served } from './repeating.ts';
 import { VoiceReports, type VoiceRequest } from './voicereports.ts';
 
 interface AttachmentPorts {
@@ -40,8 +40,6 @@ export type DetachSession = (id: ChannelId, userId: UserId, sessionId: string) =
 
 /** For this long after a user moved here, homes may still reopen sessions of the user. */
 const REOPENING_MS = 10_000;
-/** How long the next owner of a lobby sends its members a leave that an earlier one has sent, which may be lost. */
-const LEFT_MS = 60_000;
 
 /** An open session and the lobbies that count it as connected or are about to. */
 interface AttachedSession {
@@ -51,8 +49,6 @@ interface AttachedSession {
   voice: ReadonlyMap<ChannelId, VoiceRequest> | null;
   /** The address of each call that it was sent last; null before the first. */
   addresses: Map<ChannelId, string> | null;
-  /** When it left calls, monotonic milliseconds; null before the first. */
-  leftMs: Map<ChannelId, number> | null;
 }
 
 /**
@@ -107,9 +103,7 @@ export class Attachments {
         const attached = this.#byId.get(sessionId);
         if (!attached || attached.session.over || !attached.lobbies.has(lobbyId)) return null;
         const authority = authorityOf(attached.session.principal);
-        const leftMs = attached.leftMs?.get(lobbyId) ?? Number.NEGATIVE_INFINITY;
-        const wasIn = this.#ports.clock.monotonic() - leftMs < LEFT_MS;
-        return { authority, voice: attached.voice?.get(lobbyId) ?? null, wasIn };
+        return { authority, voice: attached.voice?.get(lobbyId) ?? null };
       },
     });
     const { ask, tell } = ports.routing;
@@ -138,16 +132,12 @@ export class Attachments {
           for (const sessionId of sessionIds) {
             const attached = this.#byId.get(sessionId);
             if (attached) leaveVoice(attached, lobbyId);
-            if (isMember) continue;
-            attached?.lobbies.delete(lobbyId);
-            attached?.leftMs?.delete(lobbyId);
+            if (!isMember) attached?.lobbies.delete(lobbyId);
           }
         },
       ),
-      lost: tell(
-        'lobbySessions.lost',
-        (_userId: UserId, lobbyId: ChannelId, sessionIds: readonly string[], inVoice?: boolean) =>
-          this.#lost(lobbyId, sessionIds, inVoice ?? false),
+      lost: tell('lobbySessions.lost', (_userId: UserId, lobbyId: ChannelId, sessionIds: readonly string[]) =>
+        this.#lost(lobbyId, sessionIds),
       ),
       /** The lobby is in memory again: the user's sessions need not wait until they try again. */
       back: tell('lobbySessions.back', (_userId: UserId, lobbyId: ChannelId) => ports.wake(lobbyId)),
@@ -194,7 +184,7 @@ export class Attachments {
     const before = this.#byId.get(session.sessionId);
     if (before) this.#forget(before);
     const { lobbies, voice } = before ?? { lobbies: new Set(), voice: isBack ? null : new Map() };
-    const attached: AttachedSession = { session, lobbies, voice, addresses: null, leftMs: null };
+    const attached: AttachedSession = { session, lobbies, voice, addresses: null };
     const key = keyOf(applicationId, session.userId);
     this.#byId.set(session.sessionId, attached);
     this.#byUser.set(key, (this.#byUser.get(key) ?? new Set()).add(attached));
@@ -256,9 +246,8 @@ export class Attachments {
   #attachAgain(id: ChannelId, attached: AttachedSession, announce: Announce): void {
     this.#ports.repeat(id, async () => {
       await this.#attach(id, [attached], announce);
-      // The next owner of the lobby may not know that the session left its call.
-      if (attached.voice?.has(id) || attached.addresses !== null || attached.leftMs !== null)
-        this.#voiceReports.report(id, attached.session.sessionId);
+      // The session needs the call's address at the next owner of the lobby.
+      if (attached.voice?.has(id)) this.#voiceReports.report(id, attached.session.sessionId);
     });
   }
 
@@ -340,12 +329,10 @@ export class Attachments {
 
   /**
    * The actor of a lobby ended, and its successor has no sessions. Retries until it is back and sends the lobby again:
-   * its call is over, unless they stay `inVoice`, and uncommitted changes were never dispatched. Deferred, because the actor is
-   * still ending.
+   * uncommitted changes were never dispatched. Deferred, because the actor is still ending.
    */
-  #lost(lobbyId: ChannelId, sessionIds: readonly string[], inVoice: boolean): void {
+  #lost(lobbyId: ChannelId, sessionIds: readonly string[]): void {
     const back = sessionIds.flatMap((sessionId) => this.#byId.get(sessionId) ?? []);
-    if (!inVoice) for (const attached of back) leaveVoice(attached, lobbyId);
     queueMicrotask(() => {
       for (const attached of back) this.#attachAgain(lobbyId, attached, 'yes');
     });
@@ -391,13 +378,9 @@ export class Attachments {
   voiceStates(session: LiveSession, wanted: readonly LobbyVoiceRequest[]): void {
     const attached = this.#byId.get(session.sessionId);
     if (!attached) return;
-    const nowMs = this.#ports.clock.monotonic();
     const here = wanted.filter(({ lobbyId }) => attached.lobbies.has(lobbyId));
     const byId = new Map(here.slice(0, LIMITS.lobbies_per_user_max).map((each) => [each.lobbyId, each]));
     const left = [...(attached.voice?.keys() ?? attached.lobbies)].filter((id) => !byId.has(id));
-    // A session from another owner has used voice: it may have left a call just before.
-    for (const id of left) attached.leftMs = (attached.leftMs ?? new Map()).set(id, nowMs);
-    for (const id of byId.keys()) attached.leftMs?.delete(id);
     attached.voice = new Map([...byId].map(([id, { lobbyId: _, ...wish }]) => [id, wish] as const));
     for (const id of [...left, ...byId.keys()]) this.#voiceReports.report(id, session.sessionId);
     for (const id of attached.addresses?.keys() ?? []) if (!byId.has(id)) attached.addresses?.delete(id);

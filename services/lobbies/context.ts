@@ -27,11 +27,11 @@ import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { LobbyChange } from '../../protocol/schemas/lobbyfields.ts';
 import type { Storage, StoredFact } from '../../storage/ports.ts';
 import type { ChannelDirectory } from '../channels/channels.ts';
+import type { Repeat } from '../repeating.ts';
 import type { Attachments } from './attachments.ts';
 import type { Deadlines } from './deadlines.ts';
 import type { Links } from './links.ts';
 import type { LobbyOperations } from './ports.ts';
-import type { Repeat } from './repeating.ts';
 import type { LobbySecrets } from './secrets.ts';
 
 export interface LobbiesPorts {

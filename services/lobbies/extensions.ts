@@ -4,9 +4,9 @@ import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { MemberDraft } from '../../engine/lobby/members.ts';
 import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
 import type { LobbyChange, SettingsChange } from '../../protocol/schemas/lobbyfields.ts';
+import { served } from '../repeating.ts';
 import { applicationOf, createEmptyLobby, type LobbyContext, personsOf } from './context.ts';
 import type { LobbyExtensions } from './extensions.ports.ts';
-import { served } from './repeating.ts';
 
 /** Operations on lobbies that the platform does not have. */
 export function extensionOperations(context: LobbyContext): LobbyExtensions {

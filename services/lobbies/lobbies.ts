@@ -12,6 +12,7 @@ import type { APIUser } from '../../protocol/objects.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Mergeable } from '../players/ports.ts';
 import { createReadCache } from '../readcache.ts';
+import { createRepeating, served } from '../repeating.ts';
 import { Attachments, type DetachSession } from './attachments.ts';
 import {
   applicationOf,
@@ -29,7 +30,6 @@ import { Deadlines } from './deadlines.ts';
 import { extensionOperations } from './extensions.ts';
 import { Links } from './links.ts';
 import type { Lobbies, LobbyOperations, MemberEntry } from './ports.ts';
-import { createRepeating, served } from './repeating.ts';
 import { LobbySecrets } from './secrets.ts';
 import { Sweep } from './sweep.ts';
 
@@ -117,7 +117,7 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
       attachments.tell.invited(voiceMember.userId, voiceMember, token, endpoint),
     drop: ({ callId, userId, sessionId }) => {
       attachments.tell.left(userId, callId, [sessionId], true);
-      call(callId, 'dropVoice', { userId, sessionId }, SYSTEM).catch(fault);
+      return call(callId, 'dropVoice', { userId, sessionId }, SYSTEM);
     },
     userChanged: (user) => void changeUser(context, user).catch(fault),
     channelNews: (news) => links.news(news),
@@ -169,9 +169,8 @@ const listenerOf = (
     secrets.forget(id);
     if (link) links.deleted(id, link);
   },
-  lost(id, sessions, inVoice) {
-    for (const [userId, sessionIds] of byUser(sessions))
-      attachments.tell.lost(userId, id, sessionIds, inVoice);
+  lost(id, sessions) {
+    for (const [userId, sessionIds] of byUser(sessions)) attachments.tell.lost(userId, id, sessionIds);
   },
   loaded(id, lost) {
     wake(id);

@@ -92,7 +92,7 @@ export interface Lobbies extends LobbyOperations, Mergeable {
   /** Sends the voice server to the session of a voice member. `endpoint` is null while calls are not served. */
   invited(voiceMember: VoiceMember, token: string, endpoint: string | null): void;
   /** A call lost a user for good. */
-  drop(voiceMember: Pick<VoiceMember, 'callId' | 'userId' | 'sessionId'>): void;
+  drop(voiceMember: Pick<VoiceMember, 'callId' | 'userId' | 'sessionId'>): Promise<Reply<null>>;
   /** A changed account is durable: resident lobbies update it. */
   userChanged(user: APIUser): void;
   /** News of a linked channel, after they are durable. Never throws. */

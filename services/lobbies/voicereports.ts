@@ -1,8 +1,8 @@
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
 import type { LobbyVoiceRequest } from '../../protocol/link.sessions.ts';
+import { type Repeat, served } from '../repeating.ts';
 import type { LobbyOperations } from './ports.ts';
-import { type Repeat, served } from './repeating.ts';
 
 export type VoiceRequest = Omit<LobbyVoiceRequest, 'lobbyId'>;
 
@@ -10,8 +10,6 @@ export type VoiceRequest = Omit<LobbyVoiceRequest, 'lobbyId'>;
 interface VoiceWish {
   readonly authority: Authority;
   readonly voice: VoiceRequest | null;
-  /** Whether it left the call a moment ago. */
-  readonly wasIn: boolean;
 }
 
 interface VoiceReportPorts {
@@ -63,10 +61,10 @@ export class VoiceReports {
     const { call, wishOf } = this.#ports;
     const wish = wishOf(lobbyId, sessionId);
     if (!wish) return;
-    const { voice, authority, wasIn } = wish;
+    const { voice, authority } = wish;
     const answering = voice
       ? call(lobbyId, 'setVoice', { ...voice, sessionId }, authority)
-      : call(lobbyId, 'leaveVoice', { sessionId, ...(wasIn && { wasIn }) }, authority);
+      : call(lobbyId, 'leaveVoice', { sessionId }, authority);
     served<unknown>(await answering);
   }
 }

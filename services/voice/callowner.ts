@@ -6,6 +6,7 @@ import { DispatchBody } from '../../engine/fanout/body.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import { isChannelId } from '../../protocol/ids.ts';
 import type { Lobbies } from '../lobbies/ports.ts';
+import { type Repeat, served } from '../repeating.ts';
 import type { PlacePorts, VoicePlaces } from './places.ts';
 
 interface CallOwnerPorts extends Pick<PlacePorts, 'guilds' | 'inPrivate' | 'notifier' | 'routing'> {
@@ -15,14 +16,18 @@ interface CallOwnerPorts extends Pick<PlacePorts, 'guilds' | 'inPrivate' | 'noti
   readonly streams: Streams;
   /** Where clients connect to calls; null before calls are served. */
   readonly endpoint: () => string | null;
+  /** Whether a call has this session of the user now. */
+  readonly hasMember: (voiceMember: VoiceMember) => boolean;
+  /** Repeats commands that failed. */
+  readonly repeat: Repeat;
   readonly onFault: (error: unknown, where: string) => void;
 }
 
 /** Operations of a call on its owner: a guild, a private channel, a lobby or a stream. */
 export function createCallOwner(ports: CallOwnerPorts): CallOwner {
-  const { lobbies, streams, endpoint, onFault } = ports;
+  const { lobbies, streams, endpoint, routing, onFault } = ports;
   /** Makes the next owner of a private channel load it, so that its call continues. */
-  const wake = ports.routing.tell('calls.wake', (id: string): void => {
+  const wake = routing.tell('calls.wake', (id: string): void => {
     if (!isChannelId(id)) return;
     ports.inPrivate(id, 'getChannel', { channelId: id }, SYSTEM).catch((fault) => onFault(fault, 'voice'));
   });
@@ -38,11 +43,17 @@ export function createCallOwner(ports: CallOwnerPorts): CallOwner {
       if (of === 'private') wake(callId);
     },
     dropped(voiceMember) {
-      const stream = streams.of(voiceMember.callId);
+      const { callId, groupId, serverId } = voiceMember;
+      const stream = streams.of(callId);
       if (stream) streams.dropped(stream, voiceMember);
-      else if (lobbies.owns(voiceMember.callId)) lobbies.drop(voiceMember);
       // A stream that has ended has no voice members to remove.
-      else if (voiceMember.callId === voiceMember.groupId) ports.places.drop(voiceMember);
+      else if (callId === groupId) {
+        const { drop } = lobbies.owns(callId) ? lobbies : ports.places;
+        // Until the owner has answered: it would show the user in voice. The next owner has a call of its own.
+        ports.repeat(serverId, async () => {
+          if (routing.owns(serverId) && !ports.hasMember(voiceMember)) served(await drop(voiceMember));
+        });
+      }
     },
     silent: (voiceMember) => moveToAfk(ports, voiceMember),
   };

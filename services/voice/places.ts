@@ -6,6 +6,7 @@ import type { LiveSession } from '../../actors/session/backend.ts';
 import type { Notifier } from '../../actors/user/notifier.ts';
 import type { Users } from '../../actors/user/users.ts';
 import type { VoiceMember } from '../../engine/call/voicemember.ts';
+import type { Reply } from '../../engine/kernel/aggregate.ts';
 import { type Authority, authorityOf, SYSTEM } from '../../engine/kernel/authority.ts';
 import { callCreate } from '../../engine/privatechannel/calls.ts';
 import type { PrivateChannelState } from '../../engine/privatechannel/rules.ts';
@@ -69,7 +70,7 @@ export interface VoicePlaces {
   /** The session has ended; `guildIds` were its guilds. */
   ended(session: LiveSession, guildIds: readonly GuildId[]): void;
   /** A call removed a user for good. */
-  drop(voiceMember: Pick<VoiceMember, 'callId' | 'guildId' | 'userId' | 'sessionId'>): void;
+  drop(voiceMember: Pick<VoiceMember, 'callId' | 'guildId' | 'userId' | 'sessionId'>): Promise<Reply<null>>;
 }
 
 /** Operations on the owner shard of a place for sessions of other shards. */
@@ -288,7 +289,7 @@ class Moves {
 }
 
 export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
-  const { guilds, inPrivate, onFault } = ports;
+  const { guilds, inPrivate } = ports;
   const owners = ofOwners(ports);
   const ask = askingRepeatedly(ports);
   const leave = leaving(ports, owners, ask);
@@ -338,11 +339,9 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
 
     drop({ callId, guildId, userId, sessionId }) {
       const user = { userId, sessionId };
-      const dropped =
-        guildId === null
-          ? inPrivate(callId, 'dropCaller', user, SYSTEM)
-          : guilds.call(guildId, 'dropVoice', { ...user, channelId: callId }, SYSTEM);
-      dropped.catch((fault) => onFault(fault, callId));
+      return guildId === null
+        ? inPrivate(callId, 'dropCaller', user, SYSTEM)
+        : guilds.call(guildId, 'dropVoice', { ...user, channelId: callId }, SYSTEM);
     },
   };
 }

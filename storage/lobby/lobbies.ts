@@ -1,5 +1,5 @@
 import type { LobbyFacts } from '../../engine/lobby/facts.ts';
-import type { Lobby, LobbyMember, LobbyMessage } from '../../engine/lobby/lobby.ts';
+import type { Lobby, LobbyMember, LobbyMessage, LobbyVoiceState } from '../../engine/lobby/lobby.ts';
 import { type ApplicationId, type ChannelId, snowflakeOf } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { Sql } from '../database/driver.ts';
@@ -35,7 +35,8 @@ WITH r AS (SELECT id FROM ${rows({ id: 'bigint' })}),
   p AS (INSERT INTO purges SELECT DISTINCT id, id FROM r ON CONFLICT DO NOTHING),
   m AS (DELETE FROM lobby_members t USING r WHERE t.lobby_id = r.id),
   s AS (DELETE FROM lobby_secrets t USING r WHERE t.lobby_id = r.id),
-  l AS (DELETE FROM lobby_listings t USING r WHERE t.id = r.id)
+  l AS (DELETE FROM lobby_listings t USING r WHERE t.id = r.id),
+  v AS (DELETE FROM lobby_voice_states t USING r WHERE t.lobby_id = r.id)
 DELETE FROM lobbies t USING r WHERE t.id = r.id`;
 const FORGET_MEMBER = remove('user_lobbies', {
   user_id: 'bigint',
@@ -61,6 +62,10 @@ WITH r AS (SELECT * FROM ${rows(MEMBER)}),
   u AS (DELETE FROM user_lobbies t USING r
     WHERE t.user_id = r.user_id AND t.application_id = r.application_id AND t.lobby_id = r.lobby_id)
 DELETE FROM lobby_members t USING r WHERE t.lobby_id = r.lobby_id AND t.user_id = r.user_id`;
+
+const VOICE = { lobby_id: 'bigint', user_id: 'bigint' };
+const ENTER_VOICE = upsert('lobby_voice_states', { ...VOICE, data: 'jsonb' }, 'lobby_id, user_id');
+const LEAVE_VOICE = remove('lobby_voice_states', VOICE);
 
 /** Fails the commit if the channel is linked to another lobby. */
 const LINK = `INSERT INTO linked_lobbies (channel_id, lobby_id)
@@ -131,6 +136,10 @@ export const lobbyStatements: StatementTable<LobbyFacts> = {
   lobbyMessageCreated: (_, { message: sent }) => [message(WRITE_MESSAGE, sent)],
   lobbyMessageUpdated: (_, { message: changed }) => [message(UPDATE_MESSAGE, changed)],
   lobbyHostChanged: (_, { lobby }) => [written(lobby)],
+  lobbyVoiceChanged: (lobby_id, { userId: user_id, voiceState }) =>
+    voiceState.channel_id === null
+      ? [{ sql: LEAVE_VOICE, row: { lobby_id, user_id } }]
+      : [{ sql: ENTER_VOICE, row: { lobby_id, user_id, data: voiceState } }],
   ...listingStatements,
   lobbyHostAway: none,
   lobbyReadyChanged: none,
@@ -138,7 +147,6 @@ export const lobbyStatements: StatementTable<LobbyFacts> = {
   lobbyShown: none,
   lobbySessionDetached: none,
   lobbyUserChanged: none,
-  lobbyVoiceChanged: none,
   lobbyVoiceRepeated: none,
   lobbyMatched: none,
   lobbyChannelMessage: none,
@@ -153,6 +161,7 @@ interface MemberRow {
   readonly joined_ms: string;
   readonly data: Omit<LobbyMember, 'user' | 'joined_ms'>;
   readonly user: APIUser;
+  readonly voice: LobbyVoiceState | null;
 }
 
 interface SecretRow {
@@ -169,7 +178,8 @@ interface PersonRow {
 }
 
 const LOBBY = 'SELECT application_id, data FROM lobbies WHERE id = $1';
-const MEMBERS = `SELECT m.joined_ms, m.data, u.data AS user FROM lobby_members m JOIN users u ON u.id = m.user_id
+const MEMBERS = `SELECT m.joined_ms, m.data, u.data AS user, v.data AS voice FROM lobby_members m JOIN users u ON u.id = m.user_id
+  LEFT JOIN lobby_voice_states v ON v.lobby_id = m.lobby_id AND v.user_id = m.user_id
   WHERE m.lobby_id = $1 ORDER BY m.joined_ms, m.user_id`;
 const PERSONS = `SELECT r.application_id, u.data AS user, (SELECT count(*) FROM user_lobbies l
     WHERE l.user_id = r.user_id AND l.application_id = r.application_id) AS lobbies
@@ -204,6 +214,7 @@ function contents(sql: Sql): Pick<LobbyStore, 'load' | 'messages' | 'message'> {
           user,
           joined_ms: Number(joined_ms),
         })),
+        voiceStates: members.flatMap(({ voice }) => voice ?? []),
       };
     },
     messages: async (id, sinceId, limit) =>

@@ -1,4 +1,4 @@
-import type { Listing, Lobby, LobbyMember, LobbyMessage } from '../../engine/lobby/lobby.ts';
+import type { Listing, Lobby, LobbyMember, LobbyMessage, LobbyVoiceState } from '../../engine/lobby/lobby.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 
@@ -29,10 +29,18 @@ export interface LobbySearch {
   readonly limit: number;
 }
 
+/** A lobby as loaded. */
+export interface LobbySnapshot {
+  readonly lobby: Lobby;
+  readonly members: readonly LobbyMember[];
+  /** Of members who are in the call. */
+  readonly voiceStates: readonly LobbyVoiceState[];
+}
+
 /** Stores lobbies with their members, and looks them up. */
 export interface LobbyStore {
   /** Members are in the order of joining, with their current users. Members whose account was deleted are omitted. */
-  load(id: ChannelId): Promise<{ readonly lobby: Lobby; readonly members: readonly LobbyMember[] } | null>;
+  load(id: ChannelId): Promise<LobbySnapshot | null>;
   /** The lobbies that belong to these secrets at `nowMs`; unknown and expired secrets are omitted. */
   bySecret(
     secrets: readonly SecretKey[],

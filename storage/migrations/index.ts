@@ -41,6 +41,7 @@ import { archiveTimes } from './0044_archivetimes.ts';
 import { formerMembers } from './0045_formermembers.ts';
 import { writerTransactions } from './0046_writertransactions.ts';
 import { voice } from './0047_voice.ts';
+import { lobbyVoice } from './0048_lobbyvoice.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
@@ -95,4 +96,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 45, name: 'former members', sql: formerMembers },
   { version: 46, name: 'writer transactions', sql: writerTransactions },
   { version: 47, name: 'voice', sql: voice },
+  { version: 48, name: 'lobby voice', sql: lobbyVoice },
 ];

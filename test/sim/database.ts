@@ -7,7 +7,7 @@ import { guildRules } from '../../engine/guild/rules.ts';
 import { isActive } from '../../engine/guild/threads.state.ts';
 import type { Interaction, InteractionFacts } from '../../engine/interaction/interaction.ts';
 import type { LobbyFacts } from '../../engine/lobby/facts.ts';
-import type { Lobby, LobbyMember, LobbyMessage } from '../../engine/lobby/lobby.ts';
+import type { Lobby, LobbyMember, LobbyMessage, LobbyVoiceState } from '../../engine/lobby/lobby.ts';
 import type { Holdings } from '../../engine/oauth/holdings.ts';
 import type { CallFacts, PrivateCall } from '../../engine/privatechannel/calls.ts';
 import type { Move } from '../../engine/provisional/facts.ts';
@@ -51,6 +51,7 @@ export interface LobbyRows {
   lobby: Lobby;
   readonly members: Map<UserId, LobbyMember>;
   readonly messages: Map<MessageId, LobbyMessage>;
+  readonly voiceStates: Map<UserId, LobbyVoiceState>;
 }
 
 type LobbyFactOf<K extends keyof LobbyFacts> = LobbyFacts[K];
@@ -321,7 +322,7 @@ export class Database {
     callStreamLost: (id, { call }: CallFacts['callStreamLost']) => this.#call(id, call),
     callEnded: (id) => this.#call(id, null),
     lobbyCreated: (id, { lobby }: LobbyFactOf<'lobbyCreated'>) =>
-      this.lobbies.set(id, { lobby, members: new Map(), messages: new Map() }),
+      this.lobbies.set(id, { lobby, members: new Map(), messages: new Map(), voiceStates: new Map() }),
     lobbySecretKept: (_, secret: LobbyFactOf<'lobbySecretKept'>) =>
       this.secrets.set(`${secret.applicationId} ${secret.hash}`, secret),
     lobbyDeleted: (id) => {
@@ -336,6 +337,11 @@ export class Database {
       this.lobbies.get(id)?.members.delete(member.user.id),
     lobbyMessageCreated: (id, { message }: LobbyFactOf<'lobbyMessageCreated'>) =>
       this.lobbies.get(id)?.messages.set(message.id, message),
+    lobbyVoiceChanged: (id, { userId, voiceState }: LobbyFactOf<'lobbyVoiceChanged'>) => {
+      const voiceStates = this.lobbies.get(id)?.voiceStates;
+      if (voiceState.channel_id === null) voiceStates?.delete(userId);
+      else voiceStates?.set(userId, voiceState);
+    },
     ...lobbyChanges((id, lobby) => {
       const rows = this.lobbies.get(id);
       if (rows) rows.lobby = lobby;

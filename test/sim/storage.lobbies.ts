@@ -19,7 +19,7 @@ export function lobbyStore(line: DatabaseLine): Storage['lobbies'] {
       const members = [...rows.members.values()]
         .sort((a, b) => a.joined_ms - b.joined_ms || compareIds(a.user.id, b.user.id))
         .map((member) => ({ ...member, user: users.get(member.user.id) ?? member.user }));
-      return { lobby: rows.lobby, members };
+      return { lobby: rows.lobby, members, voiceStates: [...rows.voiceStates.values()] };
     },
     bySecret: (asked, nowMs) =>
       asked.flatMap(({ applicationId, hash }) => {

@@ -10,12 +10,13 @@ import { Registry } from '../../../actors/runtime/registry.ts';
 import { createSupervisor } from '../../../actors/runtime/supervisor.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+import { ownVoiceState } from '../../../engine/call/voicestate.ts';
 import type { DispatchBody } from '../../../engine/fanout/body.ts';
 import type { SessionRef } from '../../../engine/fanout/direct.ts';
 import type { Reply } from '../../../engine/kernel/aggregate.ts';
 import { SYSTEM } from '../../../engine/kernel/authority.ts';
-import { INITIAL_FIELDS, type LobbyState } from '../../../engine/lobby/lobby.ts';
-import type { UserId } from '../../../protocol/ids.ts';
+import { INITIAL_FIELDS, type LobbyState, type LobbyVoiceState } from '../../../engine/lobby/lobby.ts';
+import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import type { Commit } from '../../../storage/ports.ts';
 import { user } from '../../support/guild.ts';
 
@@ -31,6 +32,12 @@ const members = ['11', '12'].map((id) => ({
 const sessionOf = (userId: string): SessionRef => ({
   ...{ sessionId: `s${userId}`, userId: userId as UserId, intents: 0, bot: false },
 });
+
+const inCall = (userId: UserId): LobbyVoiceState => {
+  const wish = { sessionId: `s${userId}`, selfMute: false, selfDeaf: false, selfVideo: false };
+  const id = LOBBY_ID as ChannelId;
+  return { ...ownVoiceState(id, userId, wish), lobby_id: id };
+};
 
 /** After a takeover, dispatches are addressed for this long to members without an attached session, too. */
 const NEW_MS = 60_000;
@@ -67,9 +74,11 @@ function arrange(isStandalone = false) {
       if (t === 'LOBBY_UPDATE') heard.push(ref.sessionId);
     },
   });
-  const database = { isAway: false };
-  /** Sessions that lost the lobby, and whether they stay in voice. */
-  const lost: [string[], boolean][] = [];
+  const database = { isAway: false, voiceStates: [] as LobbyVoiceState[] };
+  /** Users who left the call, as stored. */
+  const left: string[] = [];
+  /** Sessions that lost the lobby. */
+  const lost: string[][] = [];
   const heard: string[] = [];
   /** The sessions that the lobby had lost, each time that it was loaded. */
   const loaded: string[][] = [];
@@ -77,8 +86,11 @@ function arrange(isStandalone = false) {
     writer: {
       depth: 0,
       flush: async () => undefined,
-      commit: ({ done }: Commit) =>
-        queueMicrotask(() => done(database.isAway ? new Error('The database is gone.') : null)),
+      commit: ({ facts, done }: Commit) => {
+        for (const fact of facts)
+          if (fact.type === 'lobbyVoiceChanged' && fact.turn === 'left') left.push(fact.userId);
+        queueMicrotask(() => done(database.isAway ? new Error('The database is gone.') : null));
+      },
     },
     ...{ ownership: isStandalone ? null : ownership, clock, wheel, rulesMs: null, nextId: () => '1' },
     tap: { listening: false, see: () => undefined },
@@ -86,12 +98,16 @@ function arrange(isStandalone = false) {
       idle: () => undefined,
       loaded: (_id: string, before: readonly SessionRef[]) =>
         loaded.push(before.map(({ sessionId }) => sessionId)),
-      lost: (_id: string, sessions: readonly SessionRef[], inVoice: boolean) =>
-        lost.push([sessions.map(({ sessionId }) => sessionId), inVoice]),
+      lost: (_id: string, sessions: readonly SessionRef[]) =>
+        lost.push(sessions.map(({ sessionId }) => sessionId)),
     },
     kept: new KeptStates<readonly SessionRef[]>(),
-    lobbies: { load: async () => ({ lobby, members }), message: async () => null },
+    lobbies: {
+      load: async () => ({ lobby, members, voiceStates: database.voiceStates }),
+      message: async () => null,
+    },
     ...{ fresh: new FreshLobbies(), messageWindowMax: 100, games: { get: () => undefined } },
+    voiceListener: () => ({ voiceLeft: () => undefined }),
     toEach: (to: readonly (readonly [string, unknown])[]) => ({
       ...sessionOf('0'),
       deliver: () => void addressed.push(...to.map(([userId]) => userId)),
@@ -120,7 +136,7 @@ function arrange(isStandalone = false) {
       const input = { change: { metadata: { value } }, members: null } as const;
       registry.workWith(LOBBY_ID, (shell) => shell.command('updateLobby', input, SYSTEM, resolve, reject));
     });
-  return { clock, attachMoved, addressed, setMetadata, database, lost, heard, loaded };
+  return { clock, attachMoved, addressed, setMetadata, database, lost, heard, loaded, left };
 }
 
 test('a session is sent the lobby when its member was addressed with a dispatch that no record has', async () => {
@@ -157,10 +173,28 @@ test.each([
     database.isAway = true;
     await expect(setMetadata('lost')).rejects.toThrow('The database is gone.');
     database.isAway = false;
-    expect(lost).toEqual([[['s11'], true]]);
+    expect(lost).toEqual([['s11']]);
     expect(await setMetadata('kept')).toMatchObject({ ok: true });
     expect(loaded).toEqual([[], ['s11']]);
     // A shard addresses the members until their sessions are attached.
     expect(heard).toEqual(isStandalone ? ['s11'] : []);
+  },
+);
+
+test.each([
+  ['one process at once', true, 0],
+  ['a shard after a minute', false, NEW_MS],
+])(
+  'members in voice whose sessions are not attached leave a lobby in %s',
+  async (_where, isStandalone, ms) => {
+    const { clock, attachMoved, database, left } = arrange(isStandalone);
+    database.voiceStates = ['11', '12'].map((userId) => inCall(userId as UserId));
+    await attachMoved('11');
+    clock.advance(Math.max(0, ms - 1_000));
+    await Promise.resolve();
+    if (!isStandalone) expect(left).toEqual([]);
+    clock.advance(2_000);
+    await Promise.resolve();
+    expect(left).toEqual(['12']);
   },
 );

@@ -185,13 +185,15 @@ describe('voice', () => {
   const quiet = { selfMute: false, selfDeaf: false, selfVideo: false };
   const speaking = (sessionId = 's11', more = {}) => ({ sessionId, ...quiet, ...more });
 
-  test('shows the leave of a session that was in the call at an earlier owner, to members only', () => {
+  test('ends when a session ends that is not attached', () => {
     const state = lobbyWith([member('11')], {}, [session('11')]);
-    expect(run(state, 'leaveVoice', { sessionId: 's11' }, as('11')).types).toEqual([]);
-    const left = run(state, 'leaveVoice', { sessionId: 's11', wasIn: true }, as('11'));
-    expect(left.told.map(({ t }) => t)).toEqual(['LOBBY_VOICE_STATE_UPDATE', 'LOBBY_MEMBER_DISCONNECT']);
-    expect(left.told[0]?.d).toMatchObject({ channel_id: null, lobby_id: LOBBY_ID, session_id: 's11' });
-    expect(run(state, 'leaveVoice', { sessionId: 's12', wasIn: true }, as('12')).types).toEqual([]);
+    const userId = '11' as UserId;
+    run(state, 'setVoice', speaking(), as('11'));
+    state.sessions.clear();
+    expect(run(state, 'detachSession', { userId, sessionId: 'other' }, SYSTEM).types).toEqual([]);
+    expect(run(state, 'detachSession', { userId, sessionId: 's11' }, SYSTEM).types).toEqual([
+      'lobbyVoiceChanged',
+    ]);
   });
 
   test('is for sessions of members that the lobby knows, one for each member', () => {
@@ -205,7 +207,6 @@ describe('voice', () => {
     run(state, 'setVoice', speaking('b'), as('11'));
     expect(state.voiceStates.get('11' as UserId)?.session_id).toBe('b');
     expect(run(state, 'leaveVoice', { sessionId: 's11' }, as('11')).types).toEqual([]);
-    expect(run(state, 'leaveVoice', { sessionId: 's11', wasIn: true }, as('11')).types).toEqual([]);
     const left = run(state, 'leaveVoice', { sessionId: 'b' }, as('11'));
     expect(left.told.map(({ t }) => t)).toEqual(['LOBBY_VOICE_STATE_UPDATE', 'LOBBY_MEMBER_DISCONNECT']);
     expect(left.told[0]?.d).toMatchObject({ channel_id: null, lobby_id: LOBBY_ID, session_id: 'b' });

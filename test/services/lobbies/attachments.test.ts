@@ -11,7 +11,7 @@ import type { ApplicationId, ChannelId, UserId } from '../../../protocol/ids.ts'
 import { ALL_INTENTS } from '../../../protocol/intents.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { Attachments } from '../../../services/lobbies/attachments.ts';
-import { createRepeating } from '../../../services/lobbies/repeating.ts';
+import { createRepeating } from '../../../services/repeating.ts';
 import { seatOf } from '../../actors/call/harness.ts';
 
 const [userId, applicationId, lobbyId] = ['11', '7', '50'] as [UserId, ApplicationId, ChannelId];
@@ -67,7 +67,7 @@ it('attaches a session to a lobby that lost its actor once, as soon as the lobby
   const { attachments, asked, lobby, pass, wake } = arrange();
   await attachments.opened(session);
   lobby.isFull = true;
-  attachments.tell.lost(userId, lobbyId, ['s'], false);
+  attachments.tell.lost(userId, lobbyId, ['s']);
   for (let attempts = 0; attempts < 4; attempts += 1) await pass(8_000);
   asked.length = 0;
   // It is overloaded once more: the first delay begins again.
@@ -92,7 +92,7 @@ it('attaches a session to a joined lobby and to one that lost its actor as soon 
   await attachments.opened(session);
   for (const tell of [
     () => attachments.tell.joined(userId, lobbyId, applicationId, false),
-    () => attachments.tell.lost(userId, lobbyId, ['s'], false),
+    () => attachments.tell.lost(userId, lobbyId, ['s']),
   ]) {
     lobby.isFull = true;
     asked.length = 0;
@@ -106,10 +106,7 @@ it('attaches a session to a joined lobby and to one that lost its actor as soon 
   }
 });
 
-it.each([
-  ['interrupted', true, ['attachSessions', 'setVoice']],
-  ['lost for another reason', false, ['attachSessions']],
-])('reports a session in voice again to a lobby that was %s: %j', async (_how, inVoice, expected) => {
+it('reports a session in voice again to a lobby that lost its actor', async () => {
   const { attachments, asked, pass } = arrange();
   const here = { ...session, principal: { userId, bot: false, applicationId, authorization: null } };
   await attachments.opened(here as LiveSession);
@@ -118,9 +115,9 @@ it.each([
   ]);
   await pass(0);
   asked.length = 0;
-  attachments.tell.lost(userId, lobbyId, ['s'], inVoice);
+  attachments.tell.lost(userId, lobbyId, ['s']);
   await pass(0);
-  expect(asked).toEqual(expected);
+  expect(asked).toEqual(['attachSessions', 'setVoice']);
 });
 
 it('leaves the calls of all its lobbies when a session from another owner is in none, and then only those that it was in', async () => {
@@ -131,7 +128,7 @@ it('leaves the calls of all its lobbies when a session from another owner is in 
   inputs.length = 0;
   attachments.voiceStates(here as LiveSession, []);
   await pass(0);
-  expect([asked.splice(0), inputs]).toEqual([['leaveVoice'], [{ sessionId: 's', wasIn: true }]]);
+  expect([asked.splice(0), inputs]).toEqual([['leaveVoice'], [{ sessionId: 's' }]]);
   attachments.voiceStates(here as LiveSession, []);
   await pass(0);
   expect(asked).toEqual([]);
@@ -232,40 +229,21 @@ describe('a session that asks for voice', () => {
     expect(reportsOf(asked, inputs).at(-1)).toEqual(['leaveVoice', undefined]);
   });
 
-  it('is reported to the next owner of the lobby, also when it has left the call', async () => {
-    const { attachments, asked, inputs, pass } = arrange();
-    const invited = { ...here, bot: false, intents: ALL_INTENTS, deliver: () => undefined };
-    await attachments.opened(invited as unknown as LiveSession);
-    attachments.voiceStates(invited as unknown as LiveSession, [wish(false)]);
-    attachments.tell.invited(userId, seatOf('11', { callId: lobbyId, sessionId: 's' }), 'a', 'voice.example');
-    attachments.voiceStates(invited as unknown as LiveSession, []);
-    await pass(0);
-    for (const list of [asked, inputs]) list.length = 0;
-    attachments.moved(() => true);
-    await pass(0);
-    expect(reportsOf(asked, inputs)).toEqual([['leaveVoice', undefined]]);
-  });
-
-  it('is reported for a minute to the next owners of the lobby as having left the call, unless it joins the call again', async () => {
+  it('is reported to the next owner of the lobby only while it is in the call', async () => {
     const { attachments, asked, inputs, pass } = arrange();
     const reports = async () => {
       for (const list of [asked, inputs]) list.length = 0;
       attachments.moved(() => true);
       await pass(0);
-      return inputs.flatMap((input, at) => (asked[at]?.endsWith('Voice') ? [input] : []));
+      return reportsOf(asked, inputs);
     };
     await attachments.opened(here);
     expect(await reports()).toEqual([]);
-    attachments.voiceStates(here, [wish(false)]);
-    attachments.voiceStates(here, []);
-    await pass(50_000);
-    expect(await reports()).toEqual([{ sessionId: 's', wasIn: true }]);
-    await pass(10_001);
-    expect(await reports()).toEqual([{ sessionId: 's' }]);
-    attachments.voiceStates(here, [wish(false)]);
-    attachments.voiceStates(here, []);
     attachments.voiceStates(here, [wish(true)]);
-    expect(await reports()).toMatchObject([{ selfMute: true }]);
+    expect(await reports()).toEqual([['setVoice', true]]);
+    attachments.voiceStates(here, []);
+    await pass(0);
+    expect(await reports()).toEqual([]);
   });
 
   it('is not reported any more when it has ended', async () => {

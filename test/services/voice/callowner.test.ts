@@ -1,9 +1,13 @@
 // Goal: what a call reports reaches the owner of its channel, and its address the session that is in it.
 import { describe, expect, it } from 'vitest';
 import { HERE } from '../../../actors/placement/routing.ts';
+import { Lifetime } from '../../../actors/runtime/clock.ts';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { DispatchBody } from '../../../engine/fanout/body.ts';
 import { SYSTEM } from '../../../engine/kernel/authority.ts';
 import type { ChannelId, GuildId } from '../../../protocol/ids.ts';
+import { createRepeating } from '../../../services/repeating.ts';
 import { createCallOwner } from '../../../services/voice/callowner.ts';
 import { seatOf } from '../../actors/call/harness.ts';
 
@@ -16,11 +20,13 @@ const [GUILD, HALL, PRIVATE, LOBBY] = ['900', '1000', '1001', '1002'] as unknown
 
 function arrange() {
   const log: unknown[] = [];
-  const state = { isSubscribed: false };
+  const clock = new VirtualClock();
+  const state = { isSubscribed: false, owns: true, isBack: false, failures: 0 };
   const note =
     (what: string) =>
     async (...args: readonly unknown[]) => {
       log.push([what, ...args]);
+      if (what === 'place' && state.failures-- > 0) throw new Error('The database is gone.');
       return { ok: true, value: null };
     };
   const subscriber = {
@@ -30,7 +36,10 @@ function arrange() {
     guilds: { call: note('guild'), subscriber: () => (state.isSubscribed ? subscriber : undefined) },
     inPrivate: note('private'),
     notifier: { notifySession: note('session') },
-    ...{ routing: HERE, clock: { monotonic: () => 5 } },
+    ...{ routing: { ...HERE, owns: () => state.owns }, clock: { monotonic: () => 5 } },
+    hasMember: () => state.isBack,
+    repeat: createRepeating({ wheel: new TimerWheel(clock), scope: new Lifetime(clock), onFault: () => {} })
+      .repeat,
     places: { drop: note('place') },
     lobbies: {
       owns: (id: string) => id === LOBBY,
@@ -45,7 +54,11 @@ function arrange() {
     endpoint: () => 'voice.example:1',
     onFault: (error: unknown) => log.push(error),
   } as unknown as Parameters<typeof createCallOwner>[0]);
-  return { owner, log, state };
+  const pass = async (ms: number) => {
+    clock.advance(ms);
+    await new Promise(setImmediate);
+  };
+  return { owner, log, state, pass };
 }
 
 const inGuild = seatOf('1', { serverId: GUILD, guildId: GUILD, callId: HALL });
@@ -95,6 +108,31 @@ it('a user dropped by a call leaves its channel, lobby or stream; after the end 
     ['lobby drops', inLobby],
     ['stream drops', { key: 'a stream' }, inStream],
   ]);
+});
+
+describe('the removal of a user whom a call dropped', () => {
+  it('is repeated until the owner has answered', async () => {
+    const { owner, log, state, pass } = arrange();
+    state.failures = 2;
+    owner.dropped(inGuild);
+    await pass(0);
+    for (let seconds = 0; seconds < 60; seconds += 1) await pass(1_000);
+    expect(log).toEqual(Array.from({ length: 3 }, () => ['place', inGuild]));
+  });
+
+  it.each(['is in the call again', 'has another owner now'])(
+    'is not repeated when the user %s',
+    async (why) => {
+      const { owner, log, state, pass } = arrange();
+      state.failures = 1;
+      owner.dropped(inGuild);
+      await pass(0);
+      if (why === 'is in the call again') state.isBack = true;
+      else state.owns = false;
+      await pass(60_000);
+      expect(log).toEqual([['place', inGuild]]);
+    },
+  );
 });
 
 it('a silent user is moved to the AFK channel of a guild, and stays in other calls', () => {

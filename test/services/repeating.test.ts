@@ -1,9 +1,9 @@
 // Goal: a failed call about a lobby is repeated until it succeeds: with longer and longer pauses.
 import { expect, it } from 'vitest';
-import { Lifetime } from '../../../actors/runtime/clock.ts';
-import { VirtualClock } from '../../../actors/runtime/virtual.ts';
-import { TimerWheel } from '../../../actors/runtime/wheel.ts';
-import { createRepeating } from '../../../services/lobbies/repeating.ts';
+import { Lifetime } from '../../actors/runtime/clock.ts';
+import { VirtualClock } from '../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../actors/runtime/wheel.ts';
+import { createRepeating } from '../../services/repeating.ts';
 
 function arrange(failures: number) {
   const clock = new VirtualClock();

@@ -1,7 +1,7 @@
-import type { Lifetime } from '../../actors/runtime/clock.ts';
-import type { Wheel } from '../../actors/runtime/wheel.ts';
-import type { Reply } from '../../engine/kernel/aggregate.ts';
-import { LinkFault, NotServed } from '../../protocol/faults.ts';
+import type { Lifetime } from '../actors/runtime/clock.ts';
+import type { Wheel } from '../actors/runtime/wheel.ts';
+import type { Reply } from '../engine/kernel/aggregate.ts';
+import { LinkFault, NotServed } from '../protocol/faults.ts';
 
 interface RepeatingPorts {
   readonly wheel: Wheel;
@@ -61,8 +61,8 @@ export function createRepeating({ wheel, scope, onFault }: RepeatingPorts): Repe
   };
 }
 
-/** @throws NotServed when the lobby is overloaded, so that the command is repeated. */
+/** @throws NotServed when the owner of the state is overloaded, so that the command is repeated. */
 export function served<Value>(reply: Reply<Value>): Reply<Value> {
   if (reply.ok || reply.refusal.status < 500) return reply;
-  throw new NotServed(`The lobby is overloaded: ${reply.refusal.message}`);
+  throw new NotServed(`The owner is overloaded: ${reply.refusal.message}`);
 }
