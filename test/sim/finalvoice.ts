@@ -85,15 +85,19 @@ export function judgeVoice(
   judgeStreaming(places, judge);
   if (breaks > 0) return;
   if (!losesEvents) judgeWishes(judge, places, wishes);
-  // Dispatches of the calls of lobbies are in no stream; a lobby that moves is repaired by its sessions.
-  const losesLinks = breaks > 0 || faults.some((fault) => LOSING_EVENTS.has(fault));
-  const kept = places.filter(({ kind }) =>
-    kind === 'lobby' ? !losesLinks : kind === 'guild' || !losesEvents,
-  );
+  const kept = places.filter(({ kind }) => kind !== 'private' || !losesEvents);
   for (const client of bySession.values()) {
     judgeShown(client, kept, judge, losesEvents);
     if (!losesEvents) judgeWatched(client, places, judge);
   }
+}
+
+/** Whether anybody in voice has no session. */
+export function hasStranded(ports: VoiceFinalPorts): boolean {
+  const open = new Set(ports.clients.flatMap(({ up, life }) => (up && life.sessionId) || []));
+  return placesOf(ports).some(({ kind, seats }) =>
+    seats.some(({ sessionId }) => kind !== 'private' && !open.has(sessionId)),
+  );
 }
 
 /** The owner's calls have who is in voice there, and nobody else. */
@@ -240,18 +244,7 @@ function placesOf({ cluster, database }: VoiceFinalPorts): Place[] {
           run: ({ call }) => add('private', id, shard, call?.voiceStates.values() ?? []),
         });
     for (const id of database.lobbies.keys() as Iterable<ChannelId>)
-      if (ownership.owns(id)) add('lobby', id, shard, lobbyStates(shard, id));
+      if (ownership.owns(id)) add('lobby', id, shard, database.lobbies.get(id)?.voiceStates.values() ?? []);
   }
   return places;
-}
-
-/** Users in the calls of a lobby, whose actor cannot be read from outside. */
-function lobbyStates({ voice }: SimShard, lobbyId: ChannelId): OwnState[] {
-  const call = voice?.calls.list().find(({ callId }) => callId === lobbyId);
-  return (call?.members ?? []).flatMap(({ userId }): OwnState[] => {
-    const member = voice?.calls.voiceMemberOf(lobbyId, userId);
-    return member
-      ? [{ user_id: userId, session_id: member.sessionId, channel_id: lobbyId, self_mute: member.silenced }]
-      : [];
-  });
 }

@@ -7,6 +7,7 @@ import { SimDisk } from './disk.ts';
 import { fleetingOwners, heal, misfortune, outages, preemptions, slowness, staleWriters } from './faults.ts';
 import { type Feature, featuresOf } from './features.ts';
 import { judgeEnd } from './final.ts';
+import { hasStranded } from './finalvoice.ts';
 import { judgeFloor, judgeMetrics } from './floor.ts';
 import { found, foundPlayers } from './founding.ts';
 import { befriend } from './groups.ts';
@@ -54,6 +55,8 @@ interface Outcome {
 /** After the repair: the time until everything must be served, and until every client must have everything. */
 const SERVED_MS = 12_000;
 const SETTLED_MS = 18_000;
+/** Longer than people in voice without a session stay after a change of owner. */
+const RETURN_MS = 65_000;
 /** After the last client has left: longer than a session can be resumed and an idle actor stays. */
 const FORGOTTEN_MS = 60_000;
 /** Features whose users play: each person has a client of the game too. */
@@ -184,7 +187,12 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
     if (!failed()) workload.probe();
     await world.run(scenario.workMs + SERVED_MS + SETTLED_MS / 3, failed);
     if (!failed()) workload.probe();
-    await world.run(scenario.workMs + SERVED_MS + SETTLED_MS, failed);
+    let endMs = scenario.workMs + SERVED_MS + SETTLED_MS;
+    await world.run(endMs, failed);
+    if (!failed() && hasStranded(parts)) {
+      endMs += RETURN_MS;
+      await world.run(endMs, failed);
+    }
     if (!failed()) judgeEnd(parts, scenario, { hasFaults, isUnsteady: isUnsteady(variant) });
     if (!failed()) judgeMatches(cluster.running, judge);
     if (!failed()) parts.mergeTruth.judgeEnd();
@@ -192,7 +200,7 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
     if (!failed()) await judgeMetrics(cluster.running, judge);
     if (seed % FORGETTING_EVERY === 0 && !failed()) {
       for (const client of clients) client.leave();
-      await world.run(scenario.workMs + SERVED_MS + SETTLED_MS + FORGOTTEN_MS, failed);
+      await world.run(endMs + FORGOTTEN_MS, failed);
       await judgeFloor(cluster.running, judge);
     }
   } catch (error) {

@@ -104,6 +104,8 @@ class VoiceLine {
     world.after(
       this.#wayMs,
       () => {
+        // The client gave it up before its Hello arrived.
+        if (this.#over && !this.#hasSession) return;
         const outcome = this.#opened(shard, sink);
         world.note(`${this.#ports.name} in voice of ${this.ticket.serverId}: ${outcome.kind}`);
         if (outcome.kind === 'closed') sink.close(outcome.code, outcome.reason);

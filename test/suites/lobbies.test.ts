@@ -106,8 +106,32 @@ describe.each(databases())('lobbies on $name', (kind) => {
           user: { ...user('12'), global_name: 'renamed' },
         },
       ],
+      voiceStates: [],
     });
     expect(await store().load(id('101'))).toBeNull();
+  });
+
+  test('a lobby is loaded with the last voice states of its members, which end with it', async () => {
+    const inCall = (userId: string, self_mute: boolean, channel_id: string | null = '105') => ({
+      ...{ channel_id, lobby_id: '105', user_id: userId, session_id: `s${userId}`, deaf: false, mute: false },
+      ...{ self_deaf: false, self_mute, self_video: false, suppress: false, request_to_speak_timestamp: null },
+    });
+    const change = (voiceState: ReturnType<typeof inCall>) =>
+      write('105', { type: 'lobbyVoiceChanged', userId: voiceState.user_id, voiceState, turn: null } as never);
+    const shown = async () => (await store().load(id('105')))?.voiceStates;
+    await create('105');
+    await enter('105', member('11', 1), member('12', 2));
+    for (const state of [inCall('11', false), inCall('12', false), inCall('11', true)]) await change(state);
+    expect(await shown()).toEqual([inCall('11', true), inCall('12', false)]);
+    await change(inCall('12', false, null));
+    expect(await shown()).toEqual([inCall('11', true)]);
+    const end = () =>
+      write('105', { type: 'lobbyDeleted', lobby: lobby('105'), memberIds: [id('11'), id('12')] });
+    await end();
+    await create('105');
+    await enter('105', member('11', 1));
+    expect(await shown()).toEqual([]);
+    await end();
   });
 
   test('the lobbies of a user are listed separately for each application', async () => {

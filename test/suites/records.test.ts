@@ -35,6 +35,7 @@ async function fresh(kind: (typeof kinds)[number], closers = closing): Promise<D
 const UNOWNED_TABLES: Readonly<Record<string, string>> = {
   account_moves: 'mergers that are under way',
   actor_snapshots: 'of running processes',
+  lobby_voice_states: 'of running processes',
   private_calls: 'of running processes',
   voice_channels: 'of running processes',
   voice_states: 'of running processes',

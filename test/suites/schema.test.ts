@@ -85,6 +85,7 @@ const OWNER: Record<string, string> = {
   identity_providers: 'application_id',
   lobbies: 'id',
   lobby_members: 'lobby_id',
+  lobby_voice_states: 'lobby_id',
   user_lobbies: 'user_id',
   lobby_secrets: 'application_id',
   linked_lobbies: 'channel_id',

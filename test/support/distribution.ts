@@ -10,7 +10,7 @@ export const DISTRIBUTION: ReadonlyMap<string, string> = new Map(
       lobby_secrets orders subscriptions webhook_events`,
     owner_id: `activity_instances actor_snapshots channel_activity command_records ephemeral_messages interactions messages
       poll_counts poll_deadlines poll_votes purges reaction_counts reactions told_users`,
-    lobby_id: 'lobby_members',
+    lobby_id: 'lobby_members lobby_voice_states',
     team_id: 'team_members',
     channel_id: 'channel_directory group_channels linked_lobbies private_calls private_channels',
     code: 'invite_directory template_directory',
