@@ -13,6 +13,7 @@ import { isInForce } from '../protocol/dates.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import type { Metric } from '../protocol/metrics.ts';
 import type { Identity } from '../services/identity/identity.ts';
+import { createRepeating } from '../services/repeating.ts';
 import { createBackend } from '../services/sessions/backend.ts';
 import { lastSeen } from '../services/sessions/lastseen.ts';
 import { createVoicePlaces } from '../services/voice/places.ts';
@@ -44,6 +45,7 @@ export function createSessions(foundation: Foundation, ports: SessionPorts) {
   const places = createVoicePlaces({
     ...{ ...owners, clock, wheel },
     storage: ports.storage,
+    repeat: createRepeating({ wheel, scope: lifetime, onFault }).repeat,
     onFault: (error) => foundation.onFault(error, 'voice'),
   });
   const { resume_window_ms: resumeWindowMs } = config;

@@ -25,6 +25,7 @@ import { onboardingAnswersOf } from './guild/onboardinganswers.ts';
 import type { GuildStore } from './guild/port.ts';
 import { roleMemberCounts } from './guild/roles.ts';
 import { tagStore } from './guild/tagupdates.ts';
+import { inVoice } from './guild/voice.ts';
 import { identityStore } from './identity/identities.ts';
 import { interactionStore } from './interaction/interactions.ts';
 import { lobbyStore } from './lobby/lobbies.ts';
@@ -118,6 +119,7 @@ function guildStore(sql: Sql): GuildStore {
     membersByPrefix: read(membersByPrefix),
     inactiveMembers: read(inactiveMembers),
     roleMemberCounts: read(roleMemberCounts),
+    inVoice: read(inVoice),
     formerMembersOf: read(formerMembersOf),
     bans: read(bans),
     bansOf: read(bansOf),

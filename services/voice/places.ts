@@ -13,6 +13,7 @@ import type { PrivateChannelState } from '../../engine/privatechannel/rules.ts';
 import { type ChannelId, type GuildId, isGuildId, type UserId } from '../../protocol/ids.ts';
 import type { VoiceStateRequest } from '../../protocol/sessionrequests.ts';
 import type { Storage } from '../../storage/ports.ts';
+import type { Repeat } from '../repeating.ts';
 import {
   type AskPorts,
   askingIn,
@@ -28,7 +29,9 @@ export interface PlacePorts extends AskPorts {
   readonly users: Pick<Users, 'sessions'>;
   readonly notifier: Pick<Notifier, 'notifySession' | 'guildIdsOf'>;
   readonly routing: Routing;
-  readonly storage: Pick<Storage, 'privateChannels'>;
+  readonly storage: Pick<Storage, 'guilds' | 'privateChannels'>;
+  /** Repeats reads that failed. */
+  readonly repeat: Repeat;
   /** Reports faults of work that no caller awaits. */
   readonly onFault: (error: unknown, id: string) => void;
 }
@@ -117,7 +120,7 @@ function leaving(
   owners: Pick<ReturnType<typeof ofOwners>, 'leave'>,
   ask: ReturnType<typeof askingRepeatedly>,
 ) {
-  const { notifier, storage, onFault } = ports;
+  const { notifier, storage, routing, users, wheel, onFault } = ports;
   /** Leaves a place that the session is in, or may be let into: also when a link breaks. */
   function one({ session, leaving }: SessionPlaces, place: VoicePlace): void {
     const { sessionId } = session;
@@ -133,14 +136,35 @@ function leaving(
   }
   const leave = (session: LiveSession, place: VoicePlace): void =>
     owners.leave(place.id, place, session.sessionId, authorityOf(session.principal));
+  const channelsOf = ({ userId }: LiveSession) => storage.privateChannels.of(userId, CHANNELS_MAX);
   async function calls(session: LiveSession, stays?: SessionPlaces): Promise<void> {
-    for (const { id } of await storage.privateChannels.of(session.userId, CHANNELS_MAX))
+    for (const { id } of await channelsOf(session))
       if (id !== stays?.wanted?.id) leave(session, { kind: 'private', id });
   }
   async function all(session: LiveSession, stays?: SessionPlaces): Promise<void> {
     for (const id of await notifier.guildIdsOf(session.userId))
       if (id !== stays?.wanted?.id) leave(session, { kind: 'guild', id });
     await calls(session, stays);
+  }
+  /** Leaves the places that the tables have it in: one without an owner at first is in nobody's memory. */
+  async function stored(of: SessionPlaces, stays: SessionPlaces | undefined): Promise<void> {
+    const { session } = of;
+    const { userId } = session;
+    const [guildIds, channels] = await Promise.all([notifier.guildIdsOf(userId), channelsOf(session)]);
+    const channelIds = channels.map(({ id }) => id);
+    const [guilds, inCalls] = await Promise.all([
+      guildIds.length === 0 ? [] : storage.guilds.inVoice(userId, guildIds),
+      channelIds.length === 0 ? [] : storage.privateChannels.inCall(userId, channelIds),
+    ]);
+    const places = [
+      ...guilds.map(({ id, sessionId }) => ({ place: { kind: 'guild', id } as const, sessionId })),
+      ...inCalls.map(({ id, sessionId }) => ({ place: { kind: 'private', id } as const, sessionId })),
+    ];
+    const wanted = new Set([of, ...(stays ? [stays] : [])].flatMap(distinct).map(({ id }) => id));
+    // Ended, opened again, or at another owner of its user.
+    if (session.over || !routing.owns(userId) || ![...users.sessions(userId)].includes(session)) return;
+    for (const { place, sessionId } of places)
+      if (sessionId === session.sessionId && !wanted.has(place.id)) one(of, place);
   }
   /** Only the place that the session is in acts on this. */
   const fromUnknown = (
@@ -156,7 +180,12 @@ function leaving(
     atEnd: leave,
     calls: (of: SessionPlaces): void => fromUnknown(of, calls),
     /** @param stays What this session asks for meanwhile is not left. */
-    unknown: (of: SessionPlaces, stays?: SessionPlaces): void => fromUnknown(of, all, stays),
+    unknown: (of: SessionPlaces, stays?: SessionPlaces): void => {
+      fromUnknown(of, all, stays);
+      if (!of.isUnknown || of.session.bot) return;
+      // Requests of an earlier owner of the user have been answered by then.
+      wheel.after(() => ports.repeat(of.session.userId, () => stored(of, stays)), routing.inFlightMs);
+    },
   };
 }
 

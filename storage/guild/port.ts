@@ -97,6 +97,11 @@ export interface GuildStore {
     after: UserId | null,
     limit: number,
   ): Promise<UserId[]>;
+  /** The guilds among `guildIds` in whose voice the user is, with the session. */
+  inVoice(
+    userId: UserId,
+    guildIds: readonly GuildId[],
+  ): Promise<readonly { readonly id: GuildId; readonly sessionId: string }[]>;
   /** The users among `userIds` who were members before and are not now. */
   formerMembersOf(guildId: GuildId, userIds: readonly UserId[]): Promise<FormerMember[]>;
   roleMemberCounts(guildId: GuildId): Promise<ReadonlyMap<RoleId, number>>;

@@ -1,6 +1,8 @@
 import type { VoiceChannelFacts, VoiceStateFacts } from '../../engine/guild/facts.ts';
 import type { GatewayVoiceState } from '../../protocol/objects.ts';
+import type { Sql } from '../database/driver.ts';
 import { remove, type Statement, type StatementTable, upsert } from '../database/statement.ts';
+import type { GuildStore } from './port.ts';
 
 const STATE = { guild_id: 'bigint', user_id: 'bigint' };
 const STATE_KEY = Object.keys(STATE).join(', ');
@@ -12,6 +14,14 @@ const CHANNEL_KEY = Object.keys(CHANNEL).join(', ');
 const STATUS = upsert('voice_channels', { ...CHANNEL, status: 'text' }, CHANNEL_KEY);
 const STARTED = upsert('voice_channels', { ...CHANNEL, started_ms: 'bigint' }, CHANNEL_KEY);
 const UNUSED = `${remove('voice_channels', CHANNEL)} AND t.status IS NULL AND t.started_ms IS NULL`;
+
+const IN_VOICE = `SELECT guild_id AS id, data->>'session_id' AS "sessionId" FROM voice_states
+  WHERE user_id = $1 AND guild_id = ANY($2)`;
+
+export const inVoice = (
+  sql: Sql,
+  ...[userId, guildIds]: Parameters<GuildStore['inVoice']>
+): ReturnType<GuildStore['inVoice']> => sql.query(IN_VOICE, [userId, guildIds]);
 
 /** A voice state without the member, which has a table of its own. */
 function written(

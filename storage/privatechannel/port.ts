@@ -6,6 +6,11 @@ export interface PrivateChannelStore {
   get(id: ChannelId): Promise<PrivateChannel | null>;
   /** The running call; null without one. */
   call(id: ChannelId): Promise<PrivateCall | null>;
+  /** The channels among `ids` in whose call the user is, with the session. */
+  inCall(
+    userId: UserId,
+    ids: readonly ChannelId[],
+  ): Promise<readonly { readonly id: ChannelId; readonly sessionId: string }[]>;
   /** All channels with a running call. */
   withCalls(): Promise<ChannelId[]>;
   /** The channel of two users, in either order. */

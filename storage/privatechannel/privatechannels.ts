@@ -129,6 +129,14 @@ export function privateChannelStore(sql: Sql): PrivateChannelStore {
       const [row] = await sql.query<{ readonly data: StoredCall }>(text, [id]);
       return row ? callOf(row.data) : null;
     },
+    inCall: async (userId, ids) => {
+      const text = 'SELECT channel_id AS id, data FROM private_calls WHERE channel_id = ANY($1)';
+      const found = await sql.query<{ readonly id: ChannelId; readonly data: StoredCall }>(text, [ids]);
+      return found.flatMap(({ id, data }) => {
+        const own = data.voiceStates.find(({ user_id }) => user_id === userId);
+        return own ? [{ id, sessionId: own.session_id }] : [];
+      });
+    },
     withCalls: async () => {
       const found = await sql.query<{ readonly id: ChannelId }>('SELECT channel_id AS id FROM private_calls');
       return found.map(({ id }) => id);

@@ -341,6 +341,11 @@ function guildStore(line: DatabaseLine): Storage['guilds'] {
         .sort((a, b) => (BigInt(a.user.id) < BigInt(b.user.id) ? -1 : 1))
         .slice(0, limit),
     bansOf: never,
+    inVoice: (userId, guildIds) =>
+      guildIds.flatMap((id) => {
+        const own = database.guilds.get(id)?.voiceStates.get(userId);
+        return own ? [{ id, sessionId: own.session_id }] : [];
+      }),
     formerMembersOf: never,
     invitesByCode: never,
   });
@@ -371,6 +376,11 @@ function privateStore(line: DatabaseLine): Storage['privateChannels'] {
   return storeOf<Storage['privateChannels']>(line, 'privateChannels', {
     get: (id) => line.database.privateChannels.get(id)?.channel ?? null,
     call: (id) => line.database.privateChannels.get(id)?.call ?? null,
+    inCall: (userId, ids) =>
+      ids.flatMap((id) => {
+        const own = line.database.privateChannels.get(id)?.call?.voiceStates.get(userId);
+        return own ? [{ id, sessionId: own.session_id }] : [];
+      }),
     withCalls: () =>
       [...line.database.privateChannels].flatMap(([id, { call }]) => (call ? [id as ChannelId] : [])),
     between: (a, b) =>

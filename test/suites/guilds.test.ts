@@ -154,6 +154,12 @@ describe.each(databases())('guilds on $name', (kind) => {
       const found = await store().load(guildId);
       return [found?.voiceStates, found?.liveVoice];
     };
+    const inVoice = [{ id: guildId, sessionId: state(a, lounge).session_id }];
+    expect(await store().inVoice(a, [guildId, id('1')])).toEqual(inVoice);
+    expect([await store().inVoice(a, [id('1')]), await store().inVoice(id('12'), [guildId])]).toEqual([
+      [],
+      [],
+    ]);
     const live = { status: 'away', startedMs: 1_700_000_000_000 };
     expect(await loaded()).toEqual([
       [state(a, lounge, { self_mute: true }), state(b, lounge)],

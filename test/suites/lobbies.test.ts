@@ -114,10 +114,21 @@ describe.each(databases())('lobbies on $name', (kind) => {
   test('a lobby is loaded with the last voice states of its members, which end with it', async () => {
     const inCall = (userId: string, self_mute: boolean, channel_id: string | null = '105') => ({
       ...{ channel_id, lobby_id: '105', user_id: userId, session_id: `s${userId}`, deaf: false, mute: false },
-      ...{ self_deaf: false, self_mute, self_video: false, suppress: false, request_to_speak_timestamp: null },
+      ...{
+        self_deaf: false,
+        self_mute,
+        self_video: false,
+        suppress: false,
+        request_to_speak_timestamp: null,
+      },
     });
     const change = (voiceState: ReturnType<typeof inCall>) =>
-      write('105', { type: 'lobbyVoiceChanged', userId: voiceState.user_id, voiceState, turn: null } as never);
+      write('105', {
+        type: 'lobbyVoiceChanged',
+        userId: voiceState.user_id,
+        voiceState,
+        turn: null,
+      } as never);
     const shown = async () => (await store().load(id('105')))?.voiceStates;
     await create('105');
     await enter('105', member('11', 1), member('12', 2));

@@ -207,6 +207,10 @@ describe.each(databases())('relationships on $name', (kind) => {
     await commit(writer, CHANNEL, { type: 'callStarted', call, voiceState: first });
     expect(await privateChannels.call(CHANNEL)).toEqual(call);
     expect(await privateChannels.withCalls()).toEqual([CHANNEL]);
+    const inCall = [{ id: CHANNEL, sessionId: first.session_id }];
+    expect(await privateChannels.inCall(A, ['1' as ChannelId, CHANNEL])).toEqual(inCall);
+    expect(await privateChannels.inCall(A, ['1' as ChannelId])).toEqual([]);
+    expect(await privateChannels.inCall(B, [CHANNEL])).toEqual([]);
     await commit(
       writer,
       CHANNEL,

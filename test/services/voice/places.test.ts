@@ -11,6 +11,7 @@ import { createVoicePlaces, type PlacePorts } from '../../../services/voice/plac
 
 const clock = new VirtualClock();
 const TIME = { clock, wheel: new TimerWheel(clock) };
+const once = (_id: string, run: () => Promise<unknown>) => void run();
 const [ONE, TWO, THREE] = ['2001', '2002', '2003'] as unknown as [GuildId, GuildId, GuildId];
 const [GUILD, OTHER_GUILD] = ['2001', '2002'] as unknown as [GuildId, GuildId];
 const STATE = { selfMute: false, selfDeaf: false, selfVideo: false };
@@ -37,7 +38,7 @@ function arrange() {
     onFault: (error: unknown) => {
       throw error;
     },
-    ...{ ...TIME, callLoading: { waits: () => false } },
+    ...{ ...TIME, callLoading: { waits: () => false }, repeat: once },
   } as unknown as PlacePorts);
   const session = {
     ...{ sessionId: 's1', userId: '1', bot: false, over: false },
@@ -217,7 +218,7 @@ function arrangeResident(resident: readonly string[], bot = false) {
     onFault: (error: unknown) => {
       throw error;
     },
-    ...{ ...TIME, callLoading: { waits: () => false } },
+    ...{ ...TIME, callLoading: { waits: () => false }, repeat: once },
   } as unknown as PlacePorts);
   const session = {
     ...{ sessionId: 's1', userId: '1', bot, over: false },
@@ -230,7 +231,11 @@ function arrangeResident(resident: readonly string[], bot = false) {
 function arrangeUser() {
   const sessions: LiveSession[] = [];
   const left: string[] = [];
-  const state = { admits: true, admitting: Promise.resolve() };
+  const state = {
+    ...{ admits: true, admitting: Promise.resolve(), isResident: true },
+    /** The places of the user in the tables. */
+    stored: [] as { readonly id: string; readonly sessionId: string }[],
+  };
   const command = async (
     id: string,
     _type: string,
@@ -245,16 +250,22 @@ function arrangeUser() {
     return { ok: state.admits, value: input.join ? {} : null, refusal: {} };
   };
   const places = createVoicePlaces({
-    guilds: { isResident: () => true, call: command },
-    privateChannels: { peek: () => ({}) },
+    guilds: { isResident: () => state.isResident, call: command },
+    privateChannels: { peek: () => (state.isResident ? {} : undefined) },
     ...{ inPrivate: call, routing: { ...HERE, standalone: false } },
     notifier: { guildIdsOf: async () => [GUILD, OTHER_GUILD] },
-    storage: { privateChannels: { of: async () => [FIRST, SECOND].map((id) => ({ id })) } },
+    storage: {
+      guilds: { inVoice: async () => state.stored.filter(({ id }) => id === GUILD || id === OTHER_GUILD) },
+      privateChannels: {
+        of: async () => [FIRST, SECOND].map((id) => ({ id })),
+        inCall: async () => state.stored.filter(({ id }) => id === FIRST || id === SECOND),
+      },
+    },
     users: { sessions: () => sessions },
     onFault: (error: unknown) => {
       throw error;
     },
-    ...{ ...TIME, callLoading: { waits: () => false } },
+    ...{ ...TIME, callLoading: { waits: () => false }, repeat: once },
   } as unknown as PlacePorts);
   /** Opens a session, in place of another of its id. */
   const session = (sessionId: string, bot = false): LiveSession => {
@@ -272,6 +283,10 @@ function arrangeUser() {
 }
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+const pass = async () => {
+  clock.advance(1_000);
+  await turn();
+};
 const left = (id: ChannelId) => [id, 'setCallState', { ...STATE, sessionId: 's1', join: false }];
 
 describe('a session that ends', () => {
@@ -333,6 +348,34 @@ describe('a session that was opened at another shard before', () => {
     expect(left).toEqual([]);
     await join(s1, null, null);
     expect(new Set(left)).toEqual(new Set([GUILD, OTHER_GUILD, FIRST, SECOND].map((id) => `s1 ${id}`)));
+  });
+
+  it.each([
+    ['a guild', GUILD],
+    ['a private channel', FIRST],
+  ])('leaves the place that the tables have it in: %s without an owner a moment ago', async (_what, id) => {
+    const { places, session, join, left, state } = arrangeUser();
+    const s1 = session('s1');
+    places.reopened(s1);
+    state.isResident = false;
+    state.stored = [
+      { id, sessionId: 's1' },
+      { id: OTHER_GUILD, sessionId: 'another' },
+    ];
+    await join(s1, null, null);
+    await pass();
+    expect(left).toEqual([`s1 ${id}`]);
+  });
+
+  it('stays in the place that it asked for, although the tables have it there', async () => {
+    const { places, session, join, left, state } = arrangeUser();
+    const s1 = session('s1');
+    places.reopened(s1);
+    state.isResident = false;
+    state.stored = [FIRST, GUILD].map((id) => ({ id, sessionId: 's1' }));
+    await join(s1, GUILD, THIRD);
+    await pass();
+    expect(left).toEqual([`s1 ${FIRST}`]);
   });
 
   it('leaves the calls of its private channels at its end although a place refused it', async () => {
