@@ -22,14 +22,17 @@ interface BodyClock {
 const PACE_MS = 10_000;
 const PACE_BYTES_MIN = 8_192;
 
+/** A body of at most this length is received at once: to pause the socket and resume it costs two system calls. */
+const SMALL_BYTES_MAX = 16_384;
+
 /** Bounds for discarding the rest of a refused body: enough for a client that reads only after it has sent. */
 const DRAIN_BYTES_MAX = 1 << 20;
 const DRAIN_MS = 2_000;
 
 /**
  * A request's body as it arrives. The socket stays paused until the body is consumed, so that a request which is refused
- * for its token never costs the memory of its upload. Chunks are passed on in order; the memory used here is at most what
- * the socket had already received.
+ * for its token never costs the memory of its upload; only a small body is received before. Chunks are passed on in order;
+ * the memory used here is at most what the socket had already received, or a small body.
  */
 export class BodyStream {
   readonly #exchange: Exchange;
@@ -48,6 +51,7 @@ export class BodyStream {
   /** Whether all bytes have arrived, kept or not. */
   #isWhole = false;
   #end: BodyEnd | null = null;
+  #isPaused = false;
   #sink: ((chunk: Uint8Array) => void) | null = null;
   #settle: ((end: BodyEnd) => void) | null = null;
   /** Set while the rest of a refused body is discarded. */
@@ -69,7 +73,7 @@ export class BodyStream {
     });
     if ((this.#announced ?? 0) > bounds.bytesMax) this.#finish('tooLarge');
     exchange.res.onData((chunk, isLast) => this.#receive(chunk, isLast));
-    exchange.res.pause();
+    if (this.#announced === null || this.#announced > SMALL_BYTES_MAX) this.#pause();
   }
 
   /** Charges the body to this user from now on. A user's refused body may be discarded up to its full size. */
@@ -125,7 +129,7 @@ export class BodyStream {
       const done = (isWhole: boolean) => {
         this.#drain = null;
         timer.cancel();
-        if (!isWhole && !this.#exchange.over) this.#exchange.res.pause();
+        if (!isWhole) this.#pause();
         resolve(isWhole);
       };
       this.#drain = { left: bytesMax, done };
@@ -169,8 +173,16 @@ export class BodyStream {
     else if (drain.left < 0) drain.done(false);
   }
 
+  #pause(): void {
+    if (this.#isPaused || this.#exchange.over) return;
+    this.#isPaused = true;
+    this.#exchange.res.pause();
+  }
+
   #resume(): void {
-    if (!this.#exchange.over) this.#exchange.res.resume();
+    if (!this.#isPaused || this.#exchange.over) return;
+    this.#isPaused = false;
+    this.#exchange.res.resume();
   }
 
   #watchMs(): number {
@@ -197,7 +209,7 @@ export class BodyStream {
     this.#timer.cancel();
     this.#account.settled();
     // Nothing more is kept, and the socket stays paused until it is decided whether the rest is discarded.
-    if (end !== 'complete' && !this.#isWhole && !this.#exchange.over) this.#exchange.res.pause();
+    if (end !== 'complete' && !this.#isWhole) this.#pause();
     this.#settle?.(end);
     this.#sink = null;
   }

@@ -96,6 +96,7 @@ export class Exchange {
   /** The Content-Length; null for a chunked body. */
   readonly announcedBytes: number | null;
   #isBodyRead = false;
+  #address: string | null = null;
   /** The peer has disconnected or the answer is complete: the response must not be used any more. */
   #over = false;
 
@@ -144,7 +145,9 @@ export class Exchange {
 
   /** The peer's address; behind a trusted proxy the last entry of `X-Forwarded-For`, which that proxy wrote. */
   address(trustProxy: boolean): string {
-    return addressOf(this.res, trustProxy ? this.headers.get('x-forwarded-for') : undefined);
+    // Asking the system costs several microseconds.
+    this.#address ??= addressOf(this.res, trustProxy ? this.headers.get('x-forwarded-for') : undefined);
+    return this.#address;
   }
 
   /** Answers with JSON, or without a body. */
