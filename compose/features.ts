@@ -89,6 +89,7 @@ function accountsOver(context: ServiceContext, passwords: Passwords): Accounts {
     mailer: mailerOf(context),
     secret: () => serverSecret(context),
     commit: context.commitAsOwner,
+    commitNew: context.commit,
     registrationOpen: () => isRegistrationOpen(config),
     addressLimits: config.rate_limits,
     publicUrl: context.publicUrl,

@@ -27,6 +27,8 @@ export interface AccountPorts {
   readonly mailer: Mailer;
   /** The server's secret; read once. */
   secret(): Promise<string>;
+  /** Commits of an account that is new, and may belong to any shard. */
+  commitNew(ownerId: string, facts: readonly (AccountFact | UserFact)[]): Promise<void>;
   /** Resolves when the facts are durable. */
   commit(ownerId: string, facts: readonly (AccountFact | UserFact)[]): Promise<void>;
   registrationOpen(): boolean;

@@ -98,7 +98,7 @@ async function createAccount(
   const { userId } = also;
   return claimLogin(context, { login, userId, username, taken: USERNAME_TAKEN }, async () => {
     const facts = signedUp(userId, wanted, hash, ports.nowMs());
-    await ports.commit(userId, [...facts, ...also.facts]);
+    await ports.commitNew(userId, [...facts, ...also.facts]);
     for (const fact of facts)
       if (fact.type === 'accountWritten')
         context.mailQueue.enqueue(() => confirmationEmail(context, fact.account), client);

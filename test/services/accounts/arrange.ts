@@ -121,6 +121,7 @@ export function arrangeAccounts(given: Partial<AccountPorts> = {}) {
     mailer: { send: async (letter) => void log.letters.push(letter) },
     secret: async () => 'a secret of the server for this test',
     commit: memory.commit,
+    commitNew: memory.commit,
     registrationOpen: () => true,
     addressLimits: true,
     publicUrl: () => 'https://play.example',
