@@ -338,10 +338,12 @@ export class UserDelivery {
       const body = new DispatchBody(t, d, clock.monotonic(), { ownerId: streamId, n });
       for (const session of matchingSessions(listeners, t as DispatchName, filter)) {
         const cursors = rejoiners.get(session);
-        const isMissing = cursors
-          ? isMissed(cursors, streamId, n, atMs, cursors.get(SINCE) ?? 0, queuedFrom)
-          : isMissed(queue.lastDelivered ?? NOTHING_DELIVERED, streamId, n, atMs, queue.sinceMs, queuedFrom);
-        if (isMissing) this.#ports.deliver(session, body);
+        const last = cursors ?? queue.lastDelivered ?? NOTHING_DELIVERED;
+        const sinceMs = cursors ? (cursors.get(SINCE) ?? 0) : queue.sinceMs;
+        if (!isMissed(last, streamId, n, atMs, sinceMs, queuedFrom)) continue;
+        // The lobby that the session began with may be newer.
+        if (t === 'LOBBY_UPDATE' && !last.has(streamId)) this.#onOutdated?.(directOwner(streamId), [session]);
+        else this.#ports.deliver(session, body);
       }
     }
     // They have each stream up to their positions, so what follows is missed however long before its commit it was decided.

@@ -91,12 +91,13 @@ export function apiRoutes(deps: ApiDeps): Installer {
   /** Runs without interruption until the body is being received: its first bytes come right after the header. */
   async function respond(exchange: Exchange): Promise<void> {
     const startMs = deps.clock.monotonic();
-    const match = routed(exchange, route);
+    const match = exchange.hasTwoLengths ? BAD_REQUEST : routed(exchange, route);
     const entry = 'status' in match ? null : match.entry;
     const body = exchange.hasBody ? bodyOf(exchange, match, deps, memory) : null;
     try {
       const result = await resultFor(exchange, match, body);
-      exchange.answer(result, body === null ? 'stays' : await afterwards(result, body));
+      const after = exchange.hasTwoLengths ? 'cut' : body === null ? 'stays' : await afterwards(result, body);
+      exchange.answer(result, after);
       if (deps.metrics) measure(deps.metrics, entry, result.status, deps.clock.monotonic() - startMs);
     } catch (bug) {
       deps.logger.error({ err: bug }, 'Sending an HTTP response failed.');
@@ -249,6 +250,9 @@ async function recorded(
   });
   return result;
 }
+
+/** @source RFC 9112, 6.3: a request with two lengths is refused, and its connection closed. */
+const BAD_REQUEST: Refusal = { status: 400, code: 0, message: '400: Bad Request' };
 
 /** Result for a peer that has disconnected; it is only counted. */
 const GONE: Result = { status: 499, headers: {}, body: undefined };

@@ -95,6 +95,8 @@ export class Exchange {
   readonly #isLast: boolean;
   /** The Content-Length; null for a chunked body. */
   readonly announcedBytes: number | null;
+  /** It has two different Content-Lengths, so that the end of its body is not known. */
+  hasTwoLengths = false;
   #isBodyRead = false;
   #address: string | null = null;
   /** The peer has disconnected or the answer is complete: the response must not be used any more. */
@@ -108,6 +110,7 @@ export class Exchange {
     this.query = req.getQuery() ?? '';
     const headers = new Map<string, string>();
     req.forEach((name, value) => {
+      if (name === 'content-length') this.hasTwoLengths ||= (headers.get(name) ?? value) !== value;
       headers.set(name, value);
     });
     this.headers = headers;

@@ -221,7 +221,7 @@ function answeredGone(state: PendingSubscription): Step {
   // A live session was not subscribed when its user left, so it received no GUILD_DELETE. A session that is being
   // resumed receives it in `reopen`.
   const hasGuild = positionOf(state) !== null && waiter?.kind !== 'resuming';
-  const lacksGuildDelete = hasGuild || (waiter === null && !isAgain(state));
+  const lacksGuildDelete = client.kind !== 'removed' && (hasGuild || (waiter === null && !isAgain(state)));
   const notices = lacksGuildDelete ? [SEND_REMOVED] : [];
   if (!isAgain(state)) {
     const { next, effects } = unsubscribed(state, 'gone');

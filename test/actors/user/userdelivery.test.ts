@@ -1,6 +1,6 @@
 // Goal: each session of a user receives direct notifications in the order of their stream, also after a move from
 // another owner or shard.
-import { expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { UserSession } from '../../../actors/user/user.shell.ts';
@@ -24,6 +24,10 @@ const STEP_MS = 50;
 /** How long the database keeps records. */
 const RECORD_AGE_MS = 60_000;
 
+/** The dispatches of records, if they are no CHANGE. */
+const types = new Map<number, string>();
+afterEach(() => types.clear());
+
 const sessionOf = (sessionId: string): UserSession => ({
   ...{ sessionId, userId: USER, intents: ALL_INTENTS, bot: false, authorization: null },
   ...{ shard: [0, 1] as const, over: false, deliver: () => undefined },
@@ -34,7 +38,7 @@ function recordOf({ ownerId, n }: Pick<DeliveryPosition, 'ownerId' | 'n'>) {
   return {
     ownerId,
     n,
-    dispatches: [{ t: CHANGE, d: { n }, to, n, filter: ALL_SESSIONS }],
+    dispatches: [{ t: types.get(n) ?? CHANGE, d: { n }, to, n, filter: ALL_SESSIONS }],
   } as never;
 }
 
@@ -224,6 +228,23 @@ test('an unnumbered state that is not delivered is reported with the sessions th
   expect(inboxes.deliver(USER, 'second', body)).toBe(true);
   expect(inboxes.deliver(USER, 'unknown', body)).toBe(false);
   expect(outdated.slice(1)).toEqual([[CHANNEL, ['second']]]);
+});
+
+test('an update of a lobby from before a session began is reported instead, and one after it is delivered', async () => {
+  const { inboxes, heard, open, tell, answer } = arrange();
+  const outdated: unknown[] = [];
+  inboxes.onOutdated((ownerId, sessions) =>
+    outdated.push([ownerId, sessions.map(({ sessionId }) => sessionId)]),
+  );
+  for (const n of [1, 4]) types.set(n, 'LOBBY_UPDATE');
+  open('first');
+  // The first two may be in the state that the session began with; the fourth is lost on the way.
+  tell(3);
+  await answer();
+  expect([heard.get('first'), outdated.splice(0)]).toEqual([[2, 3], [[CHANNEL, ['first']]]]);
+  tell(5);
+  await answer();
+  expect([heard.get('first'), outdated]).toEqual([[2, 3, 4, 5], []]);
 });
 
 test('an unnumbered state is delivered after a later message, which does not change it', async () => {

@@ -381,6 +381,11 @@ test.each([
     `${request('POST /api/v10/channels/7/messages', { ...JSON_AUTH, 'Content-Length': '-3' })}abc`,
     /^HTTP\/1\.1 400 /,
   ],
+  [
+    'two lengths',
+    `${request('POST /api/v10/channels/7/messages', { ...JSON_AUTH, 'Content-Length': '3', 'content-length': '2' })}abc`,
+    /^HTTP\/1\.1 400 /,
+  ],
   ['bytes that are not HTTP', '\x00\x01\x02\r\n\r\n', /^HTTP\/1\.1 (400|505) /],
 ])('a request with %s ends only its own connection', async (_name, bytes, expected) => {
   expect(await exchange(api.server, [bytes])).toMatch(expected);

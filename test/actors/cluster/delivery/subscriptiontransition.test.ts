@@ -324,7 +324,7 @@ const REQUESTED: Record<string, readonly [Partial<PendingSubscription>, Partial<
     {
       again: ['requestedAgain removed 1:10 for second in 7', SETTLED],
       againHere: [AGAIN, SETTLED, 'request'],
-      gone: ['absent', REMOVED, 'dropCursor', 'settle first gone'],
+      gone: LEFT,
       failed: ['waiting removed 1:10 for first'],
       failedLate: ['waiting unavailable', ...FAILED],
       caughtUp: ['subscribed', SETTLED],
@@ -415,7 +415,7 @@ describe('a subscription whose answer says that its user had left, who has rejoi
     [{ kind: 'unavailable' }, ['waitingAgain unavailable for first', 'dropCursor', 'retry']],
     [
       { kind: 'removed', n: numberOf(1, 10) },
-      ['waitingAgain nothing for first', REMOVED, 'dropCursor', 'retry'],
+      ['waitingAgain nothing for first', 'dropCursor', 'retry'],
     ],
   ] as const)('waits for GUILD_CREATE with %o', (client, answer) => {
     expect(answerOf(arrange('requestedAgain', { client: { ...client } }), 'gone')).toEqual(answer);
