@@ -96,8 +96,7 @@ function callsOf(
     randomBytes,
     owner: createCallOwner({
       ...{ ...ports, ...ports.features, streams, endpoint, repeat },
-      hasMember: ({ serverId, userId, sessionId }) =>
-        calls().voiceMemberOf(serverId, userId)?.sessionId === sessionId,
+      voiceMemberOf: (...asked) => calls().voiceMemberOf(...asked),
     }),
     onFault: (error) => onFault(error, 'call'),
     onUnencrypted: ({ userId, serverId }) => ports.logger.warn({ userId, serverId }, UNENCRYPTED),

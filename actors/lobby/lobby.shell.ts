@@ -87,6 +87,12 @@ function stillUnattached(
   return still;
 }
 
+/** Members in voice whose sessions are not attached. */
+const strandedIn = ({ voiceStates, sessions }: LobbyState) =>
+  [...voiceStates]
+    .map(([userId, { session_id: sessionId }]) => ({ userId, sessionId }))
+    .filter(({ sessionId }) => !sessions.has(sessionId));
+
 /** Runs the effects of one lobby. */
 export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, LobbyDispatch, ChannelId> {
   readonly #ports: LobbyPorts;
@@ -109,8 +115,6 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   #isFresh = false;
   /** The next change that depends on time alone, Unix milliseconds. */
   #due: { readonly atMs: number; readonly timer: Timer } | null = null;
-  /** Runs when members in voice have had time to attach their sessions again. */
-  #strandedCheck: Timer | null = null;
   /** Whether the listener for voice has a call. The state may be ahead: its last facts may never become durable. */
   #isCallRunning = false;
 
@@ -150,18 +154,12 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     this.#play(state);
     this.#ports.listener.loaded?.(this.id, this.#kept());
     this.#ports.kept.drop(this.id);
-    if (state.voiceStates.size > 0)
-      this.#strandedCheck = this.#ports.wheel.add(() => this.#dropStranded(state), this.epoch ? NEW_MS : 0);
-  }
-
-  /** Members in voice whose sessions were not attached again leave the call. */
-  #dropStranded({ voiceStates, sessions }: LobbyState): void {
-    for (const [userId, { session_id: sessionId }] of voiceStates)
-      if (!sessions.has(sessionId))
-        this.#send({
-          type: 'work',
-          work: this.command('dropVoice', { userId, sessionId }, SYSTEM, ignore, ignore),
-        });
+    if (state.voiceStates.size === 0) return;
+    const dropStranded = (): void => {
+      for (const input of this.state === state ? strandedIn(state) : [])
+        this.#send({ type: 'work', work: this.command('dropVoice', input, SYSTEM, ignore, ignore) });
+    };
+    this.#ports.wheel.after(dropStranded, this.epoch ? NEW_MS : 0);
   }
 
   /** Starts the game that the lobby's settings name, and ends a game that they no longer name. */
@@ -414,7 +412,6 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   /** The game and the call end with the actor; attached sessions are passed to its successor. */
   protected ended(state: LobbyState, ending: Ending): void {
     this.#due?.timer.cancel();
-    this.#strandedCheck?.cancel();
     this.#game?.close('stopped');
     if (ending === 'deleted') return;
     const because = ending === 'moved' || ending === 'interrupted' ? ending : undefined;

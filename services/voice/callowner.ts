@@ -4,7 +4,7 @@ import type { Streams } from '../../actors/call/streams.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { DispatchBody } from '../../engine/fanout/body.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
-import { isChannelId } from '../../protocol/ids.ts';
+import { isChannelId, type UserId } from '../../protocol/ids.ts';
 import type { Lobbies } from '../lobbies/ports.ts';
 import { type Repeat, served } from '../repeating.ts';
 import type { PlacePorts, VoicePlaces } from './places.ts';
@@ -16,8 +16,8 @@ interface CallOwnerPorts extends Pick<PlacePorts, 'guilds' | 'inPrivate' | 'noti
   readonly streams: Streams;
   /** Where clients connect to calls; null before calls are served. */
   readonly endpoint: () => string | null;
-  /** Whether a call has this session of the user now. */
-  readonly hasMember: (voiceMember: VoiceMember) => boolean;
+  /** The user in the calls of the server now, with the session. */
+  readonly voiceMemberOf: (serverId: string, userId: UserId) => VoiceMember | null;
   /** Repeats commands that failed. */
   readonly repeat: Repeat;
   readonly onFault: (error: unknown, where: string) => void;
@@ -43,7 +43,7 @@ export function createCallOwner(ports: CallOwnerPorts): CallOwner {
       if (of === 'private') wake(callId);
     },
     dropped(voiceMember) {
-      const { callId, groupId, serverId } = voiceMember;
+      const { callId, groupId, serverId, userId, sessionId } = voiceMember;
       const stream = streams.of(callId);
       if (stream) streams.dropped(stream, voiceMember);
       // A stream that has ended has no voice members to remove.
@@ -51,7 +51,8 @@ export function createCallOwner(ports: CallOwnerPorts): CallOwner {
         const { drop } = lobbies.owns(callId) ? lobbies : ports.places;
         // Until the owner has answered: it would show the user in voice. The next owner has a call of its own.
         ports.repeat(serverId, async () => {
-          if (routing.owns(serverId) && !ports.hasMember(voiceMember)) served(await drop(voiceMember));
+          const isBack = ports.voiceMemberOf(serverId, userId)?.sessionId === sessionId;
+          if (routing.owns(serverId) && !isBack) served(await drop(voiceMember));
         });
       }
     },

@@ -114,6 +114,35 @@ const distinct = ({ wanted, joined, joining }: SessionPlaces): VoicePlace[] => {
   return [...new Map(all.map((place) => [place.id, place])).values()];
 };
 
+/** The places that the tables have the session in. */
+async function storedPlaces(
+  { notifier, storage }: Pick<PlacePorts, 'notifier' | 'storage'>,
+  { userId, sessionId }: LiveSession,
+): Promise<VoicePlace[]> {
+  const { guilds, privateChannels } = storage;
+  const [guildIds, channels] = await Promise.all([
+    notifier.guildIdsOf(userId),
+    privateChannels.of(userId, CHANNELS_MAX),
+  ]);
+  const [inVoice, inCalls] = await Promise.all([
+    guildIds.length === 0 ? [] : guilds.inVoice(userId, guildIds),
+    channels.length === 0
+      ? []
+      : privateChannels.inCall(
+          userId,
+          channels.map(({ id }) => id),
+        ),
+  ]);
+  return [
+    ...inVoice
+      .filter((each) => each.sessionId === sessionId)
+      .map(({ id }) => ({ kind: 'guild', id }) as const),
+    ...inCalls
+      .filter((each) => each.sessionId === sessionId)
+      .map(({ id }) => ({ kind: 'private', id }) as const),
+  ];
+}
+
 /** Takes sessions out of places. */
 function leaving(
   ports: PlacePorts,
@@ -136,9 +165,8 @@ function leaving(
   }
   const leave = (session: LiveSession, place: VoicePlace): void =>
     owners.leave(place.id, place, session.sessionId, authorityOf(session.principal));
-  const channelsOf = ({ userId }: LiveSession) => storage.privateChannels.of(userId, CHANNELS_MAX);
   async function calls(session: LiveSession, stays?: SessionPlaces): Promise<void> {
-    for (const { id } of await channelsOf(session))
+    for (const { id } of await storage.privateChannels.of(session.userId, CHANNELS_MAX))
       if (id !== stays?.wanted?.id) leave(session, { kind: 'private', id });
   }
   async function all(session: LiveSession, stays?: SessionPlaces): Promise<void> {
@@ -150,21 +178,11 @@ function leaving(
   async function stored(of: SessionPlaces, stays: SessionPlaces | undefined): Promise<void> {
     const { session } = of;
     const { userId } = session;
-    const [guildIds, channels] = await Promise.all([notifier.guildIdsOf(userId), channelsOf(session)]);
-    const channelIds = channels.map(({ id }) => id);
-    const [guilds, inCalls] = await Promise.all([
-      guildIds.length === 0 ? [] : storage.guilds.inVoice(userId, guildIds),
-      channelIds.length === 0 ? [] : storage.privateChannels.inCall(userId, channelIds),
-    ]);
-    const places = [
-      ...guilds.map(({ id, sessionId }) => ({ place: { kind: 'guild', id } as const, sessionId })),
-      ...inCalls.map(({ id, sessionId }) => ({ place: { kind: 'private', id } as const, sessionId })),
-    ];
+    const places = await storedPlaces(ports, session);
     const wanted = new Set([of, ...(stays ? [stays] : [])].flatMap(distinct).map(({ id }) => id));
     // Ended, opened again, or at another owner of its user.
     if (session.over || !routing.owns(userId) || ![...users.sessions(userId)].includes(session)) return;
-    for (const { place, sessionId } of places)
-      if (sessionId === session.sessionId && !wanted.has(place.id)) one(of, place);
+    for (const place of places) if (!wanted.has(place.id)) one(of, place);
   }
   /** Only the place that the session is in acts on this. */
   const fromUnknown = (

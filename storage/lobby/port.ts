@@ -30,10 +30,10 @@ export interface LobbySearch {
 }
 
 /** A lobby as loaded. */
-export interface LobbySnapshot {
+interface LobbySnapshot {
   readonly lobby: Lobby;
   readonly members: readonly LobbyMember[];
-  /** Of members who are in the call. */
+  /** Voice states of the members who are in the call. */
   readonly voiceStates: readonly LobbyVoiceState[];
 }
 

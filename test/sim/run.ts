@@ -153,6 +153,9 @@ function vary(
 }
 
 /** Runs one seed. */
+const isTroubled = ({ faults, breaks }: Scenario, { preempted, fleeting, outages }: Variant): boolean =>
+  faults.length > 0 || breaks > 0 || [preempted, fleeting, outages].includes(true);
+
 export async function simulate(seed: number, variant: Variant = {}): Promise<Outcome> {
   const startedMs = performance.now();
   hits.clear();
@@ -161,12 +164,7 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
   current = judge;
   const features = variant.features ?? featuresOf(seed);
   const scenario = scenarioOf(world, features, seed);
-  const hasFaults =
-    scenario.faults.length > 0 ||
-    scenario.breaks > 0 ||
-    variant.preempted === true ||
-    variant.fleeting === true ||
-    variant.outages === true;
+  const hasFaults = isTroubled(scenario, variant);
   // A shard that claims a session may hand everything over before it has the answer.
   const keptMs = variant.fleeting ? 0 : resumableMs(scenario);
   const parts = build(world, judge, scenario, features, !hasFaults, keptMs);

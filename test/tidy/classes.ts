@@ -29,7 +29,7 @@ const FIELDS: Counts = {
   'sdk Calls': 19,
   'sdk NodeCallMedia': 14,
   'sdk VoiceSession': 14,
-  'transports BodyStream': 17,
+  'transports BodyStream': 18,
   'transports EtcdDirectory': 17,
   'transports GatewaySocket': 18,
   'transports Peer': 17,

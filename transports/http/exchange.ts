@@ -93,10 +93,8 @@ export class Exchange {
   readonly #aborts: (() => void)[] = [];
   /** Whether the request asked to close the connection, which then happens after the answer. */
   readonly #isLast: boolean;
-  /** The Content-Length; null for a chunked body. */
+  /** The Content-Length; null for a chunked body, NaN for two different lengths. */
   readonly announcedBytes: number | null;
-  /** It has two different Content-Lengths, so that the end of its body is not known. */
-  hasTwoLengths = false;
   #isBodyRead = false;
   #address: string | null = null;
   /** The peer has disconnected or the answer is complete: the response must not be used any more. */
@@ -110,8 +108,8 @@ export class Exchange {
     this.query = req.getQuery() ?? '';
     const headers = new Map<string, string>();
     req.forEach((name, value) => {
-      if (name === 'content-length') this.hasTwoLengths ||= (headers.get(name) ?? value) !== value;
-      headers.set(name, value);
+      const isSecondLength = name === 'content-length' && (headers.get(name) ?? value) !== value;
+      headers.set(name, isSecondLength ? 'two lengths' : value);
     });
     this.headers = headers;
     this.#isLast = CLOSES.test(headers.get('connection') ?? '');
@@ -133,7 +131,12 @@ export class Exchange {
   }
 
   get hasBody(): boolean {
-    return this.announcedBytes !== 0;
+    return this.announcedBytes !== 0 && !this.hasTwoLengths;
+  }
+
+  /** The end of its body is not known. */
+  get hasTwoLengths(): boolean {
+    return Number.isNaN(this.announcedBytes);
   }
 
   /** Declares that the caller reads the body, and then decides what happens to the connection. */

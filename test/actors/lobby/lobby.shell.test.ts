@@ -59,6 +59,17 @@ const ownership: AggregateOwnership = {
   },
 };
 
+/** Notes the users who left the call. */
+const writerOf = (database: { readonly isAway: boolean }, left: string[]) => ({
+  depth: 0,
+  flush: async () => undefined,
+  commit: ({ facts, done }: Commit) => {
+    for (const fact of facts)
+      if (fact.type === 'lobbyVoiceChanged' && fact.turn === 'left') left.push(fact.userId);
+    queueMicrotask(() => done(database.isAway ? new Error('The database is gone.') : null));
+  },
+});
+
 /** The lobby of two members, 11 and 12, which this shard takes over from another one. */
 function arrange(isStandalone = false) {
   const clock = new VirtualClock();
@@ -83,15 +94,7 @@ function arrange(isStandalone = false) {
   /** The sessions that the lobby had lost, each time that it was loaded. */
   const loaded: string[][] = [];
   const ports = {
-    writer: {
-      depth: 0,
-      flush: async () => undefined,
-      commit: ({ facts, done }: Commit) => {
-        for (const fact of facts)
-          if (fact.type === 'lobbyVoiceChanged' && fact.turn === 'left') left.push(fact.userId);
-        queueMicrotask(() => done(database.isAway ? new Error('The database is gone.') : null));
-      },
-    },
+    writer: writerOf(database, left),
     ...{ ownership: isStandalone ? null : ownership, clock, wheel, rulesMs: null, nextId: () => '1' },
     tap: { listening: false, see: () => undefined },
     listener: {

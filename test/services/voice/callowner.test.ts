@@ -37,7 +37,7 @@ function arrange() {
     inPrivate: note('private'),
     notifier: { notifySession: note('session') },
     ...{ routing: { ...HERE, owns: () => state.owns }, clock: { monotonic: () => 5 } },
-    hasMember: () => state.isBack,
+    voiceMemberOf: () => (state.isBack ? inGuild : null),
     repeat: createRepeating({ wheel: new TimerWheel(clock), scope: new Lifetime(clock), onFault: () => {} })
       .repeat,
     places: { drop: note('place') },

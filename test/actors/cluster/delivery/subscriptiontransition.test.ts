@@ -413,10 +413,7 @@ describe('a subscription whose answer says that its user had left, who has rejoi
   test.each([
     [{ kind: 'nothing' }, ['waitingAgain nothing for first', 'dropCursor', 'retry']],
     [{ kind: 'unavailable' }, ['waitingAgain unavailable for first', 'dropCursor', 'retry']],
-    [
-      { kind: 'removed', n: numberOf(1, 10) },
-      ['waitingAgain nothing for first', 'dropCursor', 'retry'],
-    ],
+    [{ kind: 'removed', n: numberOf(1, 10) }, ['waitingAgain nothing for first', 'dropCursor', 'retry']],
   ] as const)('waits for GUILD_CREATE with %o', (client, answer) => {
     expect(answerOf(arrange('requestedAgain', { client: { ...client } }), 'gone')).toEqual(answer);
   });
