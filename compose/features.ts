@@ -204,6 +204,8 @@ export function createProvisional(context: ServiceContext): Provisional {
     mergeables: () => [context.features().lobbies, context.features().social],
     ...{ commit: context.commit, commitAsOwner: context.commitAsOwner },
     routing: context.routing,
+    commitAndNotify: context.commitAndNotify,
+    tap: context.hooks.tap,
     notify: playerNotices(notifier, context.hooks.tap),
     ...{ wheel: context.wheel, scope: context.scope },
     onFault: (error) => onFault(error, 'provisional'),

@@ -1,4 +1,7 @@
 import type { Routing } from '../../actors/placement/routing.ts';
+import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
+import type { CommitAndNotify } from '../../actors/user/notifier.ts';
+import { ALL_SESSIONS } from '../../engine/fanout/direct.ts';
 import type { Move } from '../../engine/provisional/facts.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { IdentityStore } from '../../storage/identity/port.ts';
@@ -23,8 +26,9 @@ interface AccountMergePorts {
   applyBan(userId: UserId): Promise<void>;
   /** Unix milliseconds. */
   nowMs(): number;
-  /** Dispatches to the sessions of a user. */
-  notify(userId: UserId, t: 'USER_MERGE_OPERATION_COMPLETED', d: object): void;
+  /** Commits facts with the dispatches about them; see `CommitAndNotify`. */
+  readonly commitAndNotify: CommitAndNotify;
+  readonly tap: Pick<Tap, 'see'>;
   /** Runs after `delayMs`, unless the server is closed by then. */
   schedule(run: () => void, delayMs: number): void;
   onFault(error: unknown): void;
@@ -191,18 +195,29 @@ export class AccountMerges {
       for (const part of this.#ports.mergeables()) await part.merge(fromId, toId);
     };
     await mergeAll();
-    const { routing, schedule, commit } = this.#ports;
-    const deleted = { type: 'provisionalDeleted', userId: fromId } as const;
+    const { routing, schedule, commit, users } = this.#ports;
     const ended = { type: 'moveEnded', moveId: id } as const;
     const { inFlightMs } = routing;
-    await commit(ownerOf(move), inFlightMs > 0 ? [deleted] : [deleted, ended]);
-    const completed = { merge_operation_id: id, source_user_id: fromId };
-    this.#ports.notify(toId, 'USER_MERGE_OPERATION_COMPLETED', completed);
+    // An owner before may have deleted the account, and notified the user with that.
+    const [source] = await users.get([fromId]);
+    if (source) await this.#complete(move, inFlightMs > 0 ? [] : [ended]);
     if (inFlightMs === 0) return;
     // Requests that other shards authorized before the grants were revoked may have written meanwhile.
     await new Promise<void>((resolve) => schedule(resolve, inFlightMs));
     await mergeAll();
     await commit(ownerOf(move), [ended]);
+  }
+
+  /** Deletes the source, whose data the other account has, and notifies the user of it once. */
+  async #complete(move: PairMove, facts: readonly StoredFact[]): Promise<void> {
+    const { id, fromId, toId } = move;
+    const deleted = { type: 'provisionalDeleted', userId: fromId } as const;
+    const t = 'USER_MERGE_OPERATION_COMPLETED';
+    const d = { merge_operation_id: id, source_user_id: fromId };
+    const dispatch = { userIds: [toId], filter: ALL_SESSIONS, t, d } as const;
+    const notify = await this.#ports.commitAndNotify(ownerOf(move), [deleted, ...facts], [dispatch]);
+    notify();
+    this.#ports.tap.see(t, d, toId);
   }
 
   async #unmerge(move: PairMove): Promise<void> {

@@ -1,5 +1,7 @@
 import type { Routing } from '../../actors/placement/routing.ts';
+import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
+import type { CommitAndNotify } from '../../actors/user/notifier.ts';
 import type { Reply } from '../../engine/kernel/aggregate.ts';
 import type { Identity } from '../../engine/provisional/identity.ts';
 import { issuerProblem } from '../../engine/provisional/issuer.ts';
@@ -33,14 +35,11 @@ export interface ProvisionalPorts {
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
   /** Only for facts that the owner of the id decides. */
   commitAsOwner(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
+  readonly commitAndNotify: CommitAndNotify;
+  readonly tap: Pick<Tap, 'see'>;
   readonly routing: Routing;
   /** Dispatches to the user's own sessions and to those of the applications `among`; of all applications when absent. */
-  notify(
-    userId: UserId,
-    t: IdentityDispatch | 'USER_MERGE_OPERATION_COMPLETED',
-    d: object,
-    among?: readonly ApplicationId[],
-  ): void;
+  notify(userId: UserId, t: IdentityDispatch, d: object, among?: readonly ApplicationId[]): void;
   schedule(run: () => void, delayMs: number): void;
   onFault(error: unknown): void;
   nextId(): FreshId;

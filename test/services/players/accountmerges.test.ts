@@ -16,6 +16,8 @@ async function begun(inFlightMs: number) {
   type Run = (hasMoved: (id: string) => boolean) => void;
   const moved: { fails: boolean; run: Run } = { fails: false, run: () => undefined };
   const database: { isLost: boolean; stored: readonly Move[] } = { isLost: false, stored: [OTHER] };
+  /** Accounts that the database has not any more. */
+  const gone = new Set<string>();
   const merges = new AccountMerges({
     routing: { owns: () => true, onMoved: (run: Run) => Object.assign(moved, { run }), inFlightMs },
     identities: {
@@ -31,13 +33,23 @@ async function begun(inFlightMs: number) {
       log.push(`${ownerId}: ${facts.map(({ type }) => type)}`);
       if (database.isLost) throw new Error('The connection is lost.');
     },
-    notify: (_userId: string, t: string) => log.push(t),
+    users: { get: async ([id]: readonly string[]) => (id && !gone.has(id) ? [{ id }] : []) },
+    commitAndNotify: async (
+      ownerId: string,
+      facts: readonly { readonly type: string }[],
+      sent: readonly { readonly t: string }[],
+    ) => {
+      log.push(`${ownerId}: ${facts.map(({ type }) => type)}`);
+      if (database.isLost) throw new Error('The connection is lost.');
+      return () => log.push(...sent.map(({ t }) => t));
+    },
+    tap: { see: () => undefined },
     schedule: (run: () => void, delayMs: number) => later.push({ run, delayMs }),
     onFault: (error: unknown) => log.push(error),
   } as never);
   const ended = merges.run(move);
   await new Promise((resolve) => setImmediate(resolve));
-  return { log, later, ended, merges, moved, database };
+  return { log, later, ended, merges, moved, database, gone };
 }
 
 const FIRST = ['revoke', 'merge 30 20'];
@@ -51,6 +63,19 @@ it('merges again before it ends, and holds both accounts until then', async () =
   await ended;
   expect(log.slice(4)).toEqual(['merge 30 20', '7: moveEnded']);
   expect(merges.claim('20' as never)).not.toBeNull();
+});
+
+it('notifies nobody again when an owner before has deleted the account', async () => {
+  const { log, later, moved, database, gone } = await begun(IN_FLIGHT_MS);
+  log.splice(0);
+  gone.add(OTHER.kind === 'merge' ? OTHER.fromId : '');
+  database.stored = [OTHER];
+  moved.run(() => true);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(log).toEqual(['revoke', 'merge 31 21']);
+  later.at(-1)?.run();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(log.slice(2)).toEqual(['merge 31 21', '7: moveEnded']);
 });
 
 it('ends at once in a single process', async () => {

@@ -112,6 +112,14 @@ export async function openPlayers() {
       mergeables: () => parts,
       ...commits,
       notify: (userId, t, d) => void told.push({ userId, t, d }),
+      commitAndNotify: async (ownerId, facts, notifications) => {
+        await commits.commitAsOwner(ownerId, facts);
+        return () => {
+          for (const { userIds, t, d } of notifications)
+            told.push(...userIds.map((userId) => ({ userId, t, d })));
+        };
+      },
+      tap: { see: () => undefined },
       schedule: (run) => void later.push(run),
       onFault: (error) => void faults.push(error),
       nextId: foundation.nextId,
