@@ -78,6 +78,15 @@ export interface ServerState {
   run<T>(answering: Promise<T>): Promise<T>;
 }
 
+/** Whether a request has several headers for its length that differ. */
+function hasTwoLengths(req: HttpRequest): boolean {
+  const lengths = new Set<string>();
+  req.forEach((name, value) => {
+    if (name === 'content-length') lengths.add(value);
+  });
+  return lengths.size > 1;
+}
+
 /** One HTTP request and its answer. Every method is safe after the peer has disconnected. */
 export class Exchange {
   readonly res: HttpResponse;
@@ -107,10 +116,12 @@ export class Exchange {
     this.path = req.getUrl();
     this.query = req.getQuery() ?? '';
     const headers = new Map<string, string>();
+    let lines = 0;
     req.forEach((name, value) => {
-      const isSecondLength = name === 'content-length' && (headers.get(name) ?? value) !== value;
-      headers.set(name, isSecondLength ? 'two lengths' : value);
+      lines += 1;
+      headers.set(name, value);
     });
+    if (lines > headers.size && hasTwoLengths(req)) headers.set('content-length', 'two lengths');
     this.headers = headers;
     this.#isLast = CLOSES.test(headers.get('connection') ?? '');
     this.announcedBytes = headers.has('transfer-encoding')
