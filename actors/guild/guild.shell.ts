@@ -92,7 +92,12 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       send({ type: 'work', work: this.command('settleVoice', {}, SYSTEM, ignore, ignore) });
     this.#voiceMembers = new GuildVoiceMembers({ guildId: this.id, listener, clock, wheel, settle });
     this.#subscribed = {
-      ...{ arriving: new Set(), shown: new WeakSet(), subscribedAt: new WeakMap() },
+      ...{
+        arriving: new Set(),
+        shown: new WeakSet(),
+        subscribedAt: new WeakMap(),
+        displacedAt: new WeakMap(),
+      },
       memberLists: new GuildMemberLists({
         ...{ audiences: this.audiences, wheel, commits: this.commits, nowMs: () => clock.now() },
         membersMax: LIMITS.member_list_members_max,

@@ -47,6 +47,11 @@ export interface SubscribedBefore {
   readonly shown: WeakSet<Recipient>;
   /** The stream position at which each session was subscribed to this actor, under whichever object. */
   readonly subscribedAt: WeakMap<Recipient, number>;
+  /**
+   * Objects whose session another object represents since this stream position: they have been sent the stream up to it, and perhaps have
+   * not received all of it yet.
+   */
+  readonly displacedAt: WeakMap<Recipient, number>;
   /** What they are shown of the guild's members. */
   readonly memberLists: Pick<GuildMemberLists, 'arrived'>;
 }
@@ -77,11 +82,12 @@ interface Ports extends SubscribedBefore {
  * Cost: one GUILD_CREATE payload for each session without the guild. For the others, one pass over the stream from the
  * lowest position among them, and its recipients among them, however many other subscribers the guild has.
  */
-export function subscription(entering: readonly Entering[], ports: Ports): Work<Guild> {
+export function subscription(asking: readonly Entering[], ports: Ports): Work<Guild> {
   return {
-    needs: needsOf(entering, ports),
+    needs: needsOf(asking, ports),
     run: (guild) => {
       const nowMs = ports.nowMs();
+      const entering = asking.map((each) => sentUpTo(each, ports.displacedAt));
       const stream = ports.stream();
       const { audiences } = ports;
       const { sessions } = audiences;
@@ -93,6 +99,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
         ? behind.flatMap(({ subscriber }) => sessionsNamed(audiences, subscriber))
         : [];
       const deliveredUpTo = stream?.last ?? 0;
+      for (const session of displaced) ports.displacedAt.set(session, deliveredUpTo);
       for (const { subscriber } of arrived) {
         // A session that subscribed over an earlier link or from another shard has been in the audiences since then.
         const before = sessions.get(subscriber.sessionId);
@@ -129,9 +136,15 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
         ports.done(outcomes);
       });
     },
-    refuse: missingOr(() => ports.done(entering.map(() => 'gone')), ports.fault),
+    refuse: missingOr(() => ports.done(asking.map(() => 'gone')), ports.fault),
     fault: ports.fault,
   };
+}
+
+/** A displaced session asks with the position that it had received when it asked. */
+function sentUpTo(each: Entering, displacedAt: SubscribedBefore['displacedAt']): Entering {
+  const at = displacedAt.get(each.subscriber) ?? 0;
+  return each.after === null || at <= each.after ? each : { ...each, after: at };
 }
 
 /**

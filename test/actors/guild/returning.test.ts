@@ -71,6 +71,20 @@ describe('a session that comes back', () => {
     expect(bob.received.filter(({ t }) => t === 'GUILD_CREATE')).toHaveLength(1);
   });
 
+  it('receives each message once when it asks again after another object of it took its place', async () => {
+    await entered(ann);
+    const other = new FollowingSession('a1', ANN);
+    other.heard.push(['f', ann.cursor ?? 0]);
+    const saying = guild.say(SQUARE, 'one');
+    // Both ask while the message is on its way to the database.
+    const entering = [guild.enter([other]), guild.enter([ann])];
+    await settleAll();
+    guild.owner.settle();
+    await Promise.all([saying, ...entering]);
+    await said('two');
+    expect(ann.messages).toEqual(['one', 'two']);
+  });
+
   it('is sent GUILD_CREATE when it asks for the guild whole after it has asked to continue', async () => {
     await entered(ann);
     // The actor before took the guild from the session while the first request was under way.
