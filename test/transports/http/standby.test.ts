@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../actors/runtime/clock.ts';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { type HttpServer, startServer } from '../../../transports/http/server.ts';
 import { openStandby, type Standby, type StandbyOptions } from '../../../transports/http/standby.ts';
 
@@ -135,6 +136,17 @@ describe('the port of shards', () => {
     const { standby } = await arrange({ connectionsMax: 2, waitMs: 100 });
     const answers = await Promise.all([ask(standby), ask(standby), ask(standby)]);
     for (const answer of answers) expect(['closed', 'ECONNRESET']).toContain(answer);
+    await expect.poll(() => standby.connections).toBe(0);
+  });
+
+  test('closes a waiting connection at its time-out although earlier looks found no shard', async () => {
+    const clock = new VirtualClock();
+    const { standby } = await arrange({ clock, waitMs: 250 });
+    const waiting = connect(standby.port, HOST).on('error', () => undefined);
+    closing.push(() => waiting.destroy());
+    await expect.poll(() => standby.connections).toBe(1);
+    // The third look is the first one after the time-out.
+    for (let looks = 0; looks < 3; looks += 1) clock.advance(100);
     await expect.poll(() => standby.connections).toBe(0);
   });
 
