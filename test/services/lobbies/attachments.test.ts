@@ -437,6 +437,16 @@ it('repeats the end of a session until the owner of the lobby has answered', asy
   expect(detached).toHaveLength(1);
 });
 
+it('detaches an ended session once more when commands of before its end have arrived', async () => {
+  const { attachments, detached, pass } = arrange({ standalone: false, inFlightMs: 15_000 });
+  await attachments.opened(session);
+  attachments.ended(session);
+  expect(detached.splice(0)).toEqual([`${lobbyId} s`]);
+  // Until then a command in flight may have attached it.
+  await pass(15_000);
+  expect(detached).toEqual([`${lobbyId} s`]);
+});
+
 it('does not repeat the end of a session that has opened again', async () => {
   const { attachments, detached, lobby, pass } = arrange();
   await attachments.opened(session);
