@@ -20,11 +20,13 @@ const [FIRST, SECOND, THIRD] = ['1001', '1002', '1003'] as unknown as [ChannelId
 /** Guilds and private channels whose replies to a join the test gives. */
 function arrange() {
   const left: string[] = [];
+  /** Places answer a leave after this. */
+  const state = { leaving: Promise.resolve() };
   const joins: { readonly id: string; readonly reply: (reply: object) => void }[] = [];
   const command = (id: string, isJoin: boolean) => {
     if (isJoin) return new Promise((reply) => joins.push({ id, reply }));
     left.push(id);
-    return Promise.resolve({ ok: true, value: null });
+    return state.leaving.then(() => ({ ok: true, value: null }));
   };
   const places = createVoicePlaces({
     guilds: {
@@ -52,7 +54,7 @@ function arrange() {
     joins[at]?.reply(isIn ? { ok: true, value: {} } : { ok: false, refusal: {} });
     await new Promise<void>((resolve) => setImmediate(resolve));
   };
-  return { places, session, ask, call, answer, left, joins };
+  return { places, session, ask, call, answer, left, joins, state };
 }
 
 describe('a session that joins one place after another', () => {
@@ -138,6 +140,23 @@ describe('a session whose client asks faster than places answer', () => {
     expect(joins.length).toBe(1);
     await turn();
     expect(joins.length).toBe(2);
+  });
+
+  it('asks for a guild only when that has answered the last of its leaves', async () => {
+    const { places, session, ask, joins, state } = arrange();
+    const leave = () => places.ask(session, { ...STATE, guildId: ONE, channelId: null });
+    let answerLast: () => void = () => undefined;
+    leave();
+    state.leaving = new Promise((resolve) => {
+      answerLast = resolve;
+    });
+    leave();
+    await turn();
+    ask(ONE);
+    expect(joins).toEqual([]);
+    answerLast();
+    await turn();
+    expect(joins.length).toBe(1);
   });
 
   it('asks for a call when the call before has answered and has been left', async () => {
