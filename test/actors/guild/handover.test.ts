@@ -59,6 +59,18 @@ describe('the next owner of a guild', () => {
     nextEpoch.restore({ records: [], cut: false });
     expect(handoverStateOf(nextGuild, nextEpoch)).toEqual({ ...handover, epoch: 4 });
   });
+
+  it('restores no presence when another owner came after the one that handed the guild over', () => {
+    const guild = guildOf();
+    const presence = { status: 'online', activities: [], client_status: {} };
+    ruled(guild, 'setPresence', { userId: ANN, presence }, '0');
+    guild.slowmode.set(SLOWED, NOW_MS);
+    const handover = handoverStateOf(guild, epochOf(3));
+    const next = guildOf();
+    // The owner of epoch 4 was lost, and may have sent other presences.
+    restoreHandoverState(next, handover, 5);
+    expect([next.presences.size, [...next.slowmode]]).toEqual([0, [[SLOWED, NOW_MS]]]);
+  });
 });
 
 describe('voice that the next owner continues', () => {
