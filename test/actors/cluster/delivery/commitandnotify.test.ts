@@ -92,6 +92,15 @@ it.each(['owner', 'partition'] as const)(
   },
 );
 
+it('names no notification as the previous one that the database does not have', async () => {
+  const { origins, faults, database, run } = arrange(true);
+  faults.push(new Error('The connection broke.'));
+  database.isStored = false;
+  await expect(run()).rejects.toThrow('broke');
+  (await run())();
+  expect(origins.map((origin) => origin?.after)).toEqual([0]);
+});
+
 it('sends the notifications of the last commit again under their numbers, and none that a later commit names as previous', async () => {
   const { commits, origins, faults, run, again } = arrange(true);
   faults.push(new Error('The connection broke.'));
