@@ -1,5 +1,7 @@
 // Goal: a port that shards share never refuses a connection: while no shard listens, connections wait for the next shard.
-import { connect } from 'node:net';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../actors/runtime/clock.ts';
@@ -148,6 +150,33 @@ describe('the port of shards', () => {
     // The third look is the first one after the time-out.
     for (let looks = 0; looks < 3; looks += 1) clock.advance(100);
     await expect.poll(() => standby.connections).toBe(0);
+  });
+
+  test('forwards a connection from the port of a former forwarding connection', async () => {
+    const clock = new VirtualClock();
+    const { standby, state } = await arrange({ clock, waitMs: 100 });
+    const { port } = standby;
+    const made: Socket[] = [];
+    const add = (message: unknown) => void made.push((message as { readonly socket: Socket }).socket);
+    subscribe('net.client.socket', add);
+    closing.push(() => unsubscribe('net.client.socket', add));
+    const open = async (localPort?: number) => {
+      const socket = connect({ host: HOST, port, localPort }).on('error', () => undefined);
+      closing.push(() => socket.destroy());
+      await once(socket, 'connect');
+    };
+    // No shard listens, so a connection is forwarded to the port itself, where it waits.
+    state.served = 1;
+    await open();
+    await expect.poll(() => standby.connections).toBe(2);
+    const formerPort = made[1]?.localPort;
+    expect(formerPort).toBeGreaterThan(0);
+    state.served = 0;
+    clock.advance(100);
+    await expect.poll(() => standby.connections).toBe(0);
+    state.served = 1;
+    await open(formerPort);
+    await expect.poll(() => standby.connections).toBe(2);
   });
 
   test('is never shared with another server, and accepts nothing while no shard listens on IPv6', async () => {
