@@ -41,6 +41,7 @@ export const STORAGE: readonly Patch[] = [
     kind: 'expression',
     from: 'this.#driver.batch<Row>(numbered, true)',
     to: 'this.#driver.batch<Row>([numbering(this.#writer, (this.#number += 1)), ...statements])',
+    features: ['lobbies'],
     outages: true,
   },
   {
