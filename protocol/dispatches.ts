@@ -40,6 +40,8 @@ export interface DispatchRow {
   readonly changesVisibility?: 'all' | 'own';
   /** The affected user (`d.user`) is a member of the guild after it, or is not. */
   readonly membership?: 'joined' | 'left';
+  /** It shows all of a lobby, with who is connected: an older one would undo what a session has been shown since. */
+  readonly showsAll?: true;
   /** It shows new state of a guild that is in no table, so that it must reach sessions after a handover too. */
   readonly showsUnstored?: true;
 }
@@ -216,7 +218,7 @@ export const DISPATCH = {
   AUTHORIZE_REQUEST: { intent: null, scope: 'any' },
   // Lobbies, sent to sessions of their application.
   LOBBY_CREATE: { intent: I.LOBBIES, scope: 'lobbies.write', forOne: true },
-  LOBBY_UPDATE: { intent: I.LOBBIES, scope: 'lobbies.write', lobbyChanges: false },
+  LOBBY_UPDATE: { intent: I.LOBBIES, scope: 'lobbies.write', lobbyChanges: false, showsAll: true },
   LOBBY_DELETE: { intent: I.LOBBY_DELETE, scope: 'lobbies.write' },
   LOBBY_MEMBER_ADD: { intent: I.LOBBIES, scope: 'lobbies.write' },
   LOBBY_MEMBER_UPDATE: { intent: I.LOBBIES, scope: 'lobbies.write', lobbyChanges: false },

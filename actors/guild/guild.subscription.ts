@@ -141,7 +141,7 @@ export function subscription(asking: readonly Entering[], ports: Ports): Work<Gu
   };
 }
 
-/** A displaced session asks with the position that it had received when it asked. */
+/** A displaced session has been sent more than it had received when it asked. */
 function sentUpTo(each: Entering, displacedAt: SubscribedBefore['displacedAt']): Entering {
   const at = displacedAt.get(each.subscriber) ?? 0;
   return each.after === null || at <= each.after ? each : { ...each, after: at };

@@ -7,7 +7,7 @@ import {
   SINCE,
 } from '../../engine/fanout/direct.ts';
 import type { Cursor } from '../../engine/session/cursors.ts';
-import type { DispatchName } from '../../protocol/dispatches.ts';
+import { type DispatchName, dispatchRow } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { dropOldest } from '../../protocol/oldest.ts';
 import { present } from '../../protocol/present.ts';
@@ -342,7 +342,8 @@ export class UserDelivery {
         const sinceMs = cursors ? (cursors.get(SINCE) ?? 0) : queue.sinceMs;
         if (!isMissed(last, streamId, n, atMs, sinceMs, queuedFrom)) continue;
         // The lobby that the session began with may be newer.
-        if (t === 'LOBBY_UPDATE' && !last.has(streamId)) this.#onOutdated?.(directOwner(streamId), [session]);
+        if (dispatchRow(t).showsAll && !last.has(streamId))
+          this.#onOutdated?.(directOwner(streamId), [session]);
         else this.#ports.deliver(session, body);
       }
     }

@@ -198,7 +198,7 @@ export class AccountMerges {
     const { routing, schedule, commit, users } = this.#ports;
     const ended = { type: 'moveEnded', moveId: id } as const;
     const { inFlightMs } = routing;
-    // An owner before may have deleted the account, and notified the user with that.
+    // An earlier owner may have deleted the account. The same commit notified the user.
     const [source] = await users.get([fromId]);
     if (source) await this.#complete(move, inFlightMs > 0 ? [] : [ended]);
     if (inFlightMs === 0) return;

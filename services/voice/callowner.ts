@@ -49,7 +49,7 @@ export function createCallOwner(ports: CallOwnerPorts): CallOwner {
       // A stream that has ended has no voice members to remove.
       else if (callId === groupId) {
         const { drop } = lobbies.owns(callId) ? lobbies : ports.places;
-        // Until the owner has answered: it would show the user in voice. The next owner has a call of its own.
+        // The owner shows the user in voice until it has answered. The next owner has a call of its own.
         ports.repeat(serverId, async () => {
           const isBack = ports.voiceMemberOf(serverId, userId)?.sessionId === sessionId;
           if (routing.owns(serverId) && !isBack) served(await drop(voiceMember));

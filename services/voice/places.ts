@@ -174,7 +174,7 @@ function leaving(
       if (id !== stays?.wanted?.id) leave(session, { kind: 'guild', id });
     await calls(session, stays);
   }
-  /** Leaves the places that the tables have it in: one without an owner at first is in nobody's memory. */
+  /** Leaves the places that the tables have the session in, whether they are in memory or not. */
   async function stored(of: SessionPlaces, stays: SessionPlaces | undefined): Promise<void> {
     const { session } = of;
     const { userId } = session;

@@ -1,4 +1,4 @@
-// Goal: one process that died leaves nobody in voice: whoever was is shown to leave as soon as the guild is loaded again.
+// Goal: the members whom a process had in voice when it died leave voice as soon as the next process has loaded the guild.
 import { afterEach, expect, test } from 'vitest';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import { openInstance, until } from '../support/instance.ts';

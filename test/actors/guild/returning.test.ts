@@ -71,7 +71,7 @@ describe('a session that comes back', () => {
     expect(bob.received.filter(({ t }) => t === 'GUILD_CREATE')).toHaveLength(1);
   });
 
-  it('receives each message once when it asks again after another object of it took its place', async () => {
+  it('receives each message once when it subscribes again after another object of the session has subscribed', async () => {
     await entered(ann);
     const other = new FollowingSession('a1', ANN);
     other.heard.push(['f', ann.cursor ?? 0]);

@@ -65,7 +65,7 @@ it('merges again before it ends, and holds both accounts until then', async () =
   expect(merges.claim('20' as never)).not.toBeNull();
 });
 
-it('notifies nobody again when an owner before has deleted the account', async () => {
+it('notifies nobody again when an earlier owner has deleted the account', async () => {
   const { log, later, moved, database, gone } = await begun(IN_FLIGHT_MS);
   log.splice(0);
   gone.add(OTHER.kind === 'merge' ? OTHER.fromId : '');
